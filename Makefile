@@ -1,0 +1,88 @@
+# One command per need. A fresh Debian or Ubuntu needs Python 3.11 or newer and make; the rest is fetched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+# $(call apt,PACKAGE): install one Debian package, as root or by sudo.
+define apt
+if [ "$$(id -u)" = 0 ]; then as_root="env"; \
+elif command -v sudo >/dev/null; then as_root="sudo"; \
+else as_root=""; fi; \
+if [ -z "$$as_root" ] || ! command -v apt-get >/dev/null; then \
+	echo "headrace: the package $(1) is missing, and neither root nor sudo with apt-get is here to install it." >&2; \
+	echo "headrace: install it with your system's package manager, then run make again." >&2; \
+	exit 1; \
+fi; \
+echo "headrace: installing the package $(1)"; \
+install_it() { $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); }; \
+install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint bench lua clean redis luacheck
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV)/.dev redis ## Install everything that development needs into .venv
+
+demo: $(VENV)/.core redis ## Index source files with a few workers (URL=redis://… for a server of yours)
+	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL))
+
+test: $(VENV)/.dev redis ## Run the tests (ARGS=… goes to pytest)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev luacheck ## Check format, style, types, layers and Lua
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@luacheck --quiet lua
+
+check: lint test ## Everything that must pass before a commit
+
+bench: $(VENV)/.dev redis ## Run the benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lua: $(VENV)/.core ## Print the assembled Lua library, to which the line numbers of errors refer
+	@$(BIN)/python -m headrace.storage.redis.library
+
+clean: ## Remove what was built and installed here
+	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "headrace: $(PYTHON) is not here: install Python 3.11 or newer, or name it: make PYTHON=…" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "headrace: Python 3.11 or newer is needed, and $(PYTHON) is $$($(PYTHON) -V): make PYTHON=…" >&2; exit 1; }
+	@# Debian keeps half of venv, ensurepip, in a package of its own.
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		package=$$($(PYTHON) -c 'import sys; print("python{}.{}-venv".format(*sys.version_info))'); \
+		$(call apt,$$package); }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	@echo "headrace: installing the package into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "headrace: installing the package and its tools into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $(VENV)/.core $@
+
+# The package redis-server would start a service on port 6379 and enable it at boot. The same binary is in
+# redis-tools, where it is called redis-check-rdb and acts as what it is called by.
+redis: | $(BIN)/python
+	@command -v redis-server >/dev/null || { \
+		command -v redis-check-rdb >/dev/null || { $(call apt,redis-tools); }; \
+		ln -sf "$$(command -v redis-check-rdb)" $(BIN)/redis-server; }
+	@redis-server --version | grep -Eq ' v=([7-9]|[1-9][0-9]+)\.' || { \
+		echo "headrace: Redis 7.0 or newer is needed as redis-server, and this is: $$(redis-server --version)" >&2; \
+		exit 1; }
+
+luacheck:
+	@command -v luacheck >/dev/null || { $(call apt,lua-check); }

@@ -1,0 +1,19 @@
+-- Say that an incarnation lives. Reply: ok or gone, then the ids that are asked to stop.
+local CANCELS = 500
+
+function functions.beat(keys, args)
+  local incarnation = unpack(args)
+  local q = queue.open(keys[1])
+  local me = worker.load(q, incarnation)
+  if not me then
+    return { 'gone' }
+  end
+  local beats = q.root .. ':beats'
+  local count = string.match(q.call('HGET', beats, incarnation) or '0', '^%d+')
+  q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. me.lease)
+  local reply = { 'ok' }
+  for _, id in ipairs(q.call('SRANDMEMBER', q.root .. ':cancels:' .. incarnation, CANCELS)) do
+    reply[#reply + 1] = id
+  end
+  return reply
+end

@@ -1,0 +1,28 @@
+-- End waiting jobs and ask active ones to stop. Reply: a verdict an id. An unknown id leaves no trace.
+local VERDICTS = { cancelled = 'cancelled', completed = 'finished', failed = 'finished' }
+
+local function cancel(q, id)
+  local record = job.load_waiting(q, id)
+  if not record then
+    return 'not_found'
+  elseif VERDICTS[record.state] then
+    return VERDICTS[record.state]
+  elseif record.state == 'active' then
+    local asked = q.root .. ':cancels:' .. job.owner(record.claim)
+    q.call('HSET', record.key, 'cancel', '1')
+    q.call('SADD', asked, id)
+    return 'requested'
+  end
+  finish.cancel(q, record, '')
+  return 'cancelled'
+end
+
+function functions.cancel(keys, args)
+  local q = queue.open(keys[1])
+  local verdicts = {}
+  for i, id in ipairs(args) do
+    verdicts[i] = cancel(q, id)
+  end
+  queue.close(q)
+  return verdicts
+end

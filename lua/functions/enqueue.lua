@@ -1,0 +1,121 @@
+-- Store jobs, each with a verdict of its own; atomic because a batch is accepted whole or not at all.
+-- Reply: a verdict a job, or STALECALL. A repeated call answers from memory.
+flags.enqueue = {}
+
+-- A job is id, flags, task, payload, tier; then, unless it is plain: lane, delay, run at, expires in,
+-- expires at, max_stalls, keep, options, inbox. The flags are two digits: 1 for an id that was just
+-- drawn at random, 1 for a plain job.
+local PLAIN_WIDTH = 5
+local WIDTH = 14
+local MEMORY = 2 -- calls of one client that may be in flight together
+local MEMORY_TTL_MS = 600000
+
+local function due_ms(q, delay_ms, at_ms)
+  if delay_ms ~= '0' then
+    return q.now + tonumber(delay_ms)
+  end
+  return tonumber(at_ms)
+end
+
+-- A record with the same id: nil when it makes room for a new one.
+local function standing(q, key, id, inbox)
+  local state, seen = unpack(q.call('HMGET', key, 'state', 'inbox'))
+  if state == 'failed' or state == 'cancelled' then
+    q.call('ZREM', q.root .. (state == 'failed' and ':dead' or ':finished'), id)
+    job.erase(q, id)
+    return nil
+  elseif not state then
+    return nil
+  elseif state == 'completed' then
+    return 'completed'
+  end
+  if inbox ~= '' then
+    job.add_inbox(q, key, seen, inbox)
+  end
+  return 'duplicate'
+end
+
+-- What is not said takes the default and no space.
+local function extras(q, args, at)
+  local fields = {}
+  local function set(field, value, default)
+    if value ~= default then
+      fields[#fields + 1] = field
+      fields[#fields + 1] = value
+    end
+  end
+  set('lane', args[at + 5], job.DEFAULT_LANE)
+  set('expires', queue.text(due_ms(q, args[at + 8], args[at + 9])), '0')
+  set('max_stalls', args[at + 10], '')
+  set('keep', args[at + 11], '')
+  set('options', args[at + 12], '')
+  set('inbox', args[at + 13], '')
+  return unpack(fields)
+end
+
+local function store(q, args, at, is_plain)
+  local id, task, payload, tier = args[at], args[at + 2], args[at + 3], args[at + 4]
+  local key = q.root .. ':job:' .. id
+  -- An id that was just drawn at random can't be there, and the look costs 2 µs.
+  if string.sub(args[at + 1], 1, 1) == '0' then
+    local verdict = standing(q, key, id, is_plain and '' or args[at + 13])
+    if verdict then
+      return verdict
+    end
+  end
+  local where, value = 'payload', payload
+  if #payload > job.INLINE_LIMIT then
+    q.call('SET', q.root .. ':payload:' .. id, payload)
+    where, value = 'big', '1'
+  end
+  if tier ~= job.DEFAULT_TIER then
+    q.call('HSET', key, 'tier', tier)
+  end
+  queue.tally(q, 'enqueued')
+  local lane, due = job.DEFAULT_LANE, 0
+  if not is_plain then
+    lane, due = args[at + 5], due_ms(q, args[at + 6], args[at + 7])
+    q.call('HSET', key, 'created', q.now_text, extras(q, args, at))
+  end
+  if due > q.now then
+    q.call('HSET', key, 'state', 'scheduled', 'task', task, 'created', q.now_text, where, value)
+    queue.count(q, 'scheduled', 1)
+    job.wait_until(q, id, due)
+    queue.event(q, 'scheduled', id, task, '0', '', '', '', '')
+    return 'scheduled'
+  end
+  q.call(
+    'HSET', key, 'state', 'queued', 'gen', queue.generation(q), 'task', task, 'created', q.now_text, where, value
+  )
+  queue.count(q, 'queued', 1)
+  job.to_tail(q, id, lane, tier)
+  queue.event(q, 'queued', id, task, '0', '', '', '', '')
+  return 'queued'
+end
+
+function functions.enqueue(keys, args)
+  local client, number = unpack(args)
+  local q = queue.open(keys[1])
+  local memory = q.root .. ':calls:' .. client
+  local last = tonumber(q.call('HGET', memory, 'last') or 0)
+  if number + 0 <= last then
+    local answer = q.call('HGET', memory, number)
+    if answer then
+      return cmsgpack.unpack(answer)
+    end
+    if number + 0 <= last - MEMORY then
+      return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. queue.text(last))
+    end
+  end
+  local verdicts, at = {}, 3
+  while at <= #args do
+    local is_plain = string.sub(args[at + 1], 2, 2) == '1'
+    verdicts[#verdicts + 1] = store(q, args, at, is_plain)
+    at = at + (is_plain and PLAIN_WIDTH or WIDTH)
+  end
+  q.call('HSET', memory, 'last', queue.text(math.max(last, number + 0)), number, cmsgpack.pack(verdicts))
+  q.call('HDEL', memory, queue.text(number - MEMORY))
+  q.call('PEXPIRE', memory, MEMORY_TTL_MS)
+  queue.close(q)
+  return verdicts
+end

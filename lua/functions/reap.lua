@@ -1,0 +1,47 @@
+-- Condemn an incarnation whose beat has not moved since the caller looked, and take its jobs back;
+-- atomic because a beat in between must win. Reply: moved, or how many jobs are left.
+local BATCH = 200
+
+local function take_back(q, incarnation, id, error)
+  local record = job.load_waiting(q, id)
+  local processing = q.root .. ':processing:' .. incarnation
+  if not (record and record.state == 'active' and job.owner(record.claim) == incarnation) then
+    q.call('SREM', processing, id)
+    return
+  end
+  record.stalls = record.stalls + 1
+  q.call('HSET', record.key, 'stalls', record.stalls)
+  queue.tally(q, 'stalled')
+  queue.event(q, 'stalled', id, record.task, record.epoch, incarnation, '', '', '')
+  if record.cancel then
+    finish.cancel(q, record, '')
+  elseif record.stalls >= record.max_stalls then
+    finish.fail(q, record, 'stalled', error, 'WorkerDied', '')
+  else
+    job.remember_error(q, id, record.epoch, error)
+    queue.leave(q, incarnation, id)
+    job.make_ready(q, record, q.heads)
+  end
+end
+
+function functions.reap(keys, args)
+  local incarnation, seen, error = unpack(args)
+  local q = queue.open(keys[1])
+  local beats = q.root .. ':beats'
+  local beat = q.call('HGET', beats, incarnation)
+  local count, lease = string.match(beat or '', '^(%-?%d+) (%d+)')
+  if not count or (count ~= '-1' and count ~= seen) then
+    return 'moved'
+  end
+  local processing = q.root .. ':processing:' .. incarnation
+  local ids = q.call('SRANDMEMBER', processing, BATCH)
+  -- Condemned for good: every later call of it answers gone.
+  q.call('HSET', beats, incarnation, '-1 ' .. lease)
+  q.call('UNLINK', worker.key(q, incarnation), q.root .. ':woken:' .. incarnation)
+  for _, id in ipairs(ids) do
+    take_back(q, incarnation, id, error)
+  end
+  q.is_wake_due = true
+  queue.close(q)
+  return queue.text(q.call('SCARD', processing))
+end

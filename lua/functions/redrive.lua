@@ -1,0 +1,22 @@
+-- Queue dead letters again, counts and error history reset. Reply: how many were.
+flags.redrive = {}
+
+function functions.redrive(keys, args)
+  local q = queue.open(keys[1])
+  local n = 0
+  for _, id in ipairs(args) do
+    local record = job.load_waiting(q, id)
+    if record and record.state == 'failed' then
+      q.call('ZREM', q.root .. ':dead', id)
+      q.call('UNLINK', q.root .. ':errors:' .. id)
+      q.call('HDEL', record.key, 'attempts', 'stalls', 'expires', 'reason', 'error', 'cancel', 'inbox', 'run')
+      q.call('PERSIST', record.key)
+      q.call('PERSIST', q.root .. ':payload:' .. id)
+      job.make_ready(q, record, q.tails)
+      queue.event(q, 'queued', id, record.task, record.epoch, '', '', '', '')
+      n = n + 1
+    end
+  end
+  queue.close(q)
+  return n
+end

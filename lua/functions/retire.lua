@@ -1,0 +1,27 @@
+-- Hand back what an incarnation still has and forget it; atomic so that no job is left with nobody.
+-- Reply: how many jobs are left for another call; 0: it is forgotten.
+local BATCH = 500
+
+function functions.retire(keys, args)
+  local incarnation = unpack(args)
+  local q = queue.open(keys[1])
+  local processing = q.root .. ':processing:' .. incarnation
+  local ids = q.call('SRANDMEMBER', processing, BATCH)
+  for _, id in ipairs(ids) do
+    local record = job.load_waiting(q, id)
+    if record and record.state == 'active' and job.owner(record.claim) == incarnation then
+      worker.send_back(q, record, q.heads)
+    else
+      q.call('SREM', processing, id)
+    end
+  end
+  -- A token that ends with it must not leave jobs unseen.
+  q.is_wake_due = true
+  queue.close(q)
+  local left = q.call('SCARD', processing)
+  if left == 0 then
+    worker.delete(q, incarnation)
+    q.call('HDEL', q.root .. ':beats', incarnation)
+  end
+  return left
+end

@@ -1,0 +1,48 @@
+-- Counts of a queue and its work over the last minute. Reply: names and values, flat.
+flags.stats = { 'no-writes' }
+
+local BUCKET_MS = 10000
+local BUCKETS = 6
+
+-- How long the head of the best non-empty tier has been ready, left-over entries aside.
+local function oldest_ms(q)
+  for tier = 9, 0, -1 do
+    for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier, 0, 19)) do
+      local v = q.call('HMGET', job.key(q, string.match(entry, '^%d+:(.*)$')), 'state', 'at', 'created')
+      if v[1] == 'queued' then
+        return q.now - (v[2] or v[3])
+      end
+    end
+  end
+  return 0
+end
+
+function functions.stats(keys)
+  local q = queue.open(keys[1])
+  local config = queue.config(q)
+  local reply = {
+    'paused', config.is_paused and '1' or '0',
+    'history', queue.text(q.call('ZCARD', q.root .. ':finished')),
+    'dead', queue.text(q.call('ZCARD', q.root .. ':dead')),
+    'workers', queue.text(q.call('HLEN', q.root .. ':beats')),
+    'oldest_ms', queue.text(oldest_ms(q)),
+    'set:history', queue.text(config.history),
+    'set:dead_letters', queue.text(config.dead),
+    'set:dead_letter_ttl_ms', queue.text(config.dead_ttl_ms),
+    'set:events', queue.text(config.events),
+  }
+  local function append(prefix, values)
+    for i = 1, #values, 2 do
+      reply[#reply + 1] = prefix .. values[i]
+      reply[#reply + 1] = values[i + 1]
+    end
+  end
+  append('count:', q.call('HGETALL', q.root .. ':counts'))
+  local last = q.now - q.now % BUCKET_MS
+  for back = 0, BUCKETS - 1 do
+    append('stat:', q.call('HGETALL', q.root .. ':stats:' .. queue.text(last - back * BUCKET_MS)))
+  end
+  reply[#reply + 1] = 'window_ms'
+  reply[#reply + 1] = queue.text((BUCKETS - 1) * BUCKET_MS + q.now % BUCKET_MS)
+  return reply
+end

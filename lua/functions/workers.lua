@@ -1,0 +1,15 @@
+-- The incarnations of a queue. Reply: incarnation, beat, info, since, active an incarnation.
+flags.workers = { 'no-writes' }
+
+function functions.workers(keys)
+  local q = queue.open(keys[1])
+  local reply = {}
+  local beats = q.call('HGETALL', q.root .. ':beats')
+  for i = 1, #beats, 2 do
+    local v = q.call('HMGET', worker.key(q, beats[i]), 'info', 'since')
+    local n = #reply
+    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = beats[i], beats[i + 1], v[1] or '', v[2] or '0'
+    reply[n + 5] = queue.text(q.call('SCARD', q.root .. ':processing:' .. beats[i]))
+  end
+  return reply
+end

@@ -1,0 +1,87 @@
+-- The terminal transitions: state, result, index, counters and the word to waiters in one step.
+local MESSAGE_LIMIT = 65536 -- longer results are read by the waiter itself
+
+-- root, id, state, reason, "whole" or "cut", then the body: a result, or the last error.
+local function tell(q, record, state, reason, body)
+  if not record.inbox then
+    return
+  end
+  local how = 'whole'
+  if #body > MESSAGE_LIMIT then
+    how, body = 'cut', ''
+  end
+  local message = table.concat({ q.root, record.id, state, reason, how, body }, '\n')
+  for channel in string.gmatch(record.inbox, '%S+') do
+    q.call('PUBLISH', channel, message)
+  end
+end
+
+local function leave(q, record)
+  queue.count(q, record.state, -1)
+  if record.state == 'scheduled' or record.state == 'retrying' then
+    q.call('ZREM', q.root .. ':delayed', record.id)
+  elseif record.state == 'active' then
+    local owner = job.owner(record.claim)
+    queue.leave(q, owner, record.id)
+    if record.cancel then
+      q.call('SREM', q.root .. ':cancels:' .. owner, record.id)
+    end
+  end
+end
+
+local function keep(q, record, keep_ms, list, ...)
+  if keep_ms == 0 then
+    job.erase(q, record.id)
+    return
+  end
+  q.call('HSET', record.key, 'at', q.now_text, ...)
+  job.expire(q, record, keep_ms)
+  list[#list + 1] = q.now_text
+  list[#list + 1] = record.id
+end
+
+function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
+  leave(q, record)
+  if keep_ms > 0 and result_ttl_ms > 0 and (#result > job.INLINE_LIMIT or result_ttl_ms ~= keep_ms) then
+    q.call('SET', q.root .. ':result:' .. record.id, result, 'PX', result_ttl_ms)
+    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms)
+  elseif result_ttl_ms > 0 then
+    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms, 'result', result)
+  else
+    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms)
+  end
+  queue.tally(q, 'completed')
+  queue.event(q, 'completed', record.id, record.task, record.epoch, job.owner(record.claim), '', run_ms, '')
+  tell(q, record, 'completed', '', result)
+end
+
+-- error: text of the client, or ''.
+function finish.fail(q, record, reason, error, error_type, run_ms)
+  leave(q, record)
+  if error ~= '' then
+    job.remember_error(q, record.id, record.epoch, error)
+  end
+  local ttl_ms = queue.config(q).dead_ttl_ms
+  keep(q, record, ttl_ms, q.dead, 'state', 'failed', 'reason', reason, 'run', run_ms, 'error', error_type)
+  q.call('PEXPIRE', q.root .. ':errors:' .. record.id, ttl_ms)
+  queue.tally(q, 'failed')
+  queue.event(q, 'failed', record.id, record.task, record.epoch, job.owner(record.claim), '', run_ms, reason)
+  tell(q, record, 'failed', reason, error)
+end
+
+function finish.cancel(q, record, run_ms)
+  leave(q, record)
+  keep(q, record, record.keep, q.finished, 'state', 'cancelled', 'run', run_ms)
+  queue.tally(q, 'cancelled')
+  queue.event(q, 'cancelled', record.id, record.task, record.epoch, job.owner(record.claim), '', run_ms, '')
+  tell(q, record, 'cancelled', '', '')
+end
+
+-- A job that ends because nobody wants it any more: purged.
+function finish.delete(q, record)
+  if not job.is_terminal(record.state) then
+    leave(q, record)
+    tell(q, record, 'deleted', '', '')
+  end
+  job.erase(q, record.id)
+end

@@ -1,0 +1,195 @@
+-- One call's view of a queue: its keys, its time, and what it gathers to write once at the end.
+-- Every function opens it first and closes it last.
+local EVENTS_DEFAULT = 5000
+local EVENTS_AN_ENTRY = 20
+local HISTORY_DEFAULT = 100000
+local DEAD_DEFAULT = 10000
+local DEAD_TTL_DEFAULT_MS = 30 * 24 * 3600000
+local STATS_BUCKET_MS = 10000
+local STATS_TTL_MS = 3600000
+
+local SMALL = 10000
+local small = {} -- text of small numbers and names of histogram fields, made once: 0.4 µs less each
+local bounds = {}
+
+-- Milliseconds do not fit the 14 digits of Lua's own number format.
+function queue.text(number)
+  local known = small[number]
+  if not known then
+    known = string.format('%.0f', number)
+    if number >= 0 and number < SMALL then
+      small[number] = known
+    end
+  end
+  return known
+end
+
+function queue.open(root)
+  local now = clock.now_ms()
+  return {
+    call = redis.call,
+    root = root,
+    now = now,
+    now_text = queue.text(now),
+    counts = {},
+    stats = {},
+    heads = {},
+    tails = {},
+    finished = {},
+    left = {},
+    dead = {},
+    events = {},
+    is_wake_due = false,
+  }
+end
+
+local CONFIG_FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events' }
+
+function queue.config(q)
+  if not q.settings then
+    local values = q.call('HMGET', q.root .. ':config', unpack(CONFIG_FIELDS))
+    q.settings = {
+      is_paused = values[1] == '1',
+      history = tonumber(values[2] or HISTORY_DEFAULT),
+      dead = tonumber(values[3] or DEAD_DEFAULT),
+      dead_ttl_ms = tonumber(values[4] or DEAD_TTL_DEFAULT_MS),
+      events = tonumber(values[5] or EVENTS_DEFAULT),
+    }
+  end
+  return q.settings
+end
+
+-- A number that no other call of this queue has: entries left behind by cancelled jobs never match.
+function queue.generation(q)
+  if not q.gen then
+    q.gen = queue.text(q.call('HINCRBY', q.root .. ':counts', 'calls', 1))
+  end
+  return q.gen
+end
+
+function queue.count(q, state, delta)
+  q.counts[state] = (q.counts[state] or 0) + delta
+end
+
+function queue.tally(q, field)
+  q.stats[field] = (q.stats[field] or 0) + 1
+end
+
+local function bound(value_ms)
+  if value_ms <= 0 then
+    return '0'
+  end
+  return queue.text(math.ceil(1.1 ^ math.ceil(math.log(value_ms) / math.log(1.1) - 1e-9)))
+end
+
+-- Upper bounds of a histogram that grows by a tenth: any percentile is at most 10 % too high.
+function queue.observe(q, name, value_ms)
+  local fields = bounds[name]
+  if not fields then
+    fields = {}
+    bounds[name] = fields
+  end
+  local field = fields[value_ms] or name .. bound(value_ms)
+  if value_ms < SMALL then
+    fields[value_ms] = field
+  end
+  queue.tally(q, field)
+end
+
+-- Fields in this order, tab-separated: neither ids nor task names hold control characters.
+function queue.event(q, kind, id, task, attempt, worker, wait_ms, run_ms, detail)
+  q.events[#q.events + 1] =
+    table.concat({ kind, id, task, attempt, worker, wait_ms, run_ms, detail }, '\t')
+end
+
+-- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
+-- entry, so that a reader knows how many it missed.
+local function write_events(q)
+  local key, count = q.root .. ':events', #q.events
+  if count == 0 then
+    return
+  end
+  local total = q.call('HINCRBY', q.root .. ':counts', 'events', count) - count
+  for first = 1, count, EVENTS_AN_ENTRY do
+    local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
+    local lines = table.concat(q.events, '\n', first, last)
+    q.call('XADD', key, '*', 'n', queue.text(total + last), 'events', lines)
+  end
+  q.call('XTRIM', key, 'MAXLEN', '~', queue.config(q).events)
+end
+
+-- Leave one wake-up token where none is: whoever takes it claims.
+function queue.leave_wake(q)
+  if not queue.config(q).is_paused and q.call('LLEN', q.root .. ':wake') == 0 then
+    q.call('RPUSH', q.root .. ':wake', '1')
+  end
+end
+
+local function push(q, command, lists)
+  for name, entries in pairs(lists) do
+    for first = 1, #entries, 1000 do
+      q.call(command, q.root .. ':ready:' .. name, unpack(entries, first, math.min(first + 999, #entries)))
+    end
+    q.is_wake_due = true
+  end
+end
+
+local function index(q, name, members, limit)
+  if #members == 0 then
+    return
+  end
+  local key = q.root .. name
+  for first = 1, #members, 1000 do
+    q.call('ZADD', key, unpack(members, first, math.min(first + 999, #members)))
+  end
+  local excess = q.call('ZCARD', key) - limit
+  if excess > 0 then
+    -- More than came in, so that a lowered limit is reached, but bounded.
+    local popped = q.call('ZPOPMIN', key, math.min(excess, #members + 100))
+    for i = 1, #popped, 2 do
+      job.erase(q, popped[i])
+    end
+  end
+end
+
+-- Note that a job leaves its incarnation's processing set.
+function queue.leave(q, incarnation, id)
+  local ids = q.left[incarnation]
+  if not ids then
+    ids = {}
+    q.left[incarnation] = ids
+  end
+  ids[#ids + 1] = id
+end
+
+-- Write the gathered ready entries now, for a caller that goes on to claim.
+function queue.flush(q)
+  push(q, 'RPUSH', q.tails)
+  push(q, 'LPUSH', q.heads)
+  q.tails, q.heads = {}, {}
+end
+
+function queue.close(q)
+  queue.flush(q)
+  for incarnation, ids in pairs(q.left) do
+    q.call('SREM', q.root .. ':processing:' .. incarnation, unpack(ids))
+  end
+  index(q, ':finished', q.finished, queue.config(q).history)
+  index(q, ':dead', q.dead, queue.config(q).dead)
+  for state, delta in pairs(q.counts) do
+    if delta ~= 0 then
+      q.call('HINCRBY', q.root .. ':counts', state, delta)
+    end
+  end
+  if next(q.stats) then
+    local key = q.root .. ':stats:' .. queue.text(q.now - q.now % STATS_BUCKET_MS)
+    for field, n in pairs(q.stats) do
+      q.call('HINCRBY', key, field, n)
+    end
+    q.call('PEXPIRE', key, STATS_TTL_MS)
+  end
+  write_events(q)
+  if q.is_wake_due then
+    queue.leave_wake(q)
+  end
+end

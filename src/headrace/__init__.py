@@ -1,0 +1,83 @@
+"""An asyncio-native job queue on Redis and Valkey: declare tasks, enqueue jobs, run workers."""
+
+from headrace.app import App
+from headrace.context import Context, current_job
+from headrace.errors import (
+    AppImportError,
+    FailPermanently,
+    HeadraceError,
+    InvalidArguments,
+    InvalidOption,
+    JobCancelled,
+    JobError,
+    JobFailed,
+    JobNotFound,
+    NotSerializable,
+    PayloadTooLarge,
+    ReplyLost,
+    ResultExpired,
+    RetryLater,
+    StorageError,
+    StorageFull,
+    StorageRefused,
+    StorageUnavailable,
+    UnknownTask,
+    UsageError,
+    WaitTimeout,
+)
+from headrace.handle import JobHandle
+from headrace.job import (
+    CancelOutcome,
+    EnqueueOutcome,
+    FailReason,
+    Job,
+    JobRecord,
+    JobState,
+)
+from headrace.middleware import CallNext, Middleware
+from headrace.queues import Queue
+from headrace.release import VERSION
+from headrace.retry import Retry
+from headrace.task import Task
+from headrace.worker.worker import Worker
+
+__version__ = VERSION
+
+__all__ = [
+    "App",
+    "AppImportError",
+    "CallNext",
+    "CancelOutcome",
+    "Context",
+    "EnqueueOutcome",
+    "FailPermanently",
+    "FailReason",
+    "HeadraceError",
+    "InvalidArguments",
+    "InvalidOption",
+    "Job",
+    "JobCancelled",
+    "JobError",
+    "JobFailed",
+    "JobHandle",
+    "JobNotFound",
+    "JobRecord",
+    "JobState",
+    "Middleware",
+    "NotSerializable",
+    "PayloadTooLarge",
+    "Queue",
+    "ReplyLost",
+    "ResultExpired",
+    "Retry",
+    "RetryLater",
+    "StorageError",
+    "StorageFull",
+    "StorageRefused",
+    "StorageUnavailable",
+    "Task",
+    "UnknownTask",
+    "UsageError",
+    "WaitTimeout",
+    "Worker",
+]

@@ -1,0 +1,344 @@
+"""The front door: an `App` declares tasks and brings jobs to the storage."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from headrace.client import Client
+from headrace.clock import Duration, duration_ms
+from headrace.codec import decode_any
+from headrace.context import Context
+from headrace.errors import InvalidArguments, UnknownTask, UsageError
+from headrace.handle import JobHandle
+from headrace.job import DEFAULT_QUEUE, DEFAULT_TENANT, Job, check_name, check_text
+from headrace.middleware import Middleware
+from headrace.queues import Queue
+from headrace.retry import Retry, RetryFunction
+from headrace.storage.base import Inspector, Storage
+from headrace.storage.connect import check_url, open_storage, redacted
+from headrace.task import Task, TaskSettings, call_settings, make_job, task_settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+DEFAULT_URL = "redis://localhost:6379"
+Lifespan = Callable[[], AbstractAsyncContextManager[S]]
+
+
+class App(Generic[S]):
+    """Tasks, and the storage that holds their jobs.
+
+    Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
+    the end; the connection opens on first use and can be shared by any number of coroutines.
+
+    Args:
+        url: ``redis://``, ``rediss://`` or ``unix://``; default: the environment's
+            ``HEADRACE_REDIS_URL``, else ``REDIS_URL``, else ``redis://localhost:6379``.
+        tenant: a name that keeps this app's queues apart from other tenants'.
+        lifespan: makes an async context manager; a worker enters it before its first job and leaves
+            it after its last. What it yields is every handler's ``context.state``.
+        allow_eviction: use a server whose ``maxmemory-policy`` may throw jobs away.
+        retry_for: how long a lost enqueue is repeated before it raises, default 10 seconds.
+
+    Raises:
+        InvalidOption: the URL, tenant or duration is not valid.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        lifespan: Lifespan[S] | None = None,
+        allow_eviction: bool = False,
+        retry_for: Duration = 10.0,
+    ) -> None:
+        environment = os.environ.get("HEADRACE_REDIS_URL") or os.environ.get("REDIS_URL")
+        self.url = check_url(url if url is not None else environment or DEFAULT_URL)
+        self.tenant = check_name(tenant, what="tenant")
+        self.lifespan = lifespan
+        self.allow_eviction = allow_eviction
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self.middlewares: list[Middleware] = []
+        self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
+        self._client: Client | None = None
+        self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
+
+    def __repr__(self) -> str:
+        return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
+
+    # Declaring
+
+    @overload
+    def task(
+        self, function: Callable[Concatenate[Context[S], P], Awaitable[R]], /
+    ) -> Task[P, R]: ...
+
+    @overload
+    def task(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        priority: int = 5,
+        max_attempts: int = 3,
+        max_stalls: int = 3,
+        timeout: Duration | None = None,
+        retry: Retry | RetryFunction | None = None,
+        result_ttl: Duration | None = None,
+        keep: Duration | None = None,
+    ) -> TaskDecorator[S]: ...
+
+    def task(
+        self,
+        function: Callable[..., Awaitable[Any]] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Any:
+        """Register an ``async def`` function as a task, as ``@app.task`` or ``@app.task(...)``.
+
+        A first parameter annotated `Context` is filled in by the worker and not part of the call.
+        Arguments are stored by parameter name and validated against the annotations before the
+        handler runs.
+
+        Args:
+            function: the handler.
+            name: what it is stored under, default ``module.qualname``.
+            queue: where its jobs wait, default ``default``.
+            priority: 0 to 9, 9 runs first, default 5.
+            max_attempts: handler errors after which a job fails, default 3.
+            max_stalls: worker deaths after which a job fails, default 3.
+            timeout: how long one attempt may take, default without limit.
+            retry: a `Retry`, or a function of (handler errors so far, last error) to seconds.
+            result_ttl: how long results are kept, default 1 hour; 0 keeps none.
+            keep: how long records of completed and cancelled jobs are kept, default 1 hour or
+                ``result_ttl`` if that is longer; 0 keeps nothing.
+
+        Raises:
+            UsageError: it is no ``async def`` function, its name is taken, or an annotation can't be
+                decoded.
+            InvalidOption: a setting is out of bounds.
+        """
+        register = TaskDecorator(self, name, task_settings(**settings))
+        return register if function is None else register(function)
+
+    def add_task(
+        self, function: Callable[..., Awaitable[Any]], name: str | None, settings: TaskSettings
+    ) -> Task[..., Any]:
+        """Register a function; `task` is the usual way."""
+        if not asyncio.iscoroutinefunction(function):
+            raise UsageError(
+                f"{function!r} is not an async def function: make it one, and use "
+                "anyio.to_thread.run_sync inside for blocking work"
+            )
+        task: Task[..., Any] = Task(
+            function,
+            name=name or _default_name(function),
+            settings=settings,
+            submitter=self,
+        )
+        if task.name in self.tasks:
+            raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
+        self.tasks[task.name] = task
+        return task
+
+    def middleware(self, function: Middleware) -> Middleware:
+        """Register ``async def middleware(context, call_next)`` around every handler.
+
+        It awaits ``call_next()`` and returns what it returned; the first registered is outermost. An
+        exception that leaves it counts as the handler's.
+        """
+        self.middlewares.append(function)
+        return function
+
+    # Enqueueing
+
+    async def submit(self, job: Job) -> JobHandle[Any]:
+        """Store one job made by ``task.job(...)``, as `Task.enqueue` does."""
+        return await self.client().submit(job)
+
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+        """Store one job and return its result, as `Task.enqueue_and_wait` does."""
+        return await self.client().submit_and_wait(job, timeout_ms=timeout_ms)
+
+    async def enqueue(
+        self, name: str, /, *args: Any, queue: str | None = None, **kwargs: Any
+    ) -> JobHandle[Any]:
+        """Store a job by its task's name.
+
+        For a task that this app has registered, the arguments are held against its signature. One
+        that only the workers know needs ``queue`` and takes arguments by name only.
+
+        Raises:
+            UnknownTask: not registered here, and no queue is said.
+            InvalidArguments: the arguments don't fit, or a foreign task got positional ones.
+            UsageError, StorageError: as `TaskCall.enqueue`.
+        """
+        return await self.submit(self._named_job(name, args, kwargs, queue))
+
+    def _named_job(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], queue: str | None
+    ) -> Job:
+        check_text(name, what="task name")
+        task = self.tasks.get(name)
+        if task is not None:
+            call = task.options(queue=queue) if queue is not None else task
+            return call.job(*args, **kwargs)
+        if queue is None:
+            known = ", ".join(sorted(self.tasks)) or "none"
+            raise UnknownTask(
+                f"the task {name!r} is not registered in this app (known: {known}); "
+                "for one that only workers know, say its queue="
+            )
+        if args:
+            raise InvalidArguments(
+                f"{name}: a task that this app doesn't know takes arguments by name only, "
+                f"got {len(args)} positional"
+            )
+        settings = call_settings(task_settings(queue=queue))
+        return make_job(name, settings, kwargs, is_plain=settings.is_plain)
+
+    async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
+        """Store many jobs in chunks of up to 500, each chunk whole or not at all.
+
+        ``jobs`` may be a generator and is read as the storage takes them, so a million need no list.
+
+        Raises:
+            StorageError: some chunk was not stored; ``error.accepted`` holds the handles of the
+                chunks before it, and later ones were not, or may have been, stored.
+            UsageError: making a job failed; earlier chunks are stored.
+        """
+        return await self.client().submit_many(jobs)
+
+    def job(
+        self, job_id: str, *, queue: str = DEFAULT_QUEUE, task: str | None = None
+    ) -> JobHandle[Any]:
+        """Return a handle for a job enqueued elsewhere; nothing is sent.
+
+        Args:
+            job_id: its id.
+            queue: its queue.
+            task: its task's name, so that the result is decoded to the declared type.
+        """
+        return JobHandle(
+            check_text(job_id, what="job id"),
+            check_name(queue, what="queue"),
+            None,
+            self.client(),
+            self._decoder_of(task or ""),
+        )
+
+    def queue(self, name: str) -> Queue:
+        """Return a queue, to look at and to steer."""
+        return Queue(name, self._inspector)
+
+    async def queues(self) -> list[str]:
+        """Return the names of all queues that this tenant ever used."""
+        return await self.client().storage.queues()
+
+    async def connect(self) -> None:
+        """Connect now rather than on first use, and see that the storage can be used.
+
+        Raises:
+            StorageUnavailable: it can't be reached.
+            StorageRefused: wrong version, eviction policy or credentials.
+        """
+        await self.client().storage.check()
+
+    # Connections
+
+    def open_storage(self) -> Storage:
+        """Return a storage of this app's, not connected yet; the caller closes it."""
+        return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
+
+    def client(self) -> Client:
+        """Return the client of the running event loop.
+
+        A loop or process that did not make the current one gets a new one: connections don't cross.
+        """
+        owner = (_forks, asyncio.get_running_loop())
+        if self._client is None or self._owner != owner:
+            self._client = Client(
+                self.open_storage(), decoder_of=self._decoder_of, retry_for_s=self._retry_for_s
+            )
+            self._owner = owner
+        return self._client
+
+    def _inspector(self) -> Inspector:
+        return self.client().storage
+
+    def _decoder_of(self, task: str) -> Callable[[bytes], Any]:
+        known = self.tasks.get(task)
+        return decode_any if known is None else known.signature.decode_result
+
+    async def aclose(self) -> None:
+        """Send what waits, then close every connection. The app can be used again afterwards."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def __aenter__(self) -> Self:
+        self.client()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class TaskDecorator(Generic[S]):
+    """What ``@app.task(...)`` returns: registers the function it is given."""
+
+    def __init__(self, app: App[S], name: str | None, settings: TaskSettings) -> None:
+        self._app = app
+        self._name = name
+        self._settings = settings
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context[S], P], Awaitable[R]], /
+    ) -> Task[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
+
+    def __call__(self, function: Callable[..., Awaitable[Any]], /) -> Any:
+        return self._app.add_task(function, self._name, self._settings)
+
+
+def _default_name(function: Callable[..., Any]) -> str:
+    """Return ``module.qualname``; the main module goes by the name under which others import it."""
+    module = function.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        module = spec.name if spec else Path(getattr(main, "__file__", "main")).stem
+    return f"{module}.{function.__qualname__}"
+
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603 (one number a process: how far it is from its first ancestor)
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)

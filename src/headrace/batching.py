@@ -1,0 +1,136 @@
+"""Brings jobs to the storage: concurrent enqueues of a queue share calls, and lost answers are asked
+for again with the same number.
+
+Two calls may be in flight at once: the server works on one while the next is packed. The sending
+tasks outlive their callers, so that a caller's cancellation disturbs nobody else; `aclose` ends them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from headrace.backoff import Backoff
+from headrace.errors import ReplyLost, StorageError, StorageUnavailable
+from headrace.job import EnqueueOutcome, Job
+from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Producer
+
+WINDOW = 2
+
+Answer = asyncio.Future[list[EnqueueOutcome]]
+
+
+class Batcher:
+    """The enqueues of one queue from one event loop.
+
+    Args:
+        queue: the queue's name.
+        storage: where to.
+        client: this loop's random id.
+        retry_for_s: how long a call is repeated before its error is raised.
+    """
+
+    def __init__(self, queue: str, storage: Producer, *, client: str, retry_for_s: float) -> None:
+        self._queue = queue
+        self._storage = storage
+        self._client = client
+        self._retry_for_s = retry_for_s
+        self._pending: deque[tuple[Sequence[Job], Answer]] = deque()
+        self._number = 0
+        self._in_flight: dict[int, asyncio.Task[None]] = {}
+        self._is_due = False
+
+    def submit(self, jobs: Sequence[Job]) -> Answer:
+        """Send jobs, at most `BATCH_LIMIT`, all in one call; await the answer for their outcomes."""
+        loop = asyncio.get_running_loop()
+        answer: Answer = loop.create_future()
+        self._pending.append((jobs, answer))
+        if not self._is_due:
+            # Whatever this turn of the loop still adds goes along.
+            self._is_due = True
+            loop.call_soon(self._flush)
+        return answer
+
+    def _flush(self) -> None:
+        self._is_due = False
+        # The storage remembers the last two answers, so a new number must wait while an older is open.
+        while self._pending and (
+            not self._in_flight or self._number + 1 - min(self._in_flight) < WINDOW
+        ):
+            self._number += 1
+            batch = self._take()
+            task = asyncio.create_task(self._send(self._number, batch), name="headrace-enqueue")
+            self._in_flight[self._number] = task
+
+    def _take(self) -> list[tuple[Sequence[Job], Answer]]:
+        batch: list[tuple[Sequence[Job], Answer]] = []
+        count = size = 0
+        while self._pending:
+            jobs, answer = self._pending[0]
+            count += len(jobs)
+            size += sum(len(job.payload) for job in jobs)
+            if batch and (count > BATCH_LIMIT or size > BATCH_LIMIT_BYTES):
+                break
+            batch.append(self._pending.popleft())
+        return batch
+
+    async def _send(self, number: int, batch: list[tuple[Sequence[Job], Answer]]) -> None:
+        jobs = [job for part, _ in batch for job in part]
+        try:
+            outcomes = await self._repeat(CallId(self._client, number), jobs)
+        except BaseException as error:
+            failure = error if isinstance(error, StorageError) else _closed()
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(failure)
+                    answer.exception()  # nobody may look: that is no fault of the program
+            if not isinstance(error, Exception):
+                raise
+        else:
+            at = 0
+            for part, answer in batch:
+                if not answer.done():
+                    answer.set_result(outcomes[at : at + len(part)])
+                at += len(part)
+        finally:
+            del self._in_flight[number]
+            self._flush()
+
+    async def _repeat(self, call: CallId, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
+        backoff = Backoff()
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + self._retry_for_s
+        lost: ReplyLost | None = None
+        while True:
+            try:
+                return await self._storage.enqueue(self._queue, jobs, call=call)
+            except ReplyLost as error:
+                lost = error
+                failure: StorageError = error
+            except StorageUnavailable as error:
+                failure = error
+            pause = backoff.next_s()
+            if loop.time() + pause > give_up_at:
+                # Once an answer was lost, the jobs may be stored, whatever came after.
+                raise lost or failure
+            await asyncio.sleep(pause)
+
+    async def aclose(self) -> None:
+        """Give what is in flight a moment to be answered, then end it."""
+        tasks = list(self._in_flight.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._retry_for_s)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        while self._pending:
+            _, answer = self._pending.popleft()
+            if not answer.done():
+                answer.set_exception(_closed())
+                answer.exception()
+
+
+def _closed() -> ReplyLost:
+    return ReplyLost("the app was closed before the storage answered: the jobs may be stored")

@@ -1,0 +1,131 @@
+"""One event loop's side of an app: its storage, its call numbers, its waits. Made and ended by `App`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from headrace.batching import Answer, Batcher
+from headrace.errors import StorageError
+from headrace.handle import JobHandle
+from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
+from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, Storage
+from headrace.waiting import Waits
+
+CHUNKS_AHEAD = 3
+"""Chunks of a bulk enqueue that are packed before the oldest is answered."""
+
+DecoderOf = Callable[[str], Callable[[bytes], Any]]
+
+
+class Client:
+    """Enqueues, waits and cancels for one event loop.
+
+    Args:
+        storage: opened for this loop; closed with the client.
+        decoder_of: from a task's name to the decoder of its results.
+        retry_for_s: how long calls are repeated while the storage is away.
+    """
+
+    def __init__(self, storage: Storage, *, decoder_of: DecoderOf, retry_for_s: float) -> None:
+        self.storage = storage
+        self.waits = Waits(storage)
+        self._decoder_of = decoder_of
+        self._retry_for_s = retry_for_s
+        self._id = secrets.token_hex(8)
+        self._batchers: dict[str, Batcher] = {}
+
+    def _batcher(self, queue: str) -> Batcher:
+        batcher = self._batchers.get(queue)
+        if batcher is None:
+            batcher = Batcher(queue, self.storage, client=self._id, retry_for_s=self._retry_for_s)
+            self._batchers[queue] = batcher
+        return batcher
+
+    def handle(self, job: Job, outcome: EnqueueOutcome | None) -> JobHandle[Any]:
+        """Return the handle of a job."""
+        return JobHandle(job.id, job.queue, outcome, self, self._decoder_of(job.task))
+
+    async def submit(self, job: Job) -> JobHandle[Any]:
+        """Store one job."""
+        outcomes = await self._batcher(job.queue).submit((job,))
+        return self.handle(job, outcomes[0])
+
+    async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
+        """Store jobs in chunks, each chunk whole or not at all; see `App.enqueue_many`."""
+        handles: list[JobHandle[Any]] = []
+        ahead: deque[tuple[Sequence[Job], Answer]] = deque()
+        try:
+            for chunk in _chunks(jobs):
+                ahead.append((chunk, self._batcher(chunk[0].queue).submit(chunk)))
+                if len(ahead) > CHUNKS_AHEAD:
+                    await self._collect(ahead, handles)
+            while ahead:
+                await self._collect(ahead, handles)
+        except StorageError as error:
+            error.accepted = tuple(handles)
+            raise
+        return handles
+
+    async def _collect(
+        self, ahead: deque[tuple[Sequence[Job], Answer]], handles: list[JobHandle[Any]]
+    ) -> None:
+        chunk, answer = ahead.popleft()
+        outcomes = await answer
+        decoder_of = self._decoder_of
+        handles += [
+            JobHandle(job.id, job.queue, outcome, self, decoder_of(job.task))
+            for job, outcome in zip(chunk, outcomes, strict=True)
+        ]
+
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+        """Store one job and return its result; the storage is told of the wait along with the job."""
+        channel = await self.waits.channel()
+        asked = msgspec.structs.replace(job, reply_to=channel, is_plain=False)
+        future = self.waits.expect(job.queue, job.id, is_stored=False)
+        try:
+            handle = await self.submit(asked)
+            self.waits.stored(job.queue, job.id)
+            if handle.outcome is EnqueueOutcome.COMPLETED:
+                return await handle.result()
+            end = await self.waits.whole(await future)
+            return handle.result_of(end)
+        finally:
+            self.waits.drop(job.queue, job.id, future)
+
+    async def look(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return what is kept of a job."""
+        return await self.storage.get(queue, job_id)
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Wait until a job has ended."""
+        return await self.waits.wait(queue, job_id, timeout_ms=timeout_ms)
+
+    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
+        """Cancel a job."""
+        return (await self.storage.cancel(queue, [job_id]))[0]
+
+    async def aclose(self) -> None:
+        """Let what is being sent end, then close everything."""
+        await asyncio.gather(*(batcher.aclose() for batcher in self._batchers.values()))
+        await self.waits.aclose()
+        await self.storage.aclose()
+
+
+def _chunks(jobs: Iterable[Job]) -> Iterable[Sequence[Job]]:
+    """Split jobs, in order, where the queue changes or a call would grow too large."""
+    source = iter(jobs)
+    while block := list(islice(source, BATCH_LIMIT)):
+        first = size = 0
+        for at, job in enumerate(block):
+            size += len(job.payload)
+            if at > first and (job.queue != block[first].queue or size > BATCH_LIMIT_BYTES):
+                yield block[first:at]
+                first, size = at, len(job.payload)
+        yield block[first:]

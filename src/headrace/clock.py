@@ -1,0 +1,66 @@
+"""Durations, instants and where time comes from.
+
+Public durations are seconds or `timedelta`, public instants aware `datetime`; inside, integers in
+milliseconds. The conversion happens here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from headrace.errors import InvalidOption
+
+Duration = float | timedelta
+Monotonic = Callable[[], float]
+
+MAX_DURATION_MS = 10 * 366 * 24 * 3600 * 1000
+"""Ten years: longer delays and timeouts are taken for a mistake of units."""
+
+monotonic: Monotonic = time.monotonic
+
+
+def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
+    """Convert a public duration to milliseconds, rounding up.
+
+    Raises:
+        InvalidOption: it is not a number or `timedelta`, or is under ``least_ms`` or over ten years.
+    """
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value
+    else:
+        raise InvalidOption(
+            f"{name}={value!r} is not a duration: pass seconds as a number, or a timedelta"
+        )
+    if not math.isfinite(seconds) or not least_ms <= seconds * 1000 <= MAX_DURATION_MS:
+        raise InvalidOption(
+            f"{name}={value!r} is out of bounds: use {least_ms / 1000:g} seconds to ten years"
+        )
+    return math.ceil(seconds * 1000)
+
+
+def instant_ms(value: datetime, *, name: str) -> int:
+    """Convert an aware `datetime` to milliseconds since the epoch, rounding up.
+
+    Raises:
+        InvalidOption: it is not an aware `datetime`, or is before 1970 or over ten years ahead.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidOption(f"{name}={value!r} is not an instant: pass an aware datetime")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidOption(
+            f"{name}={value!r} is naive: give it a time zone, as in datetime.now(UTC)"
+        )
+    instant = math.ceil(value.timestamp() * 1000)
+    if not 0 <= instant <= time.time() * 1000 + MAX_DURATION_MS:
+        raise InvalidOption(f"{name}={value!r} is out of bounds: use 1970 to ten years from now")
+    return instant
+
+
+def datetime_of(instant: int) -> datetime:
+    """Convert milliseconds since the epoch to an aware `datetime` in UTC."""
+    return datetime.fromtimestamp(instant / 1000, UTC)

@@ -1,0 +1,176 @@
+"""Every error that headrace raises, in one tree.
+
+::
+
+    HeadraceError
+    ├── UsageError                the caller's mistake; raised before any I/O
+    │   ├── InvalidArguments      the arguments don't fit the task's signature (also a TypeError)
+    │   ├── InvalidOption         an option, id, name or URL is out of bounds (also a ValueError)
+    │   ├── NotSerializable       a value can't be encoded, or is too deep (also a TypeError)
+    │   ├── PayloadTooLarge       the encoded arguments are over the limit (also a ValueError)
+    │   ├── UnknownTask           the name is not registered in this app (also a LookupError)
+    │   └── AppImportError        an app path can't be imported
+    ├── StorageError              the storage did not do what was asked
+    │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
+    │   ├── ReplyLost             sent, but no answer came: it may have happened (repeat with the same id)
+    │   ├── StorageFull           out of memory: nothing was written
+    │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
+    │   ├── StaleCall             an older call of this client arrived late; it changed nothing
+    │   └── StorageFault          the storage answered something unexpected
+    └── JobError                  what waiting for a job can raise
+        ├── JobFailed             the job is a dead letter
+        ├── JobCancelled          the job was cancelled
+        ├── JobNotFound           no such job, or its record has ended
+        ├── ResultExpired         completed, but the result is no longer kept
+        └── WaitTimeout           not finished in time (also a TimeoutError)
+
+    Signal                        raised by handlers to end their attempt; not errors
+    ├── RetryLater                try again after a delay
+    └── FailPermanently           don't try again
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class HeadraceError(Exception):
+    """Base of every error that headrace raises."""
+
+
+class UsageError(HeadraceError):
+    """The caller's mistake; raised before any I/O, and nothing was changed."""
+
+
+class InvalidArguments(UsageError, TypeError):
+    """The arguments don't fit the task's signature."""
+
+
+class InvalidOption(UsageError, ValueError):
+    """An option, id, name or URL is out of bounds."""
+
+
+class NotSerializable(UsageError, TypeError):
+    """A value can't be encoded; the message names it by path, as in ``args.user.db``."""
+
+
+class PayloadTooLarge(UsageError, ValueError):
+    """The encoded arguments are larger than the limit of 1 MiB."""
+
+
+class UnknownTask(UsageError, LookupError):
+    """The task's name is not registered in this app, and no queue was named for it."""
+
+
+class AppImportError(UsageError):
+    """An app path such as ``module:app`` can't be imported; the cause is chained."""
+
+
+class StorageError(HeadraceError):
+    """The storage did not do what was asked."""
+
+
+class StorageUnavailable(StorageError):
+    """The storage was not reached and nothing was sent: trying again is safe."""
+
+
+class ReplyLost(StorageError):
+    """The call was sent but its answer was lost: it may have happened or not.
+
+    Enqueueing again with the same job id is safe: the storage keeps one job per id.
+    """
+
+
+class StorageFull(StorageError):
+    """The storage has no memory left for new jobs; nothing was written. Workers still drain."""
+
+
+class StorageRefused(StorageError):
+    """The storage can't be used as it is: its version, settings, layout or credentials."""
+
+
+class StaleCall(StorageError):
+    """An older call of this client arrived after a newer one; it changed nothing."""
+
+
+class StorageFault(StorageError):
+    """The storage answered something that it should never answer."""
+
+
+class JobError(HeadraceError):
+    """What waiting for a job's result can raise."""
+
+    def __init__(self, message: str, *, job_id: str, queue: str) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+        self.queue = queue
+
+
+class JobFailed(JobError):
+    """The job is a dead letter.
+
+    Attributes:
+        reason: why it ended, one of `FailReason`.
+        error_type: qualified name of the last exception, empty if none was recorded.
+        error_message: its text.
+        traceback: its traceback as text.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        job_id: str,
+        queue: str,
+        reason: str,
+        error_type: str = "",
+        error_message: str = "",
+        traceback: str = "",
+    ) -> None:
+        super().__init__(message, job_id=job_id, queue=queue)
+        self.reason = reason
+        self.error_type = error_type
+        self.error_message = error_message
+        self.traceback = traceback
+
+
+class JobCancelled(JobError):
+    """The job was cancelled before it completed."""
+
+
+class JobNotFound(JobError):
+    """There is no such job: it never was, or its record is no longer kept."""
+
+
+class ResultExpired(JobError):
+    """The job completed, but its result is no longer kept."""
+
+
+class WaitTimeout(JobError, TimeoutError):
+    """The job did not finish in the time given; it goes on."""
+
+
+class Signal(Exception):
+    """Base of what a handler raises to end its attempt in a chosen way; not an error."""
+
+
+class RetryLater(Signal):
+    """End this attempt and run the job again after ``delay``.
+
+    It counts as one of the job's ``max_attempts``; when they are used up the job fails.
+
+    Args:
+        delay: seconds or a `timedelta`, 0 or more.
+        reason: text kept in the job's error history.
+    """
+
+    def __init__(self, delay: float | timedelta, reason: str = "") -> None:
+        super().__init__(reason or "the handler asked to run again later")
+        self.delay = delay
+
+
+class FailPermanently(Signal):
+    """End the job now as a dead letter with reason ``permanent``, whatever attempts are left."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason or "the handler asked not to run again")

@@ -1,0 +1,179 @@
+"""What happened, as values: job events that the storage keeps, and worker events of this process.
+
+Nothing here logs; `headrace.logs` subscribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import msgspec
+
+
+class JobEventKind(StrEnum):
+    """The transitions of a job."""
+
+    QUEUED = "queued"
+    SCHEDULED = "scheduled"
+    ACTIVE = "active"
+    RETRYING = "retrying"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    STALLED = "stalled"
+    PUT_BACK = "put_back"
+
+
+class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One transition, as the queue's event stream keeps it.
+
+    ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's type
+    or the reason of a dead letter.
+    """
+
+    stream_id: str
+    at_ms: int
+    kind: JobEventKind
+    job_id: str
+    task: str
+    attempt: int
+    worker: str
+    wait_ms: int
+    run_ms: int
+    detail: str
+
+
+class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker is about to claim."""
+
+    worker: str
+    queues: dict[str, int]
+    concurrency: int
+    tasks: int
+
+
+class WorkerStopping(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker claims no more; ``active`` attempts have the grace."""
+
+    worker: str
+    active: int
+    grace_s: float
+
+
+class WorkerQuiet(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker claims no more but goes on running what it has."""
+
+    worker: str
+
+
+class WorkerStopped(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker has ended."""
+
+    worker: str
+    put_back: int
+
+
+class JobStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt begins."""
+
+    job_id: str
+    task: str
+    queue: str
+    attempt: int
+    wait_ms: int
+
+
+class JobFinished(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt's outcome was recorded: ``completed``, ``retrying``, ``failed`` and so on."""
+
+    job_id: str
+    task: str
+    queue: str
+    attempt: int
+    outcome: str
+    duration_ms: int
+    error_type: str = ""
+    reason: str = ""
+    retry_in_ms: int = 0
+
+
+class ClaimLost(msgspec.Struct, frozen=True, kw_only=True):
+    """An outcome was refused: somebody else owns the job by now."""
+
+    job_id: str
+    task: str
+    queue: str
+    attempt: int
+
+
+class QueueFenced(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker stopped its own attempts of a queue, since others may have been given them."""
+
+    queue: str
+    incarnation: str
+    cancelled: int
+    cause: str
+
+
+class WorkerReaped(msgspec.Struct, frozen=True, kw_only=True):
+    """A dead incarnation was condemned."""
+
+    queue: str
+    incarnation: str
+
+
+class JobsReconciled(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that the storage counted as this worker's, but that it doesn't run, were handed back."""
+
+    queue: str
+    count: int
+
+
+class StorageLost(msgspec.Struct, frozen=True, kw_only=True):
+    """The storage can't be reached; retrying with backoff."""
+
+    queue: str
+    error: str
+
+
+class StorageRecovered(msgspec.Struct, frozen=True, kw_only=True):
+    """The storage answers again."""
+
+    queue: str
+    after_ms: int
+
+
+class LoopStalled(msgspec.Struct, frozen=True, kw_only=True):
+    """The event loop has not turned for too long: beats stop, and others will take the jobs."""
+
+    worker: str
+    stalled_s: float
+
+
+class LoopBusy(msgspec.Struct, frozen=True, kw_only=True):
+    """A background loop ended with an error and starts again."""
+
+    loop: str
+    error: str
+
+
+WorkerEvent = (
+    WorkerStarted
+    | WorkerStopping
+    | WorkerQuiet
+    | WorkerStopped
+    | JobStarted
+    | JobFinished
+    | ClaimLost
+    | QueueFenced
+    | WorkerReaped
+    | JobsReconciled
+    | StorageLost
+    | StorageRecovered
+    | LoopStalled
+    | LoopBusy
+)
+
+Emit = Callable[[WorkerEvent], None]
+"""Takes an event at once, without blocking and without raising."""

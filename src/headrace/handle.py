@@ -1,0 +1,134 @@
+"""A job from the producer's side: look at it, wait for it, cancel it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from headrace.clock import Duration, duration_ms
+from headrace.errors import JobCancelled, JobFailed, JobNotFound, ResultExpired
+from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
+from headrace.storage.base import End
+
+R = TypeVar("R")
+
+
+class JobClient(Protocol):
+    """What a handle needs of the app."""
+
+    async def look(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return what is kept of the job."""
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Wait until the job has ended, or raise `WaitTimeout`."""
+
+    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
+        """Cancel the job."""
+
+
+class JobHandle(Generic[R]):
+    """One job, by its id and queue.
+
+    Attributes:
+        id: the job's id.
+        queue: its queue.
+        outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job with
+            this id waits or runs) or ``completed`` (it is done and its result kept). None for a
+            handle that enqueued nothing.
+    """
+
+    __slots__ = ("_client", "_decode", "id", "outcome", "queue")
+
+    def __init__(
+        self,
+        job_id: str,
+        queue: str,
+        outcome: EnqueueOutcome | None,
+        client: JobClient,
+        decode: Callable[[bytes], Any],
+    ) -> None:
+        self.id = job_id
+        self.queue = queue
+        self.outcome = outcome
+        self._client = client
+        self._decode = decode
+
+    def __repr__(self) -> str:
+        outcome = self.outcome.value if self.outcome else "unknown"
+        return f"<JobHandle {self.id!r} in {self.queue!r}: {outcome}>"
+
+    async def status(self) -> JobRecord:
+        """Return what is kept of the job now: state, counts, times and error history.
+
+        Raises:
+            JobNotFound: there is no record.
+            StorageError: the storage can't be reached.
+        """
+        record = await self._client.look(self.queue, self.id)
+        if record is None:
+            raise self._not_found()
+        return record
+
+    async def result(self, timeout: Duration | None = None) -> R:
+        """Wait for the job to end and return its result. Safe to cancel and to repeat.
+
+        Args:
+            timeout: seconds or a `timedelta`; None waits as long as the job takes.
+
+        Raises:
+            JobFailed: it became a dead letter.
+            JobCancelled: it was cancelled.
+            JobNotFound: there is no record of it, or it was deleted.
+            ResultExpired: it completed, but the result is no longer kept.
+            WaitTimeout: it has not ended in time; it goes on.
+        """
+        timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
+        end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+        return self.result_of(end)
+
+    def result_of(self, end: End) -> R:
+        """Return the result that ``end`` carries, or raise as `result` does."""
+        if end.state is JobState.COMPLETED and end.result is not None:
+            result: R = self._decode(end.result)
+            return result
+        if end.state is JobState.COMPLETED:
+            raise ResultExpired(
+                f"job {self.id!r} completed, but its result is not kept any more: "
+                "raise result_ttl to keep it longer",
+                job_id=self.id,
+                queue=self.queue,
+            )
+        if end.state is JobState.FAILED:
+            raise self._failed(end)
+        if end.state is JobState.CANCELLED:
+            raise JobCancelled(f"job {self.id!r} was cancelled", job_id=self.id, queue=self.queue)
+        raise self._not_found()
+
+    def _failed(self, end: End) -> JobFailed:
+        error = end.error
+        told = f": {error.type}: {error.message}" if error else ""
+        return JobFailed(
+            f"job {self.id!r} failed ({end.reason}){told}",
+            job_id=self.id,
+            queue=self.queue,
+            reason=end.reason,
+            error_type=error.type if error else "",
+            error_message=error.message if error else "",
+            traceback=error.traceback if error else "",
+        )
+
+    def _not_found(self) -> JobNotFound:
+        return JobNotFound(
+            f"there is no job {self.id!r} in queue {self.queue!r}: it never was, was deleted, "
+            "or its record is no longer kept",
+            job_id=self.id,
+            queue=self.queue,
+        )
+
+    async def cancel(self) -> CancelOutcome:
+        """Cancel the job: a waiting one never starts, an active one is asked to stop.
+
+        Returns:
+            ``cancelled``, ``requested`` (it is active), ``finished`` or ``not_found``. Repeating is safe.
+        """
+        return await self._client.cancel(self.queue, self.id)

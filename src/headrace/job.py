@@ -1,0 +1,296 @@
+"""The values that describe a job: what is asked for, what is claimed, what is kept.
+
+Nothing here does I/O or knows a task, an app or a storage.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from enum import StrEnum
+
+import msgspec
+
+from headrace.errors import InvalidOption
+from headrace.retry import Retry
+
+DEFAULT_LANE = "default"
+DEFAULT_PRIORITY = 5
+PRIORITIES = range(10)
+DEFAULT_QUEUE = "default"
+DEFAULT_TENANT = "default"
+DEFAULT_MAX_ATTEMPTS = 3
+DEFAULT_MAX_STALLS = 3
+DEFAULT_KEEP_MS = 3_600_000
+ID_LIMIT_BYTES = 256
+PAYLOAD_LIMIT_BYTES = 1024 * 1024
+RESULT_LIMIT_BYTES = 1024 * 1024
+
+
+class JobState(StrEnum):
+    """Where a job is. The last three are terminal."""
+
+    SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    QUEUED = "queued"
+    ACTIVE = "active"
+    RETRYING = "retrying"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the job has ended."""
+        return self in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
+
+
+class FailReason(StrEnum):
+    """Why a job became a dead letter."""
+
+    EXHAUSTED = "exhausted"
+    PERMANENT = "permanent"
+    STALLED = "stalled"
+    UNDECODABLE = "undecodable"
+    EXPIRED = "expired"
+    UNKNOWN_TASK = "unknown_task"
+    RESULT_TOO_LARGE = "result_too_large"
+
+
+class EnqueueOutcome(StrEnum):
+    """What became of a request to enqueue."""
+
+    QUEUED = "queued"
+    SCHEDULED = "scheduled"
+    DUPLICATE = "duplicate"
+    COMPLETED = "completed"
+
+
+class CancelOutcome(StrEnum):
+    """What became of a request to cancel.
+
+    ``requested``: the job is active and will be asked to stop. ``finished``: it had ended otherwise.
+    """
+
+    CANCELLED = "cancelled"
+    REQUESTED = "requested"
+    FINISHED = "finished"
+    NOT_FOUND = "not_found"
+
+
+class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one job asks of the worker, over its task's own settings. None: as the task says."""
+
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+    retry: Retry | None = None
+    result_ttl_ms: int | None = None
+    keep_ms: int | None = None
+    headers: dict[str, str] = {}
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One request to run a task, ready to be stored.
+
+    Made by ``task.job(...)``; pass it to ``app.enqueue_many``. ``payload`` and ``options`` are encoded.
+    ``is_new_id``: the id was drawn at random for this job. ``is_plain``: nothing after ``is_plain`` differs
+    from its default, which shortens the call. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and ``expires_at_ms``
+    are instants; 0 means none. ``reply_to`` is the inbox channel that is told how the job ends.
+    """
+
+    id: str
+    queue: str
+    task: str
+    payload: bytes
+    priority: int = DEFAULT_PRIORITY
+    is_new_id: bool = False
+    is_plain: bool = False
+    lane: str = DEFAULT_LANE
+    delay_ms: int = 0
+    run_at_ms: int = 0
+    expires_in_ms: int = 0
+    expires_at_ms: int = 0
+    max_stalls: int = DEFAULT_MAX_STALLS
+    keep_ms: int = DEFAULT_KEEP_MS
+    options: bytes = b""
+    reply_to: str = ""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What owns the current attempt of a job: any write about it must show both parts.
+
+    Attributes:
+        epoch: how often the job has been started, this time included.
+        nonce: the incarnation and a random part; unequal even if lost writes repeat an epoch.
+    """
+
+    epoch: int
+    nonce: str
+
+
+class ClaimedJob(msgspec.Struct, frozen=True):
+    """A job that a worker owns for one attempt.
+
+    ``attempts`` counts handler errors and ``stalls`` worker deaths before this attempt.
+    """
+
+    id: str
+    queue: str
+    task: str
+    payload: bytes
+    claim: Claim
+    attempts: int
+    stalls: int
+    created_ms: int
+    waited_ms: int
+    options: bytes
+
+
+class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a job's error history.
+
+    Attributes:
+        type: qualified name of the exception.
+        message: its text, at most 2,000 characters.
+        traceback: its last 8,000 characters.
+        attempt: the start that it ended.
+        at_ms: the storage's time, ms since the epoch.
+    """
+
+    type: str
+    message: str
+    traceback: str = ""
+    attempt: int = 0
+    at_ms: int = 0
+
+
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the storage keeps of a job. Instants are ms since the epoch by the storage's clock, 0: none.
+
+    ``attempts`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
+    """
+
+    id: str
+    queue: str
+    task: str
+    state: JobState
+    priority: int
+    lane: str
+    attempts: int
+    stalls: int
+    starts: int
+    created_ms: int
+    changed_ms: int
+    due_ms: int
+    expires_ms: int
+    run_ms: int
+    worker: str
+    cancel_requested: bool
+    reason: str
+    options: bytes
+    payload: bytes | None
+    result: bytes | None
+    errors: list[ErrorInfo]
+
+
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a job listing: no payload, result or traceback."""
+
+    id: str
+    task: str
+    state: JobState
+    priority: int
+    attempts: int
+    stalls: int
+    starts: int
+    created_ms: int
+    changed_ms: int
+    due_ms: int
+    run_ms: int
+    worker: str
+    reason: str
+    error: str
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def check_name(value: str, *, what: str) -> str:
+    """Return ``value`` if it may name a queue, tenant or lane.
+
+    Raises:
+        InvalidOption: it does not match ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``.
+    """
+    if not isinstance(value, str) or not _NAME.match(value):
+        raise InvalidOption(
+            f"{what} {value!r} is not valid: use 1 to 100 letters, digits, '.', '_' and '-', "
+            "starting with a letter or digit"
+        )
+    return value
+
+
+def check_text(value: str, *, what: str) -> str:
+    """Return ``value`` if it may be a job id or task name.
+
+    Raises:
+        InvalidOption: it is empty, over 256 bytes of UTF-8, not encodable, or has control characters.
+    """
+    if isinstance(value, str) and value.isascii() and value.isprintable():
+        if 0 < len(value) <= ID_LIMIT_BYTES:
+            return value
+    elif isinstance(value, str) and not _CONTROL.search(value):
+        try:
+            if 0 < len(value.encode()) <= ID_LIMIT_BYTES:
+                return value
+        except UnicodeEncodeError:
+            pass
+    shown = value if not isinstance(value, str) or len(value) <= 40 else value[:40] + "…"
+    raise InvalidOption(
+        f"{what} {shown!r} is not valid: use 1 to {ID_LIMIT_BYTES} bytes of UTF-8 "
+        "without control characters"
+    )
+
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
+
+
+class JobIds:
+    """A source of ULIDs (github.com/ulid/spec): sortable by time, and rising within one source.
+
+    The random part is drawn once per millisecond and then counted up, as the specification's
+    monotonic mode does. Neighbours differ in the low bits only, so the text of the upper 110 bits is
+    kept: 0.5 µs an id against 1.3.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Draw anew at the next id; for a forked child, which shares its parent's state."""
+        self._millisecond = 0
+        self._value = 0
+        self._head_bits = -1
+        self._head = ""
+
+    def __call__(self) -> str:
+        """Return a new id of 26 characters."""
+        now = time.time_ns() // 1_000_000
+        if now > self._millisecond:
+            self._millisecond = now
+            # One bit is left free, so that counting up cannot spill into the time.
+            self._value = now << 80 | int.from_bytes(os.urandom(10)) >> 1
+        self._value = value = self._value + 1
+        head_bits = value >> 20
+        if head_bits != self._head_bits:
+            self._head_bits = head_bits
+            self._head = "".join(_PAIRS[head_bits >> shift & 1023] for shift in range(100, -1, -10))
+        return self._head + _PAIRS[value >> 10 & 1023] + _PAIRS[value & 1023]
+
+
+new_job_id = JobIds()
+"""The process's own source of job ids."""
+
+os.register_at_fork(after_in_child=new_job_id.reset)

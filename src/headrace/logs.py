@@ -1,0 +1,113 @@
+"""Worker events to structured logs: fixed names and fields, never arguments, results or secrets."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import msgspec
+import structlog
+
+from headrace.errors import InvalidOption
+from headrace.events import (
+    ClaimLost,
+    Emit,
+    JobFinished,
+    JobsReconciled,
+    JobStarted,
+    LoopBusy,
+    LoopStalled,
+    QueueFenced,
+    StorageLost,
+    StorageRecovered,
+    WorkerEvent,
+    WorkerQuiet,
+    WorkerReaped,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+)
+
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
+    WorkerStarted: ("worker.started", logging.INFO),
+    WorkerStopping: ("worker.stopping", logging.INFO),
+    WorkerQuiet: ("worker.quiet", logging.INFO),
+    WorkerStopped: ("worker.stopped", logging.INFO),
+    JobStarted: ("job.started", logging.DEBUG),
+    JobFinished: ("job.finished", logging.INFO),
+    ClaimLost: ("job.claim_lost", logging.WARNING),
+    QueueFenced: ("queue.fenced", logging.WARNING),
+    WorkerReaped: ("worker.reaped", logging.WARNING),
+    JobsReconciled: ("queue.reconciled", logging.WARNING),
+    StorageLost: ("storage.lost", logging.WARNING),
+    StorageRecovered: ("storage.recovered", logging.WARNING),
+    LoopStalled: ("worker.loop_stalled", logging.ERROR),
+    LoopBusy: ("worker.loop_failed", logging.ERROR),
+}
+"""The name and level of each event. A failed job is logged as a warning, a dead letter as an error."""
+
+
+def log_events(level: str) -> Emit:
+    """Return what logs events of ``level`` (debug, info, warning, error) and above."""
+    least = check_level(level)
+    logger = structlog.get_logger("headrace")
+
+    def emit(event: WorkerEvent) -> None:
+        name, event_level = NAMES[type(event)]
+        if isinstance(event, JobFinished):
+            event_level = _severity(event)
+        if event_level >= least:
+            logger.log(event_level, name, **_fields(event))
+
+    return emit
+
+
+def _severity(event: JobFinished) -> int:
+    if event.outcome == "failed":
+        return logging.ERROR
+    return logging.WARNING if event.outcome in ("retrying", "released") else logging.INFO
+
+
+def _fields(event: WorkerEvent) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(event).items() if value != ""}
+
+
+def check_level(level: str) -> int:
+    """Return the number of a level's name, or raise `InvalidOption`."""
+    if level not in LEVELS:
+        raise InvalidOption(f"log level {level!r} is not known: use one of {', '.join(LEVELS)}")
+    return LEVELS[level]
+
+
+def configure(log_format: str, level: str) -> None:
+    """Set structlog up for a process of ours: to standard error, ``console`` or ``json``.
+
+    Only the command line calls this; a library leaves logging to its program.
+    """
+    if log_format not in ("console", "json"):
+        raise InvalidOption(f"log format {log_format!r} is not known: use console or json")
+    renderer: Any
+    if log_format == "json":
+        renderer = structlog.processors.JSONRenderer()
+    else:
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(check_level(level)),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

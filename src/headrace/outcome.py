@@ -1,0 +1,130 @@
+"""What an attempt came to, and how a handler's error turns into it. No I/O, no storage."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.clock import duration_ms
+from headrace.errors import FailPermanently, InvalidOption, RetryLater
+from headrace.job import ErrorInfo, FailReason
+from headrace.retry import Retry, RetryFunction
+
+MESSAGE_LIMIT = 2_000
+TRACEBACK_LIMIT = 8_000
+UNKNOWN_TASK_LIMIT_MS = 24 * 3_600_000
+
+
+class Completed(msgspec.Struct, frozen=True, tag=True):
+    """The handler returned. ``result`` is encoded; a TTL of 0 keeps nothing."""
+
+    result: bytes
+    result_ttl_ms: int
+    keep_ms: int
+
+
+class Retried(msgspec.Struct, frozen=True, tag=True):
+    """The handler failed and is to run again after a wait."""
+
+    delay_ms: int
+    error: ErrorInfo
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The job becomes a dead letter. ``is_attempt``: the handler itself failed, so it counts."""
+
+    reason: FailReason
+    error: ErrorInfo
+    is_attempt: bool = True
+
+
+class Cancelled(msgspec.Struct, frozen=True, tag=True):
+    """The job was asked to stop and did."""
+
+    keep_ms: int
+
+
+class Released(msgspec.Struct, frozen=True, tag=True):
+    """The job waits for a worker that knows its task, free of charge.
+
+    After 24 hours of this it becomes a dead letter ``unknown_task`` with ``error``.
+    """
+
+    delay_ms: int
+    error: ErrorInfo
+
+
+Outcome = Completed | Retried | Failed | Cancelled | Released
+"""What an attempt came to."""
+
+
+def describe(error: BaseException, attempt: int) -> ErrorInfo:
+    """Return the history entry for an exception: type, message and traceback, cut to their limits."""
+    kind = type(error)
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    try:
+        message = str(error)
+    except Exception as broken:  # noqa: BLE001 (an exception's own __str__ may raise anything)
+        message = f"<its text can't be shown: {type(broken).__name__}>"
+    lines = "".join(traceback.format_exception(error))
+    return ErrorInfo(
+        type="".join(c for c in _printable(name) if c.isprintable())[:MESSAGE_LIMIT],
+        message=_printable(message)[:MESSAGE_LIMIT],
+        traceback=_printable(lines)[-TRACEBACK_LIMIT:],
+        attempt=attempt,
+    )
+
+
+def decide(
+    error: BaseException,
+    *,
+    attempt: int,
+    errors_before: int,
+    max_attempts: int,
+    retry: Retry | RetryFunction,
+    draw: Callable[[], float],
+) -> Retried | Failed:
+    """Return what a handler's exception comes to.
+
+    Args:
+        error: what the handler raised.
+        attempt: which start of the job this was.
+        errors_before: handler errors before this one.
+        max_attempts: handler errors after which the job fails.
+        retry: how long to wait.
+        draw: source of random numbers from 0 to 1.
+    """
+    info = describe(error, attempt)
+    if isinstance(error, FailPermanently):
+        return Failed(FailReason.PERMANENT, info)
+    if errors_before + 1 >= max_attempts:
+        return Failed(FailReason.EXHAUSTED, info)
+    try:
+        delay_ms = _delay_ms(error, errors_before + 1, retry, draw)
+    except Exception as broken:  # noqa: BLE001 (a strategy or a delay of the user's own)
+        return Failed(FailReason.PERMANENT, describe(broken, attempt))
+    return Retried(delay_ms, info)
+
+
+def _delay_ms(
+    error: BaseException, errors: int, retry: Retry | RetryFunction, draw: Callable[[], float]
+) -> int:
+    if isinstance(error, RetryLater):
+        return duration_ms(error.delay, name="RetryLater.delay")
+    if isinstance(retry, Retry):
+        return round(retry.delay(errors, draw) * 1000)
+    try:
+        return duration_ms(retry(errors, error), name="retry")
+    except InvalidOption as broken:
+        raise InvalidOption(f"the task's retry strategy returned a bad delay: {broken}") from error
+
+
+def _printable(text: str) -> str:
+    """Replace lone surrogates, which can't be encoded."""
+    return text.encode(errors="replace").decode()

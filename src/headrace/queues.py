@@ -1,0 +1,177 @@
+"""One queue as its operators see it: counts, listings, pause, purge, dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import msgspec
+
+from headrace.clock import Duration, duration_ms
+from headrace.errors import InvalidOption
+from headrace.events import JobEvent
+from headrace.job import JobRow, JobState, check_name, check_text
+from headrace.storage.base import BATCH_LIMIT, Inspector, QueueSettings, QueueStats, WorkerInfo
+
+PURGEABLE = (
+    JobState.QUEUED,
+    JobState.SCHEDULED,
+    JobState.RETRYING,
+    JobState.COMPLETED,
+    JobState.FAILED,
+    JobState.CANCELLED,
+)
+
+
+class Queue:
+    """A queue by name; made by `App.queue`. Its methods may raise `StorageError`."""
+
+    def __init__(self, name: str, storage: Callable[[], Inspector]) -> None:
+        self.name = check_name(name, what="queue")
+        self._storage = storage
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r}>"
+
+    async def stats(self) -> QueueStats:
+        """Return counts now, and the work of the last minute."""
+        return await self._storage().stats(self.name)
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Return the worker incarnations that serve this queue."""
+        return await self._storage().workers(self.name)
+
+    async def pause(self) -> None:
+        """Stop workers from claiming; active jobs go on and enqueueing works. Safe to repeat."""
+        await self._storage().pause(self.name)
+
+    async def resume(self) -> None:
+        """Let workers claim again, at once. Safe to repeat."""
+        await self._storage().resume(self.name)
+
+    async def configure(
+        self,
+        *,
+        history: int | None = None,
+        dead_letters: int | None = None,
+        dead_letter_ttl: Duration | None = None,
+        events: int | None = None,
+    ) -> QueueSettings:
+        """Change what the queue keeps; None leaves a setting as it is. Returns all of them.
+
+        Args:
+            history: completed and cancelled records, default 100,000, 1 to 10,000,000.
+            dead_letters: default 10,000, same bounds.
+            dead_letter_ttl: how long a dead letter is kept, default 30 days.
+            events: entries of the event stream (1 to 20 events each), default 5,000.
+
+        Raises:
+            InvalidOption: a value is out of bounds.
+        """
+        counts = {"history": history, "dead_letters": dead_letters, "events": events}
+        changes: dict[str, int] = {}
+        for name, value in counts.items():
+            if value is not None:
+                if isinstance(value, bool) or not 1 <= value <= 10_000_000:
+                    raise InvalidOption(f"{name}={value!r} is out of bounds: 1 to 10,000,000")
+                changes[name] = value
+        if dead_letter_ttl is not None:
+            changes["dead_letter_ttl_ms"] = duration_ms(
+                dead_letter_ttl, name="dead_letter_ttl", least_ms=1000
+            )
+        settings = msgspec.structs.replace((await self.stats()).settings, **changes)
+        await self._storage().configure(self.name, settings)
+        return settings
+
+    async def jobs(
+        self, state: JobState | str, *, task: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[JobRow]:
+        """Yield the jobs in ``state``, page by page, without payloads.
+
+        Args:
+            state: one of `JobState`.
+            task: only jobs of this task.
+            limit: at most this many, None for all. Jobs that move meanwhile may be missed or repeated.
+        """
+        wanted = check_state(state)
+        cursor, left = "", limit
+        while True:
+            page = await self._storage().list(self.name, wanted, cursor=cursor, limit=BATCH_LIMIT)
+            for row in page.rows:
+                if task is None or row.task == task:
+                    if left is not None and left <= 0:
+                        return
+                    yield row
+                    left = None if left is None else left - 1
+            cursor = page.cursor
+            if not cursor:
+                return
+
+    async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
+        """Yield the kept events after a stream id, oldest first, up to now."""
+        while True:
+            page = await self._storage().events(self.name, after=after, limit=BATCH_LIMIT)
+            for event in page.events:
+                yield event
+            if not page.last_id:
+                return
+            after = page.last_id
+
+    async def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
+        """Queue dead letters again, with counts and error history reset; return how many were.
+
+        Say which: ids, or ``task=`` for those of a task, or ``all_jobs=True``.
+
+        Raises:
+            InvalidOption: none or several of them are said, or an id is not valid.
+        """
+        ids = await self._chosen(JobState.FAILED, job_ids, task, all_jobs)
+        done = 0
+        for first in range(0, len(ids), BATCH_LIMIT):
+            batch = ids[first : first + BATCH_LIMIT]
+            done += await self._storage().redrive(self.name, batch)
+        return done
+
+    async def purge(
+        self,
+        state: JobState | str,
+        *job_ids: str,
+        task: str | None = None,
+        all_jobs: bool = False,
+    ) -> int:
+        """Delete jobs in ``state``, not active ones; who waits for them gets `JobNotFound`.
+
+        Say which as for `redrive`: what is there when it starts, not what comes meanwhile. Returns
+        how many were deleted.
+
+        Raises:
+            InvalidOption: as for `redrive`, or ``state`` is ``active``.
+        """
+        wanted = check_state(state)
+        if wanted not in PURGEABLE:
+            raise InvalidOption(
+                f"jobs in state {wanted.value!r} can't be purged: cancel them instead"
+            )
+        ids = await self._chosen(wanted, job_ids, task, all_jobs)
+        done = 0
+        for first in range(0, len(ids), BATCH_LIMIT):
+            batch = ids[first : first + BATCH_LIMIT]
+            done += await self._storage().purge(self.name, wanted, batch)
+        return done
+
+    async def _chosen(
+        self, state: JobState, job_ids: Sequence[str], task: str | None, all_jobs: bool
+    ) -> list[str]:
+        if sum((bool(job_ids), task is not None, all_jobs)) != 1:
+            raise InvalidOption("say which jobs: ids, task=..., or all_jobs=True, one of them")
+        if job_ids:
+            return [check_text(job_id, what="job id") for job_id in job_ids]
+        return [row.id async for row in self.jobs(state, task=task)]
+
+
+def check_state(state: JobState | str) -> JobState:
+    """Return the state of that name, or raise `InvalidOption`."""
+    try:
+        return JobState(state)
+    except ValueError:
+        known = ", ".join(JobState)
+        raise InvalidOption(f"state {state!r} is not known: use one of {known}") from None

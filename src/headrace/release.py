@@ -1,0 +1,5 @@
+"""Which release this is."""
+
+from importlib.metadata import version
+
+VERSION = version("headrace")

@@ -1,0 +1,1 @@
+"""Where jobs are kept: the port, and its implementations."""

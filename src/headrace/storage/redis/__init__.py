@@ -1,0 +1,1 @@
+"""The storage on Redis and Valkey."""

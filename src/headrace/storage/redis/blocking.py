@@ -1,0 +1,133 @@
+"""What waits on the server: the wake-up token of a queue, and the inbox channel of a client.
+
+Each has a connection of its own, since a blocked or subscribed connection can do nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from redis.exceptions import RedisError, ResponseError
+
+from headrace.errors import StorageError
+from headrace.storage.base import End
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls import read_end
+from headrace.storage.redis.client import Address
+from headrace.storage.redis.errors import translate
+from headrace.storage.redis.wire import Wire
+
+UNBLOCK_EVERY_S = 0.05
+LONGEST_BLOCK_S = 5.0
+
+
+class RedisWaiter:
+    """Blocks in BLMOVE from a queue's wake-up list to the incarnation's own.
+
+    The token is never popped, so a crash between here and the claim costs a delay at most.
+
+    Args:
+        address: where to connect.
+        command: runs a plain command on another connection, to unblock this one.
+        source: the queue's wake-up list.
+        target: the incarnation's own list.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        command: Callable[..., Coroutine[Any, Any, Any]],
+        *,
+        source: str,
+        target: str,
+    ) -> None:
+        self._address = address
+        self._command = command
+        self._source = source
+        self._target = target
+        self._wire: Wire | None = None
+        self._client_id = b""
+        self._is_blocked = False
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Block for at most ``timeout_s`` (0.01 to 5); whether a token came.
+
+        Raises:
+            StorageError: the connection was lost, or the server refuses BLMOVE (memory is full).
+        """
+        # 0 would block for ever, and the reply time-out must stay longer than the block.
+        block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
+        self._is_blocked = True
+        try:
+            if self._wire is None or not self._wire.is_open:
+                self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
+                self._client_id = str(await self._wire.call("CLIENT", "ID")).encode()
+            token = await self._wire.call(
+                "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
+            )
+        except ResponseError as error:
+            raise translate(error) from error
+        finally:
+            self._is_blocked = False
+        return token is not None
+
+    async def interrupt(self) -> None:
+        """Unblock a pending `wait`, again and again: an UNBLOCK misses a call not yet blocked."""
+        while self._is_blocked:
+            if self._client_id:
+                with suppress(StorageError, ResponseError):
+                    await self._command("CLIENT", "UNBLOCK", self._client_id)
+            await asyncio.sleep(UNBLOCK_EVERY_S)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        if self._wire is not None:
+            await self._wire.aclose()
+            self._wire = None
+
+
+class RedisInbox:
+    """A pub/sub channel with a random name, subscribed on first use and again after a loss."""
+
+    def __init__(self, address: Address, tenant: str) -> None:
+        self.channel = keys.inbox(tenant, secrets.token_hex(8))
+        self._address = address
+        self._connection: Any = None
+
+    async def receive(self) -> End | None:
+        """Wait for the next end; None: just subscribed, so read what may have been missed.
+
+        Raises:
+            StorageError: the connection can't be opened or was lost; call again.
+        """
+        try:
+            if self._connection is None:
+                await self._subscribe()
+                return None
+            while True:
+                kind, _channel, message = await self._connection.read_response(
+                    disable_decoding=True, timeout=math.inf
+                )
+                if kind == b"message":
+                    return read_end(message)
+        except (RedisError, OSError) as error:
+            await self.aclose()
+            raise translate(error, sent=True) from error
+
+    async def _subscribe(self) -> None:
+        self._connection = self._address.connection()
+        await self._connection.connect()
+        await self._connection.send_command("SUBSCRIBE", self.channel)
+        await self._connection.read_response(disable_decoding=True, timeout=5.0)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                await connection.disconnect(nowait=True)

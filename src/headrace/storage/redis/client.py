@@ -1,0 +1,204 @@
+"""Runs `Call`s on a server: an async client over one shared connection, and a sync one for threads.
+
+Both load the library where it is missing and translate errors; neither ever repeats a call that may
+have been executed, since only the caller can repeat it with the same number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+import redis
+from redis.asyncio import ConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from headrace.errors import InvalidOption, StorageError, StorageRefused, StorageUnavailable
+from headrace.storage.redis.calls import Call
+from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
+from headrace.storage.redis.library import Library
+from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
+from headrace.storage.redis.wire import Wire
+
+T = TypeVar("T")
+
+CONNECT_TIMEOUT_S = 5.0
+REPLY_TIMEOUT_S = 5.0
+RECONNECT_PAUSE_S = 0.05
+
+
+class Address:
+    """Where a server is, and how to open connections to it.
+
+    Raises:
+        InvalidOption: redis-py can't read the URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            # RESP2: replies are the same, and a message on a channel is a plain array.
+            self._pool = ConnectionPool.from_url(
+                url,
+                protocol=2,
+                socket_timeout=None,
+                socket_connect_timeout=CONNECT_TIMEOUT_S,
+                socket_keepalive=True,
+                client_name="headrace",
+                driver_info=None,
+                retry=Retry(NoBackoff(), 0),
+            )
+            redis.ConnectionPool.from_url(url)
+        except ValueError as error:
+            raise InvalidOption(f"the storage URL can't be read: {error}") from None
+        self._url = url
+
+    async def open_wire(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Wire:
+        """Return a new open connection for calls."""
+        wire = Wire(self._pool.make_connection(), reply_timeout_s=reply_timeout_s)
+        await wire.open()
+        return wire
+
+    def connection(self) -> Any:
+        """Return a new unconnected redis-py connection, for a channel."""
+        return self._pool.make_connection()
+
+    def sync_client(self, *, timeout_s: float) -> redis.Redis:
+        """Return a synchronous redis-py client without retries."""
+        return redis.Redis.from_url(
+            self._url,
+            protocol=2,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            socket_keepalive=True,
+            client_name="headrace-beat",
+            driver_info=None,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+
+class AsyncClient:
+    """Runs calls of one event loop over one connection, opened on first use and reopened when lost."""
+
+    def __init__(self, address: Address, library: Library, *, allow_eviction: bool) -> None:
+        self._address = address
+        self._library = library
+        self._allow_eviction = allow_eviction
+        self._wire: Wire | None = None
+        self._opening = asyncio.Lock()
+        self._last_failure: tuple[float, StorageError] | None = None
+
+    async def run(self, call: Call[T]) -> T:
+        """Run a call.
+
+        Raises:
+            StorageError: see `headrace.errors`; `ReplyLost` when it may have been executed.
+        """
+        words = ("FCALL", self._library.function(call.verb), 1, call.root, *call.words)
+        try:
+            reply = await self.command(*words)
+        except ResponseError as error:
+            if not is_missing_function(error):
+                raise translate(error) from error
+            await self._load()
+            reply = await self._retried(words)
+        return call.read(reply)
+
+    async def _retried(self, words: tuple[Any, ...]) -> Any:
+        try:
+            return await self.command(*words)
+        except ResponseError as error:
+            raise translate(error) from error
+
+    async def command(self, *words: str | bytes | int) -> Any:
+        """Run a plain command and return its raw reply; the server's own error is a `ResponseError`."""
+        wire = self._wire
+        if wire is None or not wire.is_open:
+            wire = await self._open()
+        return await wire.call(*words)
+
+    async def _load(self) -> None:
+        try:
+            await self.command("FUNCTION", "LOAD", self._library.source)
+        except ResponseError as error:
+            if not is_known_library(error):
+                raise translate(error) from error
+
+    async def _open(self) -> Wire:
+        async with self._opening:
+            if self._wire is not None and self._wire.is_open:
+                return self._wire
+            now = asyncio.get_running_loop().time()
+            # A crowd that waits for a dead server must not try to connect one after another.
+            if self._last_failure and now - self._last_failure[0] < RECONNECT_PAUSE_S:
+                raise StorageUnavailable(str(self._last_failure[1]))
+            try:
+                wire = await self._address.open_wire()
+                try:
+                    await self._check(wire)
+                except BaseException:
+                    await wire.aclose()
+                    raise
+            except StorageError as error:
+                self._last_failure = (asyncio.get_running_loop().time(), error)
+                raise
+            self._wire = wire
+            return wire
+
+    async def _check(self, wire: Wire) -> None:
+        info = await self._info(wire)
+        if info is not None:
+            problem = refusal(info, allow_eviction=self._allow_eviction)
+            if problem:
+                raise StorageRefused(problem)
+
+    async def _info(self, wire: Wire) -> ServerInfo | None:
+        try:
+            fields = parse_info((await wire.call("INFO")).decode())
+        except ResponseError as error:
+            if "NOAUTH" in str(error) or isinstance(error, redis.exceptions.AuthenticationError):
+                raise translate(error) from error
+            return None  # a user without the right to INFO: the operator's choice
+        return server_info(fields, {})
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        async with self._opening:
+            if self._wire is not None:
+                await self._wire.aclose()
+                self._wire = None
+
+
+class SyncClient:
+    """Runs calls from a thread of its own."""
+
+    def __init__(self, address: Address, library: Library, *, timeout_s: float) -> None:
+        self._library = library
+        self._redis = address.sync_client(timeout_s=timeout_s)
+
+    def run(self, call: Call[T]) -> T:
+        """Run a call; the same contract as the async client's."""
+        words = (self._library.function(call.verb), 1, call.root, *call.words)
+        try:
+            try:
+                reply = self._redis.execute_command("FCALL", *words)
+            except ResponseError as error:
+                if not is_missing_function(error):
+                    raise
+                self._load()
+                reply = self._redis.execute_command("FCALL", *words)
+        except (RedisError, OSError) as error:
+            raise translate(error, sent=True) from error
+        return call.read(reply)
+
+    def _load(self) -> None:
+        try:
+            self._redis.execute_command("FUNCTION LOAD", self._library.source)
+        except ResponseError as error:
+            if not is_known_library(error):
+                raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._redis.close()

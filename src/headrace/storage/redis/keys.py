@@ -1,0 +1,33 @@
+"""Every key that Python names. All that Lua names derive from the same root, so they share its slot."""
+
+from __future__ import annotations
+
+
+def root(tenant: str, queue: str) -> str:
+    """Return the root of a queue's keys: its hash tag keeps them in one cluster slot."""
+    return f"hr:{{{tenant}:{queue}}}"
+
+
+def queue_of(root_key: str) -> str:
+    """Return the queue of a root."""
+    return root_key[root_key.index(":", 4) + 1 : -1]
+
+
+def wake(tenant: str, queue: str) -> str:
+    """Return the list with the queue's wake-up token."""
+    return root(tenant, queue) + ":wake"
+
+
+def woken(tenant: str, queue: str, incarnation: str) -> str:
+    """Return the list with the token that an incarnation took."""
+    return f"{root(tenant, queue)}:woken:{incarnation}"
+
+
+def queues(tenant: str) -> str:
+    """Return the set of a tenant's queue names."""
+    return f"hr:{{{tenant}}}:queues"
+
+
+def inbox(tenant: str, suffix: str) -> str:
+    """Return a pub/sub channel for one client."""
+    return f"hr:{{{tenant}}}:inbox:{suffix}"

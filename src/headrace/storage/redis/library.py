@@ -1,0 +1,62 @@
+"""The Lua library: found, assembled and named by the hash of its source.
+
+Redis has no ``require``, so the files are joined: shared tables first, each file in a scope of its own.
+The hash is part of every function's name, so that two releases run side by side on one server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+LIB_ORDER = ("clock", "queue", "job", "finish", "worker")
+PREFIX = "headrace_"
+
+
+class Library(msgspec.Struct, frozen=True):
+    """An assembled library: its name on the server, and its source."""
+
+    name: str
+    source: str
+
+    def function(self, verb: str) -> str:
+        """Return the name of a verb's function on the server."""
+        return f"{self.name}_{verb}"
+
+
+def lua_folder() -> Path:
+    """Return the folder of the Lua sources: the packaged one, else the checkout's."""
+    packaged = Path(__file__).with_name("lua")
+    return packaged if packaged.is_dir() else Path(__file__).parents[4] / "lua"
+
+
+def assemble(replacements: Mapping[str, str] | None = None) -> Library:
+    """Join the sources; ``replacements`` puts other text for a lib file, such as a clock for tests."""
+    folder = lua_folder()
+    parts = [f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}"]
+    parts.append("local functions, flags = {}, {}")
+    for name in LIB_ORDER:
+        text = (replacements or {}).get(name) or (folder / "lib" / f"{name}.lua").read_text()
+        parts.append(f"do -- lib/{name}.lua\n{text}end")
+    paths = sorted((folder / "functions").glob("*.lua"))
+    for path in paths:
+        parts.append(f"do -- functions/{path.name}\n{path.read_text()}end")
+    body = "\n".join(parts)
+    name = PREFIX + hashlib.sha256(body.encode()).hexdigest()[:8]
+    # Memory may be full, and yet workers must drain: only what adds jobs is refused then.
+    registrations = "\n".join(
+        f"redis.register_function{{ function_name = '{name}_{verb}', callback = functions.{verb}, "
+        f"flags = flags.{verb} or {{ 'allow-oom' }} }}"
+        for verb in (path.stem for path in paths)
+    )
+    return Library(name=name, source=f"#!lua name={name}\n{body}\n{registrations}\n")
+
+
+@cache
+def library() -> Library:
+    """Return this release's library."""
+    return assemble()

@@ -1,0 +1,235 @@
+"""The arguments and replies of what operators ask and steer. No I/O, like `calls`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from headrace.events import JobEvent, JobEventKind
+from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState
+from headrace.storage.base import EventPage, Page, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls import Call, read_beat, read_error
+
+ROW_WIDTH = 14
+WORKER_WIDTH = 5
+EVENT_FIELDS = 8
+
+
+def _int(word: bytes | None) -> int:
+    return int(word or 0)
+
+
+def _owner(claim: bytes) -> str:
+    return claim.partition(b"/")[0].decode()
+
+
+def get(root: str, job_id: str) -> Call[JobRecord | None]:
+    """Build ``get``."""
+
+    def read(reply: list[bytes]) -> JobRecord | None:
+        return _record(keys.queue_of(root), job_id, reply) if reply else None
+
+    return Call("get", root, [job_id], read)
+
+
+def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
+    has_payload, payload, has_result, result = reply[1:5]
+    first_field = 6 + int(reply[5])
+    flat = reply[first_field:]
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    return JobRecord(
+        id=job_id,
+        queue=queue,
+        task=fields[b"task"].decode(),
+        state=JobState(fields[b"state"].decode()),
+        priority=int(fields.get(b"tier", DEFAULT_PRIORITY)),
+        lane=fields.get(b"lane", DEFAULT_LANE.encode()).decode(),
+        attempts=_int(fields.get(b"attempts")),
+        stalls=_int(fields.get(b"stalls")),
+        starts=_int(fields.get(b"epoch")),
+        created_ms=_int(fields.get(b"created")),
+        changed_ms=_int(fields.get(b"at") or fields.get(b"created")),
+        due_ms=_int(reply[0]),
+        expires_ms=_int(fields.get(b"expires")),
+        run_ms=_int(fields.get(b"run")),
+        worker=_owner(fields.get(b"claim", b"")),
+        cancel_requested=b"cancel" in fields,
+        reason=fields.get(b"reason", b"").decode(),
+        options=fields.get(b"options", b""),
+        payload=payload if has_payload == b"1" else None,
+        result=result if has_result == b"1" else None,
+        errors=[read_error(entry) for entry in reply[6:first_field]],
+    )
+
+
+def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]:
+    """Build ``list``."""
+
+    def read(reply: list[bytes]) -> Page:
+        rows = [_row(*reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
+        return Page(rows=rows, cursor=reply[0].decode())
+
+    return Call("list", root, [state.value, cursor or "0", limit], read)
+
+
+def _row(
+    job_id: bytes,
+    due: bytes,
+    state: bytes,
+    task: bytes,
+    tier: bytes,
+    attempts: bytes,
+    stalls: bytes,
+    starts: bytes,
+    created: bytes,
+    changed: bytes,
+    run: bytes,
+    claim: bytes,
+    reason: bytes,
+    error: bytes,
+) -> JobRow:
+    known = JobState(state.decode())
+    return JobRow(
+        id=job_id.decode(),
+        task=task.decode(),
+        state=known,
+        priority=int(tier or DEFAULT_PRIORITY),
+        attempts=_int(attempts),
+        stalls=_int(stalls),
+        starts=_int(starts),
+        created_ms=_int(created),
+        changed_ms=_int(changed or created),
+        due_ms=_int(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
+        run_ms=_int(run),
+        worker=_owner(claim),
+        reason=reason.decode(),
+        error=error.decode(),
+    )
+
+
+def stats(root: str) -> Call[QueueStats]:
+    """Build ``stats``."""
+    return Call("stats", root, [], lambda reply: _stats(keys.queue_of(root), reply))
+
+
+def _stats(queue: str, reply: list[bytes]) -> QueueStats:
+    words = [word.decode() for word in reply]
+    # Buckets repeat a name; only their counts are summed.
+    values: Counter[str] = Counter()
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        values[name] += int(value)
+
+    def histogram(prefix: str) -> dict[int, int]:
+        cut = len(prefix)
+        found = {int(n[cut:]): count for n, count in values.items() if n.startswith(prefix)}
+        return dict(sorted(found.items()))
+
+    return QueueStats(
+        queue=queue,
+        is_paused=bool(values["paused"]),
+        queued=values["count:queued"],
+        scheduled=values["count:scheduled"],
+        retrying=values["count:retrying"],
+        active=values["count:active"],
+        history=values["history"],
+        dead=values["dead"],
+        workers=values["workers"],
+        oldest_ms=values["oldest_ms"],
+        window_ms=values["window_ms"],
+        enqueued=values["stat:enqueued"],
+        completed=values["stat:completed"],
+        failed=values["stat:failed"],
+        retried=values["stat:retried"],
+        cancelled=values["stat:cancelled"],
+        stalled=values["stat:stalled"],
+        waits_ms=histogram("stat:wait:"),
+        runs_ms=histogram("stat:run:"),
+        settings=QueueSettings(
+            history=values["set:history"],
+            dead_letters=values["set:dead_letters"],
+            dead_letter_ttl_ms=values["set:dead_letter_ttl_ms"],
+            events=values["set:events"],
+        ),
+    )
+
+
+def workers(root: str) -> Call[list[WorkerInfo]]:
+    """Build ``workers``."""
+
+    def read(reply: list[bytes]) -> list[WorkerInfo]:
+        rows = (reply[at : at + WORKER_WIDTH] for at in range(0, len(reply), WORKER_WIDTH))
+        return sorted((_worker(*row) for row in rows), key=lambda worker: worker.incarnation)
+
+    return Call("workers", root, [], read)
+
+
+def _worker(
+    incarnation: bytes, beat: bytes, info: bytes, since: bytes, active: bytes
+) -> WorkerInfo:
+    known = read_beat(beat)
+    if info:
+        worker = msgspec.json.decode(info, type=WorkerInfo)
+    else:
+        worker = WorkerInfo(
+            incarnation=incarnation.decode(),
+            name="",
+            host="",
+            pid=0,
+            version="",
+            concurrency=0,
+            lease_ms=known.lease_ms,
+            registered_ms=0,
+        )
+    return msgspec.structs.replace(
+        worker, registered_ms=int(since), active=int(active), is_condemned=known.is_condemned
+    )
+
+
+def read_events(entries: Sequence[Any]) -> EventPage:
+    """Read stream entries, each of several events; ids are ``<entry id>`` and ``<entry id>.<n>``."""
+    events = [event for entry_id, fields in entries for event in _events(entry_id, fields)]
+    return EventPage(events=events, last_id=entries[-1][0].decode() if entries else "")
+
+
+def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[JobEvent]:
+    values = dict(zip(fields[::2], fields[1::2], strict=True))
+    at_ms = int(entry_id.partition(b"-")[0])
+    for line in values[b"events"].decode().split("\n"):
+        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", EVENT_FIELDS - 1)
+        yield JobEvent(
+            stream_id=entry_id.decode(),
+            at_ms=at_ms,
+            kind=JobEventKind(kind),
+            job_id=job_id,
+            task=task,
+            attempt=int(attempt or 0),
+            worker=worker,
+            wait_ms=int(wait or 0),
+            run_ms=int(run or 0),
+            detail=detail,
+        )
+
+
+def steer(verb: str, root: str) -> Call[None]:
+    """Build ``pause`` or ``resume``."""
+    return Call(verb, root, [], lambda _reply: None)
+
+
+def configure(root: str, settings: QueueSettings) -> Call[None]:
+    """Build ``configure``."""
+    words = [word for pair in msgspec.structs.asdict(settings).items() for word in pair]
+    return Call("configure", root, words, lambda _reply: None)
+
+
+def redrive(root: str, job_ids: Sequence[str]) -> Call[int]:
+    """Build ``redrive``."""
+    return Call("redrive", root, job_ids, int)
+
+
+def purge(root: str, state: JobState, job_ids: Sequence[str]) -> Call[int]:
+    """Build ``purge``."""
+    return Call("purge", root, [state.value, *job_ids], int)

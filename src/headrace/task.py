@@ -1,0 +1,430 @@
+"""Declared tasks: a function, its name, its defaults, and how a call of it becomes a `Job`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+
+import msgspec
+
+from headrace.clock import Duration, duration_ms, instant_ms
+from headrace.codec import Signature, encode_arguments
+from headrace.context import Context, current_job
+from headrace.errors import InvalidOption
+from headrace.handle import JobHandle
+from headrace.job import (
+    DEFAULT_KEEP_MS,
+    DEFAULT_LANE,
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_MAX_STALLS,
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    PRIORITIES,
+    Job,
+    JobOptions,
+    check_name,
+    check_text,
+    new_job_id,
+)
+from headrace.retry import Retry, RetryFunction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+WAITED_RESULT_TTL_MS = 60_000
+"""A result that somebody waits for is kept at least this long."""
+
+
+class Submitter(Protocol):
+    """What a task needs of the app."""
+
+    async def submit(self, job: Job) -> JobHandle[Any]:
+        """Store one job."""
+
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+        """Store one job and wait for its result."""
+
+
+class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's defaults, converted and checked."""
+
+    queue: str = DEFAULT_QUEUE
+    priority: int = DEFAULT_PRIORITY
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    max_stalls: int = DEFAULT_MAX_STALLS
+    timeout_ms: int | None = None
+    retry: Retry | RetryFunction = Retry()
+    result_ttl_ms: int = DEFAULT_KEEP_MS
+    keep_ms: int = DEFAULT_KEEP_MS
+
+
+class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call asks for, converted and checked; a template for its job."""
+
+    id: str | None = None
+    queue: str
+    priority: int
+    delay_ms: int = 0
+    run_at_ms: int = 0
+    expires_in_ms: int = 0
+    expires_at_ms: int = 0
+    max_stalls: int
+    keep_ms: int
+    options: JobOptions = JobOptions()
+    encoded_options: bytes = b""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a job of this needs no more than its id, task, payload and priority."""
+        has_time = self.delay_ms or self.run_at_ms or self.expires_in_ms or self.expires_at_ms
+        has_limits = self.max_stalls != DEFAULT_MAX_STALLS or self.keep_ms != DEFAULT_KEEP_MS
+        return not (has_time or has_limits or self.encoded_options)
+
+
+def check_count(value: int, *, name: str, most: int) -> int:
+    """Return ``value`` if it is a whole number from 1 to ``most``, or raise `InvalidOption`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InvalidOption(f"{name}={value!r} is out of bounds: use a whole number, 1 to {most:,}")
+    return value
+
+
+def check_priority(value: int) -> int:
+    """Return ``value`` if it is a tier, or raise `InvalidOption`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
+        raise InvalidOption(f"priority={value!r} is out of bounds: use 0 to 9, 9 runs first")
+    return value
+
+
+def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return a copy of ``headers`` if all are strings of 8 KiB together at most."""
+    pairs = dict(headers)
+    for name, value in pairs.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidOption(f"headers[{name!r}]={value!r}: names and values must be strings")
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in pairs.items())
+    if size > 8192:
+        raise InvalidOption(f"the headers are {size:,} bytes, the limit is 8,192")
+    return pairs
+
+
+def resolve_retention(result_ttl_ms: int | None, keep_ms: int | None) -> tuple[int, int]:
+    """Return both TTLs where one may not be said: a result needs its record as long as it lives.
+
+    Raises:
+        InvalidOption: the result would outlive the record.
+    """
+    if keep_ms is None:
+        result = DEFAULT_KEEP_MS if result_ttl_ms is None else result_ttl_ms
+        return result, max(DEFAULT_KEEP_MS, result)
+    if result_ttl_ms is None:
+        return min(DEFAULT_KEEP_MS, keep_ms), keep_ms
+    if result_ttl_ms > keep_ms:
+        raise InvalidOption(
+            f"result_ttl={result_ttl_ms / 1000:g} is over keep={keep_ms / 1000:g}: "
+            "the result can't outlive its job's record"
+        )
+    return result_ttl_ms, keep_ms
+
+
+def _optional_ms(value: Duration | None, *, name: str, least_ms: int = 0) -> int | None:
+    return None if value is None else duration_ms(value, name=name, least_ms=least_ms)
+
+
+def task_settings(
+    *,
+    queue: str = DEFAULT_QUEUE,
+    priority: int = DEFAULT_PRIORITY,
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    max_stalls: int = DEFAULT_MAX_STALLS,
+    timeout: Duration | None = None,
+    retry: Retry | RetryFunction | None = None,
+    result_ttl: Duration | None = None,
+    keep: Duration | None = None,
+) -> TaskSettings:
+    """Check and convert what a declaration says; see `App.task`."""
+    result_ttl_ms, keep_ms = resolve_retention(
+        _optional_ms(result_ttl, name="result_ttl"), _optional_ms(keep, name="keep")
+    )
+    return TaskSettings(
+        queue=check_name(queue, what="queue"),
+        priority=check_priority(priority),
+        max_attempts=check_count(max_attempts, name="max_attempts", most=1_000_000),
+        max_stalls=check_count(max_stalls, name="max_stalls", most=1_000_000),
+        timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
+        retry=Retry() if retry is None else retry,
+        result_ttl_ms=result_ttl_ms,
+        keep_ms=keep_ms,
+    )
+
+
+def call_settings(
+    task: TaskSettings,
+    *,
+    id: str | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    delay: Duration | None = None,
+    run_at: datetime | None = None,
+    expires: Duration | datetime | None = None,
+    max_attempts: int | None = None,
+    max_stalls: int | None = None,
+    timeout: Duration | None = None,
+    retry: Retry | None = None,
+    result_ttl: Duration | None = None,
+    keep: Duration | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> CallSettings:
+    """Check and convert what one call asks for; see `Task.options`."""
+    if delay is not None and run_at is not None:
+        raise InvalidOption(f"delay={delay!r} and run_at={run_at!r}: say one of them")
+    if retry is not None and not isinstance(retry, Retry):
+        raise InvalidOption(
+            f"retry={retry!r}: a single call takes a Retry; a strategy function goes to @app.task"
+        )
+    ttl_ms, keep_ms = _call_retention(task, result_ttl, keep)
+    options = JobOptions(
+        max_attempts=None
+        if max_attempts is None
+        else check_count(max_attempts, name="max_attempts", most=1_000_000),
+        timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
+        retry=retry,
+        result_ttl_ms=ttl_ms,
+        keep_ms=keep_ms,
+        headers=check_headers(headers or {}),
+    )
+    expires_at = isinstance(expires, datetime)
+    return CallSettings(
+        id=None if id is None else check_text(id, what="job id"),
+        queue=task.queue if queue is None else check_name(queue, what="queue"),
+        priority=task.priority if priority is None else check_priority(priority),
+        delay_ms=_optional_ms(delay, name="delay") or 0,
+        run_at_ms=0 if run_at is None else instant_ms(run_at, name="run_at"),
+        expires_at_ms=instant_ms(cast(datetime, expires), name="expires") if expires_at else 0,
+        expires_in_ms=0
+        if expires_at
+        else _optional_ms(cast("Duration | None", expires), name="expires", least_ms=1) or 0,
+        max_stalls=task.max_stalls
+        if max_stalls is None
+        else check_count(max_stalls, name="max_stalls", most=1_000_000),
+        keep_ms=task.keep_ms if keep_ms is None else keep_ms,
+        options=options,
+        encoded_options=b"" if options == JobOptions() else msgspec.json.encode(options),
+    )
+
+
+def _call_retention(
+    task: TaskSettings, result_ttl: Duration | None, keep: Duration | None
+) -> tuple[int | None, int | None]:
+    if result_ttl is None and keep is None:
+        return None, None
+    ttl_ms = _optional_ms(result_ttl, name="result_ttl")
+    keep_ms = _optional_ms(keep, name="keep")
+    if ttl_ms is None and keep_ms is not None:
+        return min(task.result_ttl_ms, keep_ms), keep_ms
+    if ttl_ms is not None and keep_ms is None:
+        return ttl_ms, max(task.keep_ms, ttl_ms)
+    return resolve_retention(ttl_ms, keep_ms)
+
+
+def make_job(
+    name: str, settings: CallSettings, arguments: Mapping[str, object], *, is_plain: bool
+) -> Job:
+    """Return the job for a task's name and arguments by name.
+
+    Raises:
+        NotSerializable, PayloadTooLarge: see `encode_arguments`.
+    """
+    payload = encode_arguments(arguments)
+    is_new_id = settings.id is None
+    job_id = settings.id or new_job_id()
+    if is_plain:
+        return Job(job_id, settings.queue, name, payload, settings.priority, is_new_id, True)
+    return Job(
+        job_id,
+        settings.queue,
+        name,
+        payload,
+        settings.priority,
+        is_new_id,
+        False,
+        DEFAULT_LANE,
+        settings.delay_ms,
+        settings.run_at_ms,
+        settings.expires_in_ms,
+        settings.expires_at_ms,
+        settings.max_stalls,
+        settings.keep_ms,
+        settings.encoded_options,
+    )
+
+
+class TaskCall(Generic[P, R]):
+    """A task with the options of one call; made by `Task.options`. Reusable unless it has an id."""
+
+    def __init__(
+        self, name: str, signature: Signature[R], settings: CallSettings, submitter: Submitter
+    ) -> None:
+        self._name = name
+        self._signature = signature
+        self._settings = settings
+        self._submitter = submitter
+        self._is_plain = settings.is_plain
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Return the call as a `Job` for `App.enqueue_many`. No I/O.
+
+        Raises:
+            InvalidArguments: the arguments don't fit the signature.
+            NotSerializable: a value can't be encoded; the message names it.
+            PayloadTooLarge: they are over 1 MiB encoded.
+        """
+        arguments = self._signature.bind(args, kwargs)
+        return make_job(self._name, self._settings, arguments, is_plain=self._is_plain)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Store the job; once this returns, it will run.
+
+        Concurrent calls share round trips. A cancelled call may or may not have stored its job.
+
+        Raises:
+            InvalidArguments, NotSerializable, PayloadTooLarge: before any I/O, as for `job`.
+            StorageFull: the storage has no memory left.
+            StorageUnavailable: it can't be reached; nothing was sent.
+            ReplyLost: the answer was lost: the job may be stored. Enqueue again with the same id.
+        """
+        handle: JobHandle[R] = await self._submitter.submit(self.job(*args, **kwargs))
+        return handle
+
+    async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Store the job, wait for its end and return its result: a request and its response.
+
+        The result is kept for 60 seconds at least. To bound the wait use ``asyncio.timeout``, or
+        ``enqueue`` and ``result(timeout=...)``.
+
+        Raises:
+            JobError: as `JobHandle.result`.
+            UsageError, StorageError: as `enqueue`.
+        """
+        job = self._kept(self.job(*args, **kwargs))
+        result: R = await self._submitter.submit_and_wait(job, timeout_ms=None)
+        return result
+
+    def _kept(self, job: Job) -> Job:
+        options = self._settings.options
+        ttl_ms = max(WAITED_RESULT_TTL_MS, options.result_ttl_ms or 0)
+        if options.result_ttl_ms is None or options.result_ttl_ms >= ttl_ms:
+            return job
+        kept = msgspec.structs.replace(
+            options, result_ttl_ms=ttl_ms, keep_ms=max(ttl_ms, options.keep_ms or 0)
+        )
+        return msgspec.structs.replace(job, options=msgspec.json.encode(kept))
+
+
+class Task(Generic[P, R]):
+    """A registered function with its default options; made by `App.task`.
+
+    Calling it runs the function here and now, without a queue.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Awaitable[R]],
+        *,
+        name: str,
+        settings: TaskSettings,
+        submitter: Submitter,
+    ) -> None:
+        self.name = check_text(name, what="task name")
+        self.function = function
+        self.settings = settings
+        self.signature: Signature[R] = Signature(function, injected=(Context,))
+        self._submitter = submitter
+        self._plain: TaskCall[P, R] = TaskCall(
+            name, self.signature, call_settings(settings), submitter
+        )
+        self.__doc__ = function.__doc__
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now; nothing is stored, retried or timed.
+
+        Raises:
+            LookupError: the function takes a `Context` and no job runs here.
+        """
+        if self.signature.injected_name:
+            return await self.function(current_job(), *args, **kwargs)
+        return await self.function(*args, **kwargs)
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Return a call as a `Job`, see `TaskCall.job`."""
+        return self._plain.job(*args, **kwargs)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Store a job with the task's own options, see `TaskCall.enqueue`."""
+        return await self._plain.enqueue(*args, **kwargs)
+
+    async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Store a job and return its result, see `TaskCall.enqueue_and_wait`."""
+        return await self._plain.enqueue_and_wait(*args, **kwargs)
+
+    def options(
+        self,
+        *,
+        id: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: Duration | None = None,
+        run_at: datetime | None = None,
+        expires: Duration | datetime | None = None,
+        max_attempts: int | None = None,
+        max_stalls: int | None = None,
+        timeout: Duration | None = None,
+        retry: Retry | None = None,
+        result_ttl: Duration | None = None,
+        keep: Duration | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> TaskCall[P, R]:
+        """Return the task with options for one call; what is not said is as the task declares.
+
+        Durations are seconds or a `timedelta`, at most ten years.
+
+        Args:
+            id: unique in the queue, 1 to 256 bytes without control characters; while an earlier job
+                with it waits, runs or is kept completed, enqueueing changes nothing. Default: a ULID.
+            queue: another queue.
+            priority: 0 to 9, 9 runs first.
+            delay: start no earlier than this from now.
+            run_at: start no earlier than this instant (aware); not with ``delay``.
+            expires: start no later: a duration from now or an aware instant; else it fails as
+                ``expired``.
+            max_attempts: handler errors after which it fails, 1 or more.
+            max_stalls: worker deaths after which it fails, 1 or more.
+            timeout: how long one attempt may take, 1 ms or more.
+            retry: how long it waits between attempts.
+            result_ttl: how long the result is kept, 0 for not at all.
+            keep: how long the record is kept once it completed or was cancelled; 0 keeps nothing.
+            headers: strings for the handler, 8 KiB together.
+
+        Raises:
+            InvalidOption: a value is out of bounds.
+        """
+        settings = call_settings(
+            self.settings,
+            id=id,
+            queue=queue,
+            priority=priority,
+            delay=delay,
+            run_at=run_at,
+            expires=expires,
+            max_attempts=max_attempts,
+            max_stalls=max_stalls,
+            timeout=timeout,
+            retry=retry,
+            result_ttl=result_ttl,
+            keep=keep,
+            headers=headers,
+        )
+        return TaskCall(self.name, self.signature, settings, self._submitter)

@@ -1,0 +1,193 @@
+"""Waits for the ends of jobs: one inbox channel a client, and a slow poll behind it.
+
+A word on a channel may be lost, so each wait first registers, then reads how the job stands, and all
+open waits are read again every few seconds and after each reconnect. The two tasks outlive any one
+waiter; `aclose` ends them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import suppress
+
+from headrace.backoff import Backoff
+from headrace.errors import StorageError, StorageUnavailable, WaitTimeout
+from headrace.job import JobState
+from headrace.storage.base import BATCH_LIMIT, End, Inbox, Storage
+
+POLL_S = 3.0
+RETRY_FOR_S = 10.0
+
+Key = tuple[str, str]
+
+
+def is_end(end: End) -> bool:
+    """Whether there is nothing more to wait for."""
+    return end.state is None or end.state.is_terminal
+
+
+class Waits:
+    """All waits of one event loop.
+
+    Args:
+        storage: where the jobs are.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._inbox: Inbox | None = None
+        self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)
+        self._unborn: set[Key] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_subscribed = asyncio.Event()
+        self._is_stale = asyncio.Event()
+
+    async def channel(self) -> str:
+        """Return this client's channel, once it is subscribed or can't be just now."""
+        if self._inbox is None:
+            self._inbox = self._storage.open_inbox()
+            self._tasks = [
+                asyncio.create_task(self._listen(self._inbox), name="headrace-inbox"),
+                asyncio.create_task(self._poll(self._inbox.channel), name="headrace-poll"),
+            ]
+        if not self._is_subscribed.is_set():
+            # Without it the poll alone brings the ends, later.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._is_subscribed.wait()
+        return self._inbox.channel
+
+    def expect(self, queue: str, job_id: str, *, is_stored: bool = True) -> asyncio.Future[End]:
+        """Return a future of the job's end; pass it to `drop` when it is not needed any more.
+
+        Args:
+            queue: the job's queue.
+            job_id: the job's id.
+            is_stored: False: the job is about to be, so that not to find it is no end; say `stored`
+                once it is.
+        """
+        future: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._open[queue, job_id].append(future)
+        if not is_stored:
+            self._unborn.add((queue, job_id))
+        return future
+
+    def stored(self, queue: str, job_id: str) -> None:
+        """Note that an expected job is in the storage now."""
+        self._unborn.discard((queue, job_id))
+
+    def drop(self, queue: str, job_id: str, future: asyncio.Future[End]) -> None:
+        """Forget a future."""
+        waiters = self._open.get((queue, job_id))
+        if waiters and future in waiters:
+            waiters.remove(future)
+            if not waiters:
+                del self._open[queue, job_id]
+        self._unborn.discard((queue, job_id))
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Wait until a job has ended.
+
+        Raises:
+            WaitTimeout: it has not in time.
+            StorageUnavailable: the storage was away for ten seconds at the start.
+        """
+        future = self.expect(queue, job_id)
+        try:
+            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                end = await self._look(queue, job_id)
+                if not is_end(end):
+                    end = await future
+                return await self.whole(end)
+        except TimeoutError:
+            raise WaitTimeout(
+                f"job {job_id!r} has not ended within {(timeout_ms or 0) / 1000:g} s; it goes on",
+                job_id=job_id,
+                queue=queue,
+            ) from None
+        finally:
+            self.drop(queue, job_id, future)
+
+    async def _look(self, queue: str, job_id: str) -> End:
+        channel = await self.channel()
+        backoff = Backoff()
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + RETRY_FOR_S
+        while True:
+            try:
+                return (await self._storage.watch(queue, [job_id], channel=channel))[0]
+            except StorageError:
+                pause = backoff.next_s()
+                if loop.time() + pause > give_up_at:
+                    raise
+                await asyncio.sleep(pause)
+
+    async def whole(self, end: End) -> End:
+        """Return the end with its result, read from the storage if it was too large for a message."""
+        if not end.is_cut:
+            return end
+        record = await self._storage.get(end.queue, end.id)
+        if record is None or record.state is not JobState.COMPLETED:
+            return End(queue=end.queue, id=end.id, state=record.state if record else None)
+        return End(queue=end.queue, id=end.id, state=record.state, result=record.result)
+
+    def _resolve(self, end: End) -> None:
+        if not is_end(end):
+            return
+        for future in self._open.pop((end.queue, end.id), []):
+            if not future.done():
+                future.set_result(end)
+
+    async def _listen(self, inbox: Inbox) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                end = await inbox.receive()
+            except StorageError:
+                self._is_subscribed.clear()
+                await backoff.pause()
+                continue
+            if end is None:
+                backoff.reset()
+                self._is_subscribed.set()
+                self._is_stale.set()
+            else:
+                self._resolve(end)
+
+    async def _poll(self, channel: str) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_S):
+                    await self._is_stale.wait()
+            self._is_stale.clear()
+            with suppress(StorageError):
+                await self._read_all(channel)
+
+    async def _read_all(self, channel: str) -> None:
+        by_queue: defaultdict[str, list[str]] = defaultdict(list)
+        for queue, job_id in self._open:
+            by_queue[queue].append(job_id)
+        for queue, ids in by_queue.items():
+            for first in range(0, len(ids), BATCH_LIMIT):
+                batch = ids[first : first + BATCH_LIMIT]
+                for end in await self._storage.watch(queue, batch, channel=channel):
+                    if end.state is not None or (queue, end.id) not in self._unborn:
+                        self._resolve(end)
+
+    async def aclose(self) -> None:
+        """End the tasks; open waits raise `StorageUnavailable`."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._tasks = []
+        if self._inbox is not None:
+            await self._inbox.aclose()
+            self._inbox = None
+        for waiters in self._open.values():
+            for future in waiters:
+                if not future.done():
+                    future.set_exception(StorageUnavailable("the app was closed while waiting"))
+                    future.exception()
+        self._open.clear()

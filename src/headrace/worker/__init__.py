@@ -1,0 +1,1 @@
+"""The worker: claims jobs, runs their handlers, records what they came to."""

@@ -1,0 +1,111 @@
+"""Beats from a thread of its own, so that a handler that blocks the loop keeps its worker's lease.
+
+A loop that has not turned for too long is no worker any more: then the beats stop, loudly, and others
+take the jobs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.errors import StorageError
+from headrace.events import Emit, LoopStalled
+from headrace.storage.base import Beater
+from headrace.worker.session import Session
+
+
+class Beats:
+    """The beat thread of a worker.
+
+    Args:
+        open_beater: opens the synchronous side of the storage, in the thread.
+        interval_s: time between beats of a session.
+        max_loop_stall_s: how long the loop may stand still before beats stop.
+        worker: the worker's name.
+        emit: told when the loop stands still.
+    """
+
+    def __init__(
+        self,
+        open_beater: Callable[[], Beater],
+        *,
+        interval_s: float,
+        max_loop_stall_s: float,
+        worker: str,
+        emit: Emit,
+    ) -> None:
+        self._open_beater = open_beater
+        self._interval_s = interval_s
+        self._max_loop_stall_s = max_loop_stall_s
+        self._worker = worker
+        self._emit = emit
+        self._sessions: dict[str, Session] = {}
+        self._turned_at = time.monotonic()
+        self._is_stalled = False
+        self._ended = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self._ticker: asyncio.TimerHandle | None = None
+        self._thread = threading.Thread(target=self._run, name="headrace-beat", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._tick()
+        self._thread.start()
+
+    def add(self, session: Session) -> None:
+        """Beat for a session from now on, in place of an earlier one of its queue."""
+        self._sessions = {**self._sessions, session.queue: session}
+
+    def remove(self, session: Session) -> None:
+        """Beat for a session no more."""
+        if self._sessions.get(session.queue) is session:
+            self._sessions = {q: s for q, s in self._sessions.items() if s is not session}
+
+    def stop(self) -> None:
+        """End the thread; it may take one call's time-out to be gone."""
+        self._ended.set()
+        if self._ticker is not None:
+            self._ticker.cancel()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread to be gone."""
+        self._thread.join(timeout_s)
+
+    def _tick(self) -> None:
+        self._turned_at = time.monotonic()
+        self._ticker = self._loop.call_later(min(1.0, self._interval_s), self._tick)
+
+    def _run(self) -> None:
+        beater = self._open_beater()
+        try:
+            while not self._ended.wait(self._interval_s):
+                if self._loop_turns():
+                    for session in self._sessions.values():
+                        self._beat(beater, session)
+        finally:
+            beater.close()
+
+    def _loop_turns(self) -> bool:
+        stalled_s = time.monotonic() - self._turned_at
+        is_stalled = stalled_s > self._max_loop_stall_s
+        if is_stalled and not self._is_stalled:
+            self._emit(LoopStalled(worker=self._worker, stalled_s=stalled_s))
+        self._is_stalled = is_stalled
+        return not is_stalled
+
+    def _beat(self, beater: Beater, session: Session) -> None:
+        sent_at = time.monotonic()
+        try:
+            reply = beater.beat(session.queue, session.incarnation)
+        except StorageError:
+            return  # the session fences itself when this goes on
+        if not reply.is_gone:
+            session.acked_at = sent_at
+        if reply.is_gone or reply.cancel_ids:
+            try:
+                self._loop.call_soon_threadsafe(session.heard, reply)
+            except RuntimeError:
+                return  # the loop was closed meanwhile

@@ -1,0 +1,178 @@
+"""Claims jobs for one session: the only place that waits for work.
+
+Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time or
+two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or stolen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+
+from headrace.backoff import Backoff
+from headrace.errors import ReplyLost, StorageError, StorageUnavailable
+from headrace.events import StorageLost, StorageRecovered
+from headrace.job import DEFAULT_LANE
+from headrace.storage.base import BATCH_LIMIT, CallId, ClaimReply, Waiter
+from headrace.worker.session import Session
+
+BLOCK_S = 2.0
+REFUSED_PAUSE_S = 1.0
+
+
+class Fetcher:
+    """The consumer of one session.
+
+    Args:
+        session: whose jobs.
+        waiter: blocks on the queue's wake-up token.
+    """
+
+    def __init__(self, session: Session, waiter: Waiter) -> None:
+        self._session = session
+        self._waiter = waiter
+        self._number = 0
+        self._nudge = asyncio.Event()
+        self._blocked: asyncio.Task[bool] | None = None
+        self._is_refused = False
+        self._is_closing = False
+        self.is_consuming = False
+        session.on_change = self._nudge.set
+        session.slots.on_grant(session.queue, self._nudge.set)
+
+    def close(self) -> None:
+        """Claim no more; `run` returns soon."""
+        self._is_closing = True
+        self._nudge.set()
+
+    async def run(self) -> None:
+        """Claim until the session is closed or gone."""
+        session = self._session
+        slots = session.slots
+        try:
+            while not self._is_over:
+                self._nudge.clear()
+                if session.settler.is_backed_up:
+                    await self._sleep(REFUSED_PAUSE_S)
+                    continue
+                has_token = self._take_token()
+                # A lease's worth of jobs is enough for one call.
+                count = slots.take(session.queue)
+                if count:
+                    await self._fill(count)
+                elif has_token:
+                    await self._claim(0)
+                else:
+                    await self._sleep(None)
+        finally:
+            self.is_consuming = False
+            slots.give_back(session.queue, 0, is_hungry=False)
+            await self._unblock()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_closing or self._session.is_gone.is_set()
+
+    async def _fill(self, count: int) -> None:
+        """Claim for ``count`` slots that were taken, and wait if there was nothing."""
+        session = self._session
+        asked = min(count, BATCH_LIMIT)
+        got = 0
+        is_hungry = False
+        try:
+            reply = await self._claim(asked)
+            if reply is None:
+                return
+            for job in reply.jobs:
+                session.start(job)
+            got = len(reply.jobs)
+            is_hungry = reply.has_more or got == asked
+        finally:
+            session.slots.give_back(session.queue, count - got, is_hungry=is_hungry)
+        if got == 0 and not reply.has_more:
+            due_s = BLOCK_S if reply.next_due_ms is None else reply.next_due_ms / 1000
+            self._block()
+            await self._sleep(min(due_s, BLOCK_S) if not self._is_refused else REFUSED_PAUSE_S)
+
+    async def _claim(self, count: int) -> ClaimReply | None:
+        """Claim, however long the storage is away; None: the session is over.
+
+        Repetitions carry the same number and nonce, so what a lost answer claimed comes again.
+        """
+        session = self._session
+        self._number += 1
+        call = CallId(session.incarnation, self._number)
+        nonce = f"{session.incarnation}/{secrets.token_hex(8)}"
+        slots = {DEFAULT_LANE: count} if count else {}
+        reply = await self._repeat(
+            lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
+        )
+        if reply is not None and reply.is_gone:
+            session.fence("the storage does not know this incarnation")
+            return None
+        return reply
+
+    async def _repeat(self, operation: Callable[[], Awaitable[ClaimReply]]) -> ClaimReply | None:
+        backoff = Backoff()
+        lost_at: float | None = None
+        loop = asyncio.get_running_loop()
+        while not self._is_over:
+            try:
+                reply = await operation()
+            except (StorageUnavailable, ReplyLost) as error:
+                if lost_at is None:
+                    lost_at = loop.time()
+                    self.is_consuming = False
+                    self._session.emit(StorageLost(queue=self._session.queue, error=str(error)))
+                await self._sleep(backoff.next_s())
+                self._nudge.clear()
+            else:
+                self.is_consuming = True
+                if lost_at is not None:
+                    after_ms = round((loop.time() - lost_at) * 1000)
+                    self._session.emit(
+                        StorageRecovered(queue=self._session.queue, after_ms=after_ms)
+                    )
+                return reply
+        return None
+
+    def _block(self) -> None:
+        """Have one blocking call on its way; it is never cancelled, it ends by itself."""
+        if self._blocked is None:
+            self._blocked = asyncio.create_task(self._waiter.wait(BLOCK_S))
+            self._blocked.add_done_callback(lambda _task: self._nudge.set())
+
+    def _take_token(self) -> bool:
+        """Whether a blocking call has ended with a token."""
+        if self._blocked is None or not self._blocked.done():
+            return False
+        blocked, self._blocked = self._blocked, None
+        try:
+            self._is_refused = False
+            return blocked.result()
+        except StorageError:
+            # Memory is full, or the connection is lost: look once a second instead.
+            self._is_refused = True
+            return False
+
+    async def _sleep(self, timeout_s: float | None) -> None:
+        """Wait for a nudge: a grant, a token, the end of a block, or the session's end."""
+        if timeout_s is None:
+            await self._nudge.wait()
+            return
+        timer = asyncio.get_running_loop().call_later(timeout_s, self._nudge.set)
+        try:
+            await self._nudge.wait()
+        finally:
+            timer.cancel()
+
+    async def _unblock(self) -> None:
+        """End the blocking call and its connection."""
+        blocked, self._blocked = self._blocked, None
+        if blocked is not None and not blocked.done():
+            await self._waiter.interrupt()
+            await asyncio.wait([blocked])
+        if blocked is not None and not blocked.cancelled():
+            blocked.exception()
+        await self._waiter.aclose()

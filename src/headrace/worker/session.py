@@ -1,0 +1,150 @@
+"""One incarnation of a worker on one queue: what it has claimed, until it ends or is fenced.
+
+When the storage has forgotten it, or its beats go unanswered for too long, the session stops its own
+attempts, since others may be given them; the worker then opens a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import anyio
+
+from headrace.events import Emit, QueueFenced
+from headrace.job import ClaimedJob
+from headrace.outcome import Outcome
+from headrace.storage.base import BATCH_LIMIT, BeatReply, Storage
+from headrace.worker.execute import Attempt, Executor, StopReason
+from headrace.worker.settle import Settler
+from headrace.worker.slots import Slots
+
+STOP_S = 5.0
+"""How long handlers may take to end once they were cancelled at shutdown."""
+
+
+class Session:
+    """The state that fetching, settling, beating and sweeping share for one queue.
+
+    Args:
+        storage: where the queue is.
+        queue: its name.
+        incarnation: this session's id, never used before.
+        lease_s: silence after which others take its jobs.
+        executor: runs attempts.
+        slots: of the whole worker.
+        emit: told what happens.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        queue: str,
+        incarnation: str,
+        lease_s: float,
+        executor: Executor,
+        slots: Slots,
+        emit: Emit,
+    ) -> None:
+        self.storage = storage
+        self.queue = queue
+        self.incarnation = incarnation
+        self.lease_s = lease_s
+        self.slots = slots
+        self.emit = emit
+        self.attempts: dict[str, Attempt] = {}
+        self.is_gone = asyncio.Event()
+        self.acked_at = time.monotonic()
+        self.on_change: Callable[[], None] = lambda: None
+        self._executor = executor
+        self._is_quiet = asyncio.Event()
+        self._put_back: set[str] = set()
+        self.settler = Settler(
+            storage,
+            queue=queue,
+            incarnation=incarnation,
+            emit=emit,
+            on_gone=lambda: self.fence("the storage does not know this incarnation"),
+        )
+
+    @property
+    def fence_at(self) -> float:
+        """When this session must have stopped its attempts, on the monotonic clock.
+
+        The margin before the lease ends leaves time to stop them. The beat thread writes
+        ``acked_at``, so a blocked loop does not read an old one.
+        """
+        return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
+
+    def start(self, job: ClaimedJob) -> None:
+        """Start an attempt in a slot that the caller took for it."""
+        self.attempts[job.id] = self._executor.start(job, self._ended)
+
+    def _ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        job = attempt.job
+        if self.attempts.get(job.id) is attempt:
+            del self.attempts[job.id]
+        self.slots.release()
+        if attempt.reason is StopReason.FENCED or self.is_gone.is_set():
+            pass
+        elif outcome is None:
+            self._put_back.add(job.id)
+        else:
+            self.settler.add(job, outcome, attempt.run_ms)
+        if not self.attempts:
+            self._is_quiet.set()
+
+    def fence(self, cause: str) -> None:
+        """Stop all attempts and record nothing more; safe to repeat."""
+        if self.is_gone.is_set():
+            return
+        self.is_gone.set()
+        cancelled = len(self.attempts)
+        for attempt in list(self.attempts.values()):
+            attempt.stop(StopReason.FENCED)
+        self.emit(
+            QueueFenced(
+                queue=self.queue, incarnation=self.incarnation, cancelled=cancelled, cause=cause
+            )
+        )
+        self.on_change()
+
+    def heard(self, reply: BeatReply) -> None:
+        """Act on a beat's answer."""
+        if reply.is_gone:
+            self.fence("another worker took this incarnation for dead")
+        for job_id in reply.cancel_ids:
+            attempt = self.attempts.get(job_id)
+            if attempt is not None and attempt.reason is None:
+                attempt.stop(StopReason.CANCEL)
+
+    def knows(self) -> set[str]:
+        """Return the ids that run or wait to be recorded here."""
+        return {*self.attempts, *self.settler.holds()}
+
+    def hurry(self) -> None:
+        """End a pending `finish` now."""
+        self._is_quiet.set()
+
+    async def finish(self, grace_s: float) -> None:
+        """Wait until no attempt runs, for at most ``grace_s``, or until `hurry`."""
+        if self.attempts:
+            self._is_quiet.clear()
+            with anyio.move_on_after(grace_s):
+                await self._is_quiet.wait()
+
+    async def hand_back(self) -> int:
+        """Stop what still runs and return it to the head of the queue; return how many jobs."""
+        stopped = list(self.attempts.values())
+        for attempt in stopped:
+            attempt.stop(StopReason.SHUTDOWN)
+        await self.finish(STOP_S)
+        # One that ignores its cancellation ends with the process; its late outcome would be refused.
+        unfinished = self._put_back | self.attempts.keys()
+        jobs = [(a.job.id, a.job.claim) for a in stopped if a.job.id in unfinished]
+        for first in range(0, len(jobs), BATCH_LIMIT):
+            batch = jobs[first : first + BATCH_LIMIT]
+            await self.storage.put_back(self.queue, self.incarnation, batch)
+        return len(jobs)

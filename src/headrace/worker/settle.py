@@ -1,0 +1,152 @@
+"""Records outcomes: what finished while the last call was in flight goes along in the next one.
+
+While the storage is away the same batch is repeated with the same number, and the rest waits here;
+there are never more than the worker has slots, since claims pause meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from headrace.backoff import Backoff
+from headrace.errors import ReplyLost, StorageUnavailable
+from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
+from headrace.job import ClaimedJob
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Consumer, Settlement
+
+BACKED_UP_AFTER_S = 1.0
+
+
+class Settler:
+    """The outbox of one incarnation on one queue.
+
+    Args:
+        storage: where to.
+        queue: the queue's name.
+        incarnation: whose claims these are.
+        emit: told of every outcome once it is recorded.
+        on_gone: called when the storage doesn't know the incarnation any more.
+    """
+
+    def __init__(
+        self,
+        storage: Consumer,
+        *,
+        queue: str,
+        incarnation: str,
+        emit: Emit,
+        on_gone: Callable[[], None],
+    ) -> None:
+        self._storage = storage
+        self._queue = queue
+        self._incarnation = incarnation
+        self._emit = emit
+        self._on_gone = on_gone
+        self._pending: deque[tuple[ClaimedJob, Settlement]] = deque()
+        self._sending: list[tuple[ClaimedJob, Settlement]] = []
+        self._has_work = asyncio.Event()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self._number = 0
+        self._failing_since: float | None = None
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether outcomes could not be written for over a second, so that claiming should pause."""
+        since = self._failing_since
+        return since is not None and asyncio.get_running_loop().time() - since > BACKED_UP_AFTER_S
+
+    def add(self, job: ClaimedJob, outcome: Outcome, run_ms: int) -> None:
+        """Take an outcome."""
+        self._pending.append((job, Settlement(job.id, job.claim, run_ms, outcome)))
+        self._has_work.set()
+        self._is_idle.clear()
+
+    def holds(self) -> set[str]:
+        """Return the ids whose outcomes are not recorded yet."""
+        return {job.id for job, _ in [*self._pending, *self._sending]}
+
+    async def drain(self) -> None:
+        """Wait until everything is recorded."""
+        await self._is_idle.wait()
+
+    async def run(self) -> None:
+        """Record outcomes for ever."""
+        while True:
+            await self._has_work.wait()
+            await self.settle_once()
+            if not self._pending:
+                self._has_work.clear()
+                self._is_idle.set()
+
+    async def settle_once(self) -> None:
+        """Record one batch, however long the storage is away."""
+        self._sending = self._take()
+        self._number += 1
+        verdicts = await self._send([settlement for _, settlement in self._sending])
+        if verdicts is None:
+            self._pending.clear()
+            self._on_gone()
+            verdicts = [False] * len(self._sending)
+        for (job, settlement), is_recorded in zip(self._sending, verdicts, strict=True):
+            self._emit(_event(job, settlement) if is_recorded else _lost(job))
+        self._sending = []
+
+    def _take(self) -> list[tuple[ClaimedJob, Settlement]]:
+        batch: list[tuple[ClaimedJob, Settlement]] = []
+        size = 0
+        while self._pending and len(batch) < BATCH_LIMIT:
+            outcome = self._pending[0][1].outcome
+            size += len(outcome.result) if isinstance(outcome, Completed) else 0
+            if batch and size > BATCH_LIMIT_BYTES:
+                break
+            batch.append(self._pending.popleft())
+        return batch
+
+    async def _send(self, settlements: list[Settlement]) -> list[bool] | None:
+        backoff = Backoff()
+        call = CallId(self._incarnation, self._number)
+        while True:
+            try:
+                verdicts = await self._storage.settle(self._queue, settlements, call=call)
+            except (StorageUnavailable, ReplyLost):
+                if self._failing_since is None:
+                    self._failing_since = asyncio.get_running_loop().time()
+                await backoff.pause()
+            else:
+                self._failing_since = None
+                return verdicts
+
+
+def _lost(job: ClaimedJob) -> WorkerEvent:
+    return ClaimLost(job_id=job.id, task=job.task, queue=job.queue, attempt=job.claim.epoch)
+
+
+def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
+    outcome_name = error_type = reason = ""
+    retry_in_ms = 0
+    match settlement.outcome:
+        case Completed():
+            outcome_name = "completed"
+        case Retried(delay_ms, error):
+            outcome_name, error_type, retry_in_ms = "retrying", error.type, delay_ms
+        case Failed(why, error):
+            outcome_name, error_type, reason = "failed", error.type, why.value
+        case Cancelled():
+            outcome_name = "cancelled"
+        case Released(delay_ms, error):
+            outcome_name, error_type, retry_in_ms = "released", error.type, delay_ms
+    return JobFinished(
+        job_id=job.id,
+        task=job.task,
+        queue=job.queue,
+        attempt=job.claim.epoch,
+        outcome=outcome_name,
+        duration_ms=settlement.run_ms,
+        error_type=error_type,
+        reason=reason,
+        retry_in_ms=retry_in_ms,
+    )

@@ -1,0 +1,116 @@
+"""Watches the other incarnations of a queue, takes back the jobs of dead ones, prunes what is over.
+
+Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for its
+whole lease by the watcher's own monotonic time, in which three of the watcher's own reads succeeded.
+A paused or restarted server, or a stepped clock, condemns nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.events import JobsReconciled, WorkerReaped
+from headrace.job import Claim, ErrorInfo
+from headrace.storage.base import Beat
+from headrace.worker.session import Session
+
+LEAST_READS = 3
+
+
+class Sighting(msgspec.Struct):
+    """What was seen of one incarnation: its beat, since when, in how many reads."""
+
+    count: int
+    since: float
+    reads: int = 1
+
+
+class Sweeper:
+    """The sweep of one session.
+
+    Args:
+        session: whose queue; its own incarnation is never condemned by it.
+        interval_s: time between sweeps.
+        monotonic: the clock.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        interval_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._session = session
+        self._interval_s = interval_s
+        self._monotonic = monotonic
+        self._sightings: dict[str, Sighting] = {}
+        self._strangers: set[tuple[str, Claim]] = set()
+        self._cursor = ""
+
+    async def sweep_once(self) -> float:
+        """Look once, act on it, and return the seconds until the next look is due."""
+        session = self._session
+        beats = await session.storage.beats(session.queue)
+        now = self._monotonic()
+        self._sightings = {name: s for name, s in self._sightings.items() if name in beats}
+        next_s = self._interval_s
+        for incarnation, beat in beats.items():
+            if incarnation != session.incarnation:
+                next_s = min(next_s, await self._judge(incarnation, beat, now))
+        await self._reconcile()
+        self._cursor = await session.storage.prune(session.queue, cursor=self._cursor)
+        return next_s
+
+    async def _judge(self, incarnation: str, beat: Beat, now: float) -> float:
+        sighting = self._sightings.get(incarnation)
+        if sighting is None or sighting.count != beat.count:
+            self._sightings[incarnation] = Sighting(beat.count, now)
+            return beat.lease_ms / 1000 / LEAST_READS
+        sighting.reads += 1
+        lease_s = beat.lease_ms / 1000
+        ripe_s = sighting.since + lease_s - now
+        if ripe_s > 0 or sighting.reads < LEAST_READS:
+            return max(0.01, min(ripe_s, lease_s / LEAST_READS))
+        if beat.is_condemned:
+            # Listed for one more lease, in case something of it arrived late.
+            await self._take_back(incarnation, beat)
+            await self._session.storage.forget(self._session.queue, incarnation)
+        elif await self._take_back(incarnation, beat):
+            self._session.emit(WorkerReaped(queue=self._session.queue, incarnation=incarnation))
+        del self._sightings[incarnation]
+        return lease_s / LEAST_READS
+
+    async def _take_back(self, incarnation: str, beat: Beat) -> bool:
+        """Reap until nothing is left; whether it was dead."""
+        session = self._session
+        error = ErrorInfo(
+            type="WorkerDied",
+            message=f"worker {incarnation} stopped beating for its lease of {beat.lease_ms} ms",
+        )
+        while True:
+            left = await session.storage.reap(
+                session.queue, incarnation, seen=beat.count, error=error
+            )
+            if left is None:
+                return False
+            if left == 0:
+                return True
+
+    async def _reconcile(self) -> None:
+        """Hand back what the storage counts as ours but we don't have: seen in two looks running.
+
+        It comes from a restored backup, or from a claim whose answer never arrived.
+        """
+        session = self._session
+        held = await session.storage.held(session.queue, session.incarnation)
+        known = session.knows()
+        strangers = {job for job in held if job[0] not in known}
+        lost = list(strangers & self._strangers)
+        self._strangers = strangers
+        if lost:
+            await session.storage.put_back(session.queue, session.incarnation, lost[:500])
+            session.emit(JobsReconciled(queue=session.queue, count=len(lost)))

@@ -1,0 +1,1 @@
+"""What tests share: servers, a proxy that breaks connections, child processes, a way to wait."""

@@ -1,0 +1,223 @@
+"""A TCP proxy in front of a Redis server that breaks connections in the ways that networks do."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from typing import Literal, Self
+
+import hiredis
+
+HOST = "127.0.0.1"
+CHUNK_BYTES = 65536
+
+Side = Literal["client", "server"]
+
+
+class Proxy:
+    """Passes everything on until told otherwise; use it as an async context manager.
+
+    Attributes:
+        delay: seconds that each chunk waits, each way.
+        is_sliced: pass bytes on one by one.
+    """
+
+    def __init__(self, server_port: int) -> None:
+        self.delay = 0.0
+        self.is_sliced = False
+        self.port = 0
+        self._server_port = server_port
+        self._listener: asyncio.Server | None = None
+        self._links: set[_Link] = set()
+        self._connecting = 0
+        self._drops: list[_Drop] = []
+        self._flowing: dict[Side, asyncio.Event] = {}
+
+    @property
+    def url(self) -> str:
+        """The proxy's own address as a redis:// URL."""
+        return f"redis://{HOST}:{self.port}"
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open through it."""
+        return len(self._links)
+
+    def drop_next_reply(self, *, after: bytes) -> asyncio.Event:
+        """Let the next command with ``after`` in an argument reach the server, then lose its reply.
+
+        The client's connection is reset when the reply arrives, so the server did the work and the
+        client never hears of it. Other and new connections go on.
+
+        Returns:
+            An event that is set when it has happened.
+        """
+        drop = _Drop(after)
+        self._drops.append(drop)
+        return drop.happened
+
+    def reset_all(self) -> None:
+        """Answer every open connection, on both sides, with RST."""
+        for link in list(self._links):
+            link.reset()
+
+    def half_close(self, toward: Side = "client") -> None:
+        """Send FIN one way on every open connection; the other way goes on."""
+        for link in list(self._links):
+            link.finish(toward)
+
+    def stall(self, *toward: Side) -> None:
+        """Pass nothing on, both ways or ``toward`` one side; accept and keep connections."""
+        for side in toward or ("client", "server"):
+            self._flowing[side].clear()
+
+    def flow(self) -> None:
+        """End `stall`; what was held back goes on, as after a partition."""
+        for event in self._flowing.values():
+            event.set()
+
+    async def refuse(self) -> None:
+        """Refuse new connections; the open ones go on."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    async def admit(self) -> None:
+        """End `refuse`, on the same port."""
+        if self._listener is None:
+            self._listener = await asyncio.start_server(self._serve, HOST, self.port)
+            self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def __aenter__(self) -> Self:
+        self._flowing = {"client": asyncio.Event(), "server": asyncio.Event()}
+        self.flow()
+        await self.admit()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.refuse()
+        while self._links or self._connecting:
+            self.reset_all()
+            await asyncio.sleep(0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connecting += 1
+        try:
+            server = await asyncio.open_connection(HOST, self._server_port)
+        except OSError:
+            _reset(writer)
+            return
+        finally:
+            self._connecting -= 1
+        link = _Link(client=writer, server=server[1])
+        self._links.add(link)
+        try:
+            async with asyncio.TaskGroup() as pumps:
+                link.pumps = [
+                    pumps.create_task(self._pump(reader, link, toward="server")),
+                    pumps.create_task(self._pump(server[0], link, toward="client")),
+                ]
+        except* OSError:
+            link.reset()
+        finally:
+            self._links.discard(link)
+            link.close()
+
+    async def _pump(self, reader: asyncio.StreamReader, link: _Link, *, toward: Side) -> None:
+        while chunk := await reader.read(CHUNK_BYTES):
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            await self._flowing[toward].wait()
+            if toward == "server":
+                link.note_commands(chunk, self._drops)
+            elif link.lost_reply(chunk):
+                link.reset()
+                return
+            await self._pass_on(chunk, link, toward=toward)
+        await self._flowing[toward].wait()
+        link.finish(toward)
+
+    async def _pass_on(self, chunk: bytes, link: _Link, *, toward: Side) -> None:
+        size = 1 if self.is_sliced else len(chunk)
+        for start in range(0, len(chunk), size):
+            await link.write(chunk[start : start + size], toward=toward)
+            # The receiver gets a turn, or it would read the slices as one.
+            await asyncio.sleep(0)
+
+
+class _Drop:
+    """A reply to lose: of the first command that has these bytes."""
+
+    def __init__(self, after: bytes) -> None:
+        self.after = after
+        self.happened = asyncio.Event()
+
+
+class _Link:
+    """One connection: both its sides, and which command each reply answers."""
+
+    def __init__(self, *, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+        self._writers: dict[Side, asyncio.StreamWriter] = {"client": client, "server": server}
+        self.pumps: list[asyncio.Task[None]] = []
+        self._finished: set[Side] = set()
+        self._unfinished = object()
+        self._commands = hiredis.Reader(notEnoughData=self._unfinished)
+        self._replies = hiredis.Reader(notEnoughData=self._unfinished)
+        self._sent = 0
+        self._answered = 0
+        self._to_lose: dict[int, _Drop] = {}
+
+    async def write(self, data: bytes, *, toward: Side) -> None:
+        """Write to one side, unless that way is closed: then nothing can follow, and it is lost."""
+        if toward not in self._finished and not self._writers[toward].is_closing():
+            self._writers[toward].write(data)
+            await self._writers[toward].drain()
+
+    def finish(self, toward: Side) -> None:
+        """Send FIN to one side."""
+        if toward not in self._finished and not self._writers[toward].is_closing():
+            self._finished.add(toward)
+            with suppress(OSError):  # the peer may be gone already
+                self._writers[toward].write_eof()
+
+    def note_commands(self, chunk: bytes, drops: list[_Drop]) -> None:
+        """Count the commands that end in this chunk, and take the first drop that fits one."""
+        self._commands.feed(chunk)
+        while (command := self._commands.gets()) is not self._unfinished:
+            self._sent += 1
+            drop = next((d for d in drops if any(d.after in word for word in command)), None)
+            if drop is not None:
+                drops.remove(drop)
+                self._to_lose[self._sent] = drop
+
+    def lost_reply(self, chunk: bytes) -> bool:
+        """Count the replies that end in this chunk; true if one of them is to be lost."""
+        self._replies.feed(chunk)
+        while (reply := self._replies.gets()) is not self._unfinished:
+            if isinstance(reply, hiredis.PushNotification):
+                continue
+            self._answered += 1
+            if drop := self._to_lose.pop(self._answered, None):
+                drop.happened.set()
+                return True
+        return False
+
+    def reset(self) -> None:
+        for writer in self._writers.values():
+            _reset(writer)
+        for pump in self.pumps:
+            pump.cancel()
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close with RST instead of FIN: what a linger of zero seconds means."""
+    if not writer.is_closing():
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()

@@ -1,0 +1,194 @@
+"""A real redis-server of the tests' own, which can be killed, paused and started again."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from tests.support.processes import dying_with_parent
+
+HOST = "127.0.0.1"
+START_SECONDS = 10
+STOP_SECONDS = 5
+POLL_SECONDS = 0.005
+PORT_TRIES = 5
+
+
+class RedisServer:
+    """A server on a free loopback port, with a directory of its own that lasts until `close`.
+
+    Args:
+        arguments: passed to redis-server as they are, such as ``"--maxmemory", "20mb"``.
+        appendonly: keep an append-only file, so that a restart finds the data again.
+    """
+
+    def __init__(self, *arguments: str, appendonly: bool = False) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="headrace-redis-"))
+        self._arguments = arguments
+        self._appendonly = appendonly
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+        try:
+            self._start_on_free_port()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Its address as a redis:// URL."""
+        return f"redis://{HOST}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        return self._running().pid
+
+    @property
+    def log(self) -> str:
+        """What the server has written, over all its starts."""
+        return (self.directory / "redis.log").read_text(errors="replace")
+
+    def start(self) -> None:
+        """Start it, on the same port and data as before, and wait until it has loaded them."""
+        if self._process is not None:
+            raise RuntimeError(f"the server on port {self.port} is running: stop() it first")
+        # fmt: off
+        command = [
+            redis_server_path(), "--bind", HOST, "--port", str(self.port), "--save", "",
+            "--dir", str(self.directory), "--appendonly", "yes" if self._appendonly else "no",
+            "--enable-debug-command", "local", *self._arguments,
+        ]
+        # fmt: on
+        with (self.directory / "redis.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=dying_with_parent(),
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """End it as an operator would, by SIGTERM; by SIGKILL if it has not ended 5 s later."""
+        process = self._running()
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._process = None
+
+    def kill(self) -> None:
+        """End it by SIGKILL, as a crash would."""
+        process = self._running()
+        process.kill()
+        process.wait()
+        self._process = None
+
+    def pause(self) -> None:
+        """Send SIGSTOP: connections stay open, and nothing answers."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Send SIGCONT."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def client(self) -> redis.Redis:
+        """Return a new synchronous client that tries each command once; use it in a ``with``."""
+        return redis.Redis(
+            host=HOST, port=self.port, socket_timeout=5, retry=Retry(NoBackoff(), retries=0)
+        )
+
+    def close(self) -> None:
+        """End it, however it is, and delete its directory."""
+        if self._process is not None:
+            self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _start_on_free_port(self) -> None:
+        for attempt in range(1, PORT_TRIES + 1):
+            self.port = free_port()
+            try:
+                self.start()
+            except PortTaken:
+                if attempt == PORT_TRIES:
+                    raise
+            else:
+                break
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError(f"the server on port {self.port} is not running: start() it first")
+        return self._process
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        with self.client() as client:
+            while not self._is_ready(client):
+                if self._running().poll() is not None:
+                    taken = "Address already in use" in self.log
+                    raise (PortTaken if taken else RuntimeError)(f"no server: {self.log[-2000:]}")
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"no answer in {START_SECONDS} s: {self.log[-2000:]}")
+                time.sleep(POLL_SECONDS)
+
+    def _is_ready(self, client: redis.Redis) -> bool:
+        try:
+            info = client.info()
+        except redis.RedisError:
+            return False
+        # The port was free a moment ago: whoever answers may be another server.
+        return bool(info["process_id"] == self.pid and not info["loading"])
+
+
+class PortTaken(RuntimeError):
+    """Another process took the port between finding it free and listening on it."""
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def redis_server_path() -> str:
+    """Return the program: the one on PATH, else the one that ``make setup`` put beside Python."""
+    beside = Path(sys.executable).with_name("redis-server")
+    found = shutil.which("redis-server") or (str(beside) if beside.exists() else None)
+    if found is None:
+        raise RuntimeError("redis-server is not installed: run `make setup`")
+    return found
