@@ -80,4 +80,5 @@ __all__ = [
     "UsageError",
     "WaitTimeout",
     "Worker",
+    "current_job",
 ]

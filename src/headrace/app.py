@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,16 @@ from headrace.codec import decode_any
 from headrace.context import Context
 from headrace.errors import InvalidArguments, UnknownTask, UsageError
 from headrace.handle import JobHandle
-from headrace.job import DEFAULT_QUEUE, DEFAULT_TENANT, Job, check_name, check_text
+from headrace.job import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_MAX_STALLS,
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    DEFAULT_TENANT,
+    Job,
+    check_name,
+    check_text,
+)
 from headrace.middleware import Middleware
 from headrace.queues import Queue
 from headrace.retry import Retry, RetryFunction
@@ -91,9 +100,9 @@ class App(Generic[S]):
         *,
         name: str | None = None,
         queue: str = DEFAULT_QUEUE,
-        priority: int = 5,
-        max_attempts: int = 3,
-        max_stalls: int = 3,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        max_stalls: int = DEFAULT_MAX_STALLS,
         timeout: Duration | None = None,
         retry: Retry | RetryFunction | None = None,
         result_ttl: Duration | None = None,
@@ -106,7 +115,14 @@ class App(Generic[S]):
         /,
         *,
         name: str | None = None,
-        **settings: Any,
+        queue: str = DEFAULT_QUEUE,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        max_stalls: int = DEFAULT_MAX_STALLS,
+        timeout: Duration | None = None,
+        retry: Retry | RetryFunction | None = None,
+        result_ttl: Duration | None = None,
+        keep: Duration | None = None,
     ) -> Any:
         """Register an ``async def`` function as a task, as ``@app.task`` or ``@app.task(...)``.
 
@@ -128,11 +144,21 @@ class App(Generic[S]):
                 ``result_ttl`` if that is longer; 0 keeps nothing.
 
         Raises:
-            UsageError: it is no ``async def`` function, its name is taken, or an annotation can't be
-                decoded.
+            UsageError: it is no ``async def`` function, its name is taken, or an annotation can't
+                be decoded.
             InvalidOption: a setting is out of bounds.
         """
-        register = TaskDecorator(self, name, task_settings(**settings))
+        settings = task_settings(
+            queue=queue,
+            priority=priority,
+            max_attempts=max_attempts,
+            max_stalls=max_stalls,
+            timeout=timeout,
+            retry=retry,
+            result_ttl=result_ttl,
+            keep=keep,
+        )
+        register = TaskDecorator(self, name, settings)
         return register if function is None else register(function)
 
     def add_task(
@@ -156,10 +182,11 @@ class App(Generic[S]):
         return task
 
     def middleware(self, function: Middleware) -> Middleware:
-        """Register ``async def middleware(context, call_next)`` around every handler.
+        """Register a function that is called around every handler.
 
-        It awaits ``call_next()`` and returns what it returned; the first registered is outermost. An
-        exception that leaves it counts as the handler's.
+        It is ``async def middleware(context, call_next)``, awaits ``call_next()`` and returns what
+        that returned; the first registered is outermost. An exception that leaves it counts as the
+        handler's.
         """
         self.middlewares.append(function)
         return function
@@ -214,7 +241,8 @@ class App(Generic[S]):
     async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
 
-        ``jobs`` may be a generator and is read as the storage takes them, so a million need no list.
+        ``jobs`` may be a generator and is read as the storage takes them, so a million need no
+        list.
 
         Raises:
             StorageError: some chunk was not stored; ``error.accepted`` holds the handles of the
@@ -320,6 +348,7 @@ class TaskDecorator(Generic[S]):
     def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
 
     def __call__(self, function: Callable[..., Awaitable[Any]], /) -> Any:
+        """Register ``function``."""
         return self._app.add_task(function, self._name, self._settings)
 
 
@@ -337,7 +366,7 @@ _forks = 0
 
 
 def _count_fork() -> None:
-    global _forks  # noqa: PLW0603 (one number a process: how far it is from its first ancestor)
+    global _forks
     _forks += 1
 
 

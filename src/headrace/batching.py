@@ -1,8 +1,8 @@
-"""Brings jobs to the storage: concurrent enqueues of a queue share calls, and lost answers are asked
-for again with the same number.
+"""Brings jobs to the storage: concurrent enqueues of a queue share calls.
 
-Two calls may be in flight at once: the server works on one while the next is packed. The sending
-tasks outlive their callers, so that a caller's cancellation disturbs nobody else; `aclose` ends them.
+A lost answer is asked for again with the same number. Two calls may be in flight at once: the
+server works on one while the next is packed. The sending tasks outlive their callers, so that a
+caller's cancellation disturbs nobody else; `aclose` ends them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Batcher:
         self._is_due = False
 
     def submit(self, jobs: Sequence[Job]) -> Answer:
-        """Send jobs, at most `BATCH_LIMIT`, all in one call; await the answer for their outcomes."""
+        """Send up to `BATCH_LIMIT` jobs in one call; await the answer for their outcomes."""
         loop = asyncio.get_running_loop()
         answer: Answer = loop.create_future()
         self._pending.append((jobs, answer))
@@ -54,7 +54,8 @@ class Batcher:
 
     def _flush(self) -> None:
         self._is_due = False
-        # The storage remembers the last two answers, so a new number must wait while an older is open.
+        # The storage remembers the last two answers, so a new number must wait while an older is
+        # open.
         while self._pending and (
             not self._in_flight or self._number + 1 - min(self._in_flight) < WINDOW
         ):
@@ -67,7 +68,7 @@ class Batcher:
         batch: list[tuple[Sequence[Job], Answer]] = []
         count = size = 0
         while self._pending:
-            jobs, answer = self._pending[0]
+            jobs, _answer = self._pending[0]
             count += len(jobs)
             size += sum(len(job.payload) for job in jobs)
             if batch and (count > BATCH_LIMIT or size > BATCH_LIMIT_BYTES):
@@ -126,7 +127,7 @@ class Batcher:
             if late:
                 await asyncio.wait(late)
         while self._pending:
-            _, answer = self._pending.popleft()
+            _jobs, answer = self._pending.popleft()
             if not answer.done():
                 answer.set_exception(_closed())
                 answer.exception()

@@ -1,14 +1,14 @@
-"""One event loop's side of an app: its storage, its call numbers, its waits. Made and ended by `App`."""
+"""One event loop's side of an app: its storage, call numbers and waits; `App` makes and ends it."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
+import anyio
 import msgspec
 
 from headrace.batching import Answer, Batcher
@@ -85,7 +85,7 @@ class Client:
         ]
 
     async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
-        """Store one job and return its result; the storage is told of the wait along with the job."""
+        """Store one job and return its result; the storage hears of the wait with the job."""
         channel = await self.waits.channel()
         asked = msgspec.structs.replace(job, reply_to=channel, is_plain=False)
         future = self.waits.expect(job.queue, job.id, is_stored=False)
@@ -113,7 +113,9 @@ class Client:
 
     async def aclose(self) -> None:
         """Let what is being sent end, then close everything."""
-        await asyncio.gather(*(batcher.aclose() for batcher in self._batchers.values()))
+        async with anyio.create_task_group() as group:
+            for batcher in self._batchers.values():
+                group.start_soon(batcher.aclose)
         await self.waits.aclose()
         await self.storage.aclose()
 

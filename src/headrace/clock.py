@@ -26,7 +26,8 @@ def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
     """Convert a public duration to milliseconds, rounding up.
 
     Raises:
-        InvalidOption: it is not a number or `timedelta`, or is under ``least_ms`` or over ten years.
+        InvalidOption: it is not a number or `timedelta`, or is under ``least_ms`` or over ten
+            years.
     """
     if isinstance(value, timedelta):
         seconds = value.total_seconds()

@@ -73,7 +73,7 @@ def _encoded(value: object, path: str) -> bytes:
 
 
 def _check(value: object, path: str, depth: int) -> None:
-    """Walk a value; raise `NotSerializable` naming the first part that JSON can't hold faithfully."""
+    """Raise `NotSerializable` naming the first part that JSON can't hold faithfully."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise NotSerializable(f"{path}={value!r} has no JSON form: pass None or a string")

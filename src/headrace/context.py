@@ -75,7 +75,7 @@ class Context(Generic[S]):
 
     @property
     def claim(self) -> Claim:
-        """The fencing token: pass its parts on, so that others can refuse an older attempt's writes."""
+        """The fencing token: pass it on, so that others can refuse an older attempt's writes."""
         return self._job.claim
 
     @property

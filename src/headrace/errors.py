@@ -12,7 +12,7 @@
     │   └── AppImportError        an app path can't be imported
     ├── StorageError              the storage did not do what was asked
     │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
-    │   ├── ReplyLost             sent, but no answer came: it may have happened (repeat with the same id)
+    │   ├── ReplyLost             sent, but no answer came: it may have happened
     │   ├── StorageFull           out of memory: nothing was written
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
@@ -32,6 +32,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 
 class HeadraceError(Exception):
@@ -67,7 +68,13 @@ class AppImportError(UsageError):
 
 
 class StorageError(HeadraceError):
-    """The storage did not do what was asked."""
+    """The storage did not do what was asked.
+
+    Attributes:
+        accepted: from `App.enqueue_many`, the handles of the jobs stored before the error.
+    """
+
+    accepted: tuple[Any, ...] = ()
 
 
 class StorageUnavailable(StorageError):

@@ -28,8 +28,8 @@ class JobEventKind(StrEnum):
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One transition, as the queue's event stream keeps it.
 
-    ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's type
-    or the reason of a dead letter.
+    ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's
+    type or the reason of a dead letter.
     """
 
     stream_id: str

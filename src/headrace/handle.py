@@ -32,9 +32,9 @@ class JobHandle(Generic[R]):
     Attributes:
         id: the job's id.
         queue: its queue.
-        outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job with
-            this id waits or runs) or ``completed`` (it is done and its result kept). None for a
-            handle that enqueued nothing.
+        outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job
+            with this id waits or runs) or ``completed`` (it is done and its result kept). None for
+            a handle that enqueued nothing.
     """
 
     __slots__ = ("_client", "_decode", "id", "outcome", "queue")
@@ -129,6 +129,7 @@ class JobHandle(Generic[R]):
         """Cancel the job: a waiting one never starts, an active one is asked to stop.
 
         Returns:
-            ``cancelled``, ``requested`` (it is active), ``finished`` or ``not_found``. Repeating is safe.
+            ``cancelled``, ``requested`` (it is active), ``finished`` or ``not_found``. Repeating is
+            safe.
         """
         return await self._client.cancel(self.queue, self.id)

@@ -52,7 +52,7 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     LoopStalled: ("worker.loop_stalled", logging.ERROR),
     LoopBusy: ("worker.loop_failed", logging.ERROR),
 }
-"""The name and level of each event. A failed job is logged as a warning, a dead letter as an error."""
+"""The name and level of each event; a retry is logged as a warning, a dead letter as an error."""
 
 
 def log_events(level: str) -> Emit:

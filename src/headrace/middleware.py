@@ -10,7 +10,7 @@ from headrace.context import Context
 
 CallNext = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Context[Any], CallNext], Awaitable[Any]]
-"""``async def middleware(context, call_next)``: await ``call_next()`` and return what it returned."""
+"""``async def middleware(context, call_next)``: awaits ``call_next()``, returns its result."""
 
 
 def wrap(middleware: Sequence[Middleware], context: Context[Any], handler: CallNext) -> CallNext:

@@ -61,7 +61,7 @@ Outcome = Completed | Retried | Failed | Cancelled | Released
 
 
 def describe(error: BaseException, attempt: int) -> ErrorInfo:
-    """Return the history entry for an exception: type, message and traceback, cut to their limits."""
+    """Return the history entry for an exception, each part cut to its limit."""
     kind = type(error)
     name = (
         kind.__qualname__
@@ -70,7 +70,7 @@ def describe(error: BaseException, attempt: int) -> ErrorInfo:
     )
     try:
         message = str(error)
-    except Exception as broken:  # noqa: BLE001 (an exception's own __str__ may raise anything)
+    except Exception as broken:  # an exception's own __str__ may raise anything
         message = f"<its text can't be shown: {type(broken).__name__}>"
     lines = "".join(traceback.format_exception(error))
     return ErrorInfo(
@@ -107,7 +107,7 @@ def decide(
         return Failed(FailReason.EXHAUSTED, info)
     try:
         delay_ms = _delay_ms(error, errors_before + 1, retry, draw)
-    except Exception as broken:  # noqa: BLE001 (a strategy or a delay of the user's own)
+    except Exception as broken:  # a strategy or a delay of the user's own
         return Failed(FailReason.PERMANENT, describe(broken, attempt))
     return Retried(delay_ms, info)
 

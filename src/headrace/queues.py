@@ -90,12 +90,15 @@ class Queue:
         Args:
             state: one of `JobState`.
             task: only jobs of this task.
-            limit: at most this many, None for all. Jobs that move meanwhile may be missed or repeated.
+            limit: at most this many, None for all. Jobs that move meanwhile may be missed or
+                repeated.
         """
         wanted = check_state(state)
         cursor, left = "", limit
         while True:
-            page = await self._storage().list(self.name, wanted, cursor=cursor, limit=BATCH_LIMIT)
+            page = await self._storage().list_jobs(
+                self.name, wanted, cursor=cursor, limit=BATCH_LIMIT
+            )
             for row in page.rows:
                 if task is None or row.task == task:
                     if left is not None and left <= 0:
@@ -124,7 +127,7 @@ class Queue:
         Raises:
             InvalidOption: none or several of them are said, or an id is not valid.
         """
-        ids = await self._chosen(JobState.FAILED, job_ids, task, all_jobs)
+        ids = await self._chosen(JobState.FAILED, job_ids, task, all_jobs=all_jobs)
         done = 0
         for first in range(0, len(ids), BATCH_LIMIT):
             batch = ids[first : first + BATCH_LIMIT]
@@ -151,7 +154,7 @@ class Queue:
             raise InvalidOption(
                 f"jobs in state {wanted.value!r} can't be purged: cancel them instead"
             )
-        ids = await self._chosen(wanted, job_ids, task, all_jobs)
+        ids = await self._chosen(wanted, job_ids, task, all_jobs=all_jobs)
         done = 0
         for first in range(0, len(ids), BATCH_LIMIT):
             batch = ids[first : first + BATCH_LIMIT]
@@ -159,7 +162,7 @@ class Queue:
         return done
 
     async def _chosen(
-        self, state: JobState, job_ids: Sequence[str], task: str | None, all_jobs: bool
+        self, state: JobState, job_ids: Sequence[str], task: str | None, *, all_jobs: bool
     ) -> list[str]:
         if sum((bool(job_ids), task is not None, all_jobs)) != 1:
             raise InvalidOption("say which jobs: ids, task=..., or all_jobs=True, one of them")

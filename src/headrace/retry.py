@@ -17,9 +17,9 @@ RetryFunction = Callable[[int, BaseException], float]
 class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Exponential backoff with full jitter.
 
-    The wait before the n-th retry is drawn evenly from ``min`` to ``min * factor**n`` seconds, and is
-    never over ``max``. Drawing from the whole range keeps a crowd of failed jobs from coming back at
-    one instant (Brooker, "Exponential Backoff And Jitter", 2015).
+    The wait before the n-th retry is drawn evenly from ``min`` to ``min * factor**n`` seconds, and
+    is never over ``max``. Drawing from the whole range keeps a crowd of failed jobs from coming
+    back at one instant (Brooker, "Exponential Backoff And Jitter", 2015).
 
     Args:
         min: least wait in seconds, default 1, over 0.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
@@ -15,7 +15,6 @@ from headrace.errors import InvalidOption
 from headrace.handle import JobHandle
 from headrace.job import (
     DEFAULT_KEEP_MS,
-    DEFAULT_LANE,
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_MAX_STALLS,
     DEFAULT_PRIORITY,
@@ -236,26 +235,21 @@ def make_job(
         NotSerializable, PayloadTooLarge: see `encode_arguments`.
     """
     payload = encode_arguments(arguments)
-    is_new_id = settings.id is None
-    job_id = settings.id or new_job_id()
-    if is_plain:
-        return Job(job_id, settings.queue, name, payload, settings.priority, is_new_id, True)
     return Job(
-        job_id,
-        settings.queue,
-        name,
-        payload,
-        settings.priority,
-        is_new_id,
-        False,
-        DEFAULT_LANE,
-        settings.delay_ms,
-        settings.run_at_ms,
-        settings.expires_in_ms,
-        settings.expires_at_ms,
-        settings.max_stalls,
-        settings.keep_ms,
-        settings.encoded_options,
+        id=settings.id or new_job_id(),
+        queue=settings.queue,
+        task=name,
+        payload=payload,
+        priority=settings.priority,
+        is_new_id=settings.id is None,
+        is_plain=is_plain,
+        delay_ms=settings.delay_ms,
+        run_at_ms=settings.run_at_ms,
+        expires_in_ms=settings.expires_in_ms,
+        expires_at_ms=settings.expires_at_ms,
+        max_stalls=settings.max_stalls,
+        keep_ms=settings.keep_ms,
+        options=settings.encoded_options,
     )
 
 
@@ -393,7 +387,8 @@ class Task(Generic[P, R]):
 
         Args:
             id: unique in the queue, 1 to 256 bytes without control characters; while an earlier job
-                with it waits, runs or is kept completed, enqueueing changes nothing. Default: a ULID.
+                with it waits, runs or is kept completed, enqueueing changes nothing. Default: a
+                ULID.
             queue: another queue.
             priority: 0 to 9, 9 runs first.
             delay: start no earlier than this from now.

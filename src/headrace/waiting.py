@@ -1,8 +1,8 @@
 """Waits for the ends of jobs: one inbox channel a client, and a slow poll behind it.
 
-A word on a channel may be lost, so each wait first registers, then reads how the job stands, and all
-open waits are read again every few seconds and after each reconnect. The two tasks outlive any one
-waiter; `aclose` ends them.
+A word on a channel may be lost, so each wait first registers, then reads how the job stands, and
+all open waits are read again every few seconds and after each reconnect. The two tasks outlive any
+one waiter; `aclose` ends them.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Waits:
                 await asyncio.sleep(pause)
 
     async def whole(self, end: End) -> End:
-        """Return the end with its result, read from the storage if it was too large for a message."""
+        """Return the end with its result, read if it was too large for a message."""
         if not end.is_cut:
             return end
         record = await self._storage.get(end.queue, end.id)

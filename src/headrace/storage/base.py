@@ -1,8 +1,8 @@
 """What every storage can do, in four roles, so that each caller asks for the least.
 
-Every verb is one atomic step per call and queue. Verbs that take a `CallId` may be repeated with the
-same id and the same batch after a lost answer: the repetition changes nothing and answers the same.
-All may raise `StorageError`; bad values were refused before they come here.
+Every verb is one atomic step per call and queue. Verbs that take a `CallId` may be repeated with
+the same id and the same batch after a lost answer: the repetition changes nothing and answers the
+same. All may raise `StorageError`; bad values were refused before they come here.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class BeatReply(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """One incarnation as the sweep sees it. ``is_condemned``: listed one more lease, then forgotten."""
+    """One incarnation as the sweep sees it; a condemned one is listed for one more lease."""
 
     count: int
     lease_ms: int
@@ -224,14 +224,14 @@ class Producer(Protocol):
     async def enqueue(
         self, queue: str, jobs: Sequence[Job], *, call: CallId
     ) -> list[EnqueueOutcome]:
-        """Store jobs, all of one queue. An id that waits, runs or is kept completed changes nothing.
+        """Store jobs of one queue; an id that waits, runs or is kept completed changes nothing.
 
         Raises:
             StorageFull: nothing was stored.
         """
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        """Cancel waiting jobs, ask active ones to stop. An unknown id leaves no trace. Idempotent."""
+        """Cancel waiting jobs, ask active ones to stop; an unknown id leaves no trace."""
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         """Register ``channel`` for the jobs' ends ("": don't) and return how each stands now."""
@@ -249,7 +249,7 @@ class Consumer(Protocol):
     async def claim(
         self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
     ) -> ClaimReply:
-        """Make due jobs ready, then take at most ``slots[lane]`` jobs of each lane, best tier first.
+        """Make due jobs ready, then take up to ``slots[lane]`` of each lane, best tier first.
 
         ``call.client`` is the incarnation. With no free slot it only passes the wake-up token on.
         """
@@ -262,7 +262,7 @@ class Consumer(Protocol):
     async def put_back(
         self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]
     ) -> None:
-        """Return claimed jobs to the head in this order, free of charge. Other claims are passed over."""
+        """Return claimed jobs to the head in this order, free of charge; pass other claims."""
 
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         """Return what the storage thinks this incarnation has claimed."""
@@ -296,7 +296,7 @@ class Keeper(Protocol):
         """Take a condemned incarnation off the list, unless something of it is left."""
 
     async def prune(self, queue: str, *, cursor: str = "") -> str:
-        """Remove ended records over their age or number, a bounded piece; return the next cursor."""
+        """Remove a bounded piece of what is over its age or number; return the next cursor."""
 
 
 class Inspector(Protocol):
@@ -308,8 +308,10 @@ class Inspector(Protocol):
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job, None if nothing."""
 
-    async def list(self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50) -> Page:
-        """Return one page of jobs in ``state``; jobs that move meanwhile may be missed or repeated."""
+    async def list_jobs(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
+    ) -> Page:
+        """Return a page of jobs in ``state``; those that move may be missed or repeated."""
 
     async def stats(self, queue: str) -> QueueStats:
         """Return counts and rates."""
@@ -333,7 +335,7 @@ class Inspector(Protocol):
         """Queue dead letters again, their counts and error history reset; return how many were."""
 
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
-        """Delete jobs that are in ``state`` (not active); waiters are told. Return how many were."""
+        """Delete jobs that are in ``state`` (not active) and tell waiters; return how many."""
 
     async def check(self) -> None:
         """Connect and see that the storage can be used as it is.

@@ -17,7 +17,7 @@ def check_url(url: str) -> str:
     Raises:
         InvalidOption: the scheme is not known.
     """
-    scheme = urlsplit(url).scheme if isinstance(url, str) else ""
+    scheme = urlsplit(url).scheme
     if scheme not in SCHEMES:
         raise InvalidOption(
             f"the storage URL {redacted(url)!r} is not valid: use one of "
@@ -35,9 +35,7 @@ def open_storage(url: str, *, tenant: str, allow_eviction: bool = False) -> Stor
     return RedisStorage(check_url(url), tenant=tenant, allow_eviction=allow_eviction)
 
 
-def redacted(url: object) -> str:
+def redacted(url: str) -> str:
     """Return a URL that can be shown: without user and password."""
-    if not isinstance(url, str):
-        return repr(url)
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

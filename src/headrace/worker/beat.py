@@ -1,7 +1,7 @@
 """Beats from a thread of its own, so that a handler that blocks the loop keeps its worker's lease.
 
-A loop that has not turned for too long is no worker any more: then the beats stop, loudly, and others
-take the jobs.
+A loop that has not turned for too long is no worker any more: then the beats stop, loudly, and
+others take the jobs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs one handler: decode, middleware, timeout, cancellation; an attempt goes in, an outcome comes
-out. It never touches the storage.
+"""Runs one handler: an attempt goes in, an outcome comes out; the storage is never touched.
 
 Here is one plain asyncio task an attempt, and one way to stop it whatever the cause: a timer and a
-task group each would halve the rate (26,000–29,000 attempts/s against 58,000–63,000 without a queue).
+task group each would halve the rate (26,000 to 29,000 attempts/s against 58,000 to 63,000 without a
+queue).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Executor:
         self._state = state
 
     def start(self, job: ClaimedJob, done: Done) -> Attempt:
-        """Start an attempt; ``done`` is called with its outcome when it has ended, however it ends."""
+        """Start an attempt; ``done`` is called once with its outcome, however it ends."""
         attempt = Attempt(job)
         # The task is kept by the attempt, which the caller keeps: it can't be collected half-way.
         runner = asyncio.create_task(self._run(attempt))
@@ -123,7 +123,7 @@ class Executor:
         try:
             options = _options_decoder.decode(job.options) if job.options else _no_options
             args, kwargs = task.signature.decode(job.payload)
-        except Exception as error:  # noqa: BLE001 (whatever is stored there, the worker lives)
+        except Exception as error:  # whatever is stored there, the worker lives
             info = describe(error, job.claim.epoch)
             return Failed(FailReason.UNDECODABLE, info, is_attempt=False)
         settings = task.settings
@@ -143,34 +143,26 @@ class Executor:
         enter(context)
         if task.signature.injected_name:
             args = (context, *args)
+        handler: CallNext = partial(task.function, *args, **kwargs)
+        if self._middleware:
+            handler = wrap(self._middleware, context, handler)
         try:
-            result = await self._call(attempt, task, context, limits, args, kwargs)
+            result = await _call(attempt, limits.timeout_ms, handler)
         except (Exception, asyncio.CancelledError) as error:
             return _outcome_of(error, attempt, limits)
         ttl_ms = settings.result_ttl_ms if options.result_ttl_ms is None else options.result_ttl_ms
         return _completed(result, ttl_ms, limits.keep_ms, job.claim.epoch)
 
-    async def _call(
-        self,
-        attempt: Attempt,
-        task: Task[..., Any],
-        context: Context[Any],
-        limits: Limits,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> Any:
-        timer = None
-        if limits.timeout_ms:
-            loop = asyncio.get_running_loop()
-            timer = loop.call_later(limits.timeout_ms / 1000, attempt.stop, StopReason.TIMEOUT)
-        try:
-            if self._middleware:
-                handler: CallNext = partial(task.function, *args, **kwargs)
-                return await wrap(self._middleware, context, handler)()
-            return await task.function(*args, **kwargs)
-        finally:
-            if timer is not None:
-                timer.cancel()
+
+async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
+    if not timeout_ms:
+        return await handler()
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(timeout_ms / 1000, attempt.stop, StopReason.TIMEOUT)
+    try:
+        return await handler()
+    finally:
+        timer.cancel()
 
 
 class Limits(NamedTuple):

@@ -1,7 +1,8 @@
 """Claims jobs for one session: the only place that waits for work.
 
-Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time or
-two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or stolen.
+Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time
+or two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or
+stolen.
 """
 
 from __future__ import annotations

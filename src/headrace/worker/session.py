@@ -1,7 +1,7 @@
 """One incarnation of a worker on one queue: what it has claimed, until it ends or is fenced.
 
-When the storage has forgotten it, or its beats go unanswered for too long, the session stops its own
-attempts, since others may be given them; the worker then opens a new one.
+When the storage has forgotten it, or its beats go unanswered for too long, the session stops its
+own attempts, since others may be given them; the worker then opens a new one.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class Session:
         for attempt in stopped:
             attempt.stop(StopReason.SHUTDOWN)
         await self.finish(STOP_S)
-        # One that ignores its cancellation ends with the process; its late outcome would be refused.
+        # One that ignores its cancellation ends with the process; its late outcome would be
+        # refused.
         unfinished = self._put_back | self.attempts.keys()
         jobs = [(a.job.id, a.job.claim) for a in stopped if a.job.id in unfinished]
         for first in range(0, len(jobs), BATCH_LIMIT):

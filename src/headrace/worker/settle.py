@@ -55,7 +55,7 @@ class Settler:
 
     @property
     def is_backed_up(self) -> bool:
-        """Whether outcomes could not be written for over a second, so that claiming should pause."""
+        """Whether outcomes could not be written for over a second, so that claims should pause."""
         since = self._failing_since
         return since is not None and asyncio.get_running_loop().time() - since > BACKED_UP_AFTER_S
 

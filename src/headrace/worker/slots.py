@@ -1,8 +1,8 @@
 """A worker's slots, shared between its queues by weight.
 
-A queue that left jobs behind at its last claim is hungry. Slots that come free are granted to hungry
-queues by smooth weighted round robin, even while one of them is busy claiming; queues without jobs
-cost nothing, and a low weight is never starved.
+A queue that left jobs behind at its last claim is hungry. Slots that come free are granted to
+hungry queues by smooth weighted round robin, even while one of them is busy claiming; queues
+without jobs cost nothing, and a low weight is never starved.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Watches the other incarnations of a queue, takes back the jobs of dead ones, prunes what is over.
 
-Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for its
-whole lease by the watcher's own monotonic time, in which three of the watcher's own reads succeeded.
-A paused or restarted server, or a stepped clock, condemns nobody.
+Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for
+its whole lease by the watcher's own monotonic time, in which three of the watcher's own reads
+succeeded. A paused or restarted server, or a stepped clock, condemns nobody.
 """
 
 from __future__ import annotations

@@ -50,11 +50,12 @@ class Worker:
 
     Args:
         app: the tasks, and where the jobs are.
-        queues: names with weights, or names of equal weight; default: the queues of the app's tasks.
-            While several have jobs, free slots go to them in proportion to their weights, 1 to 1,000.
+        queues: names with weights, or names of equal weight; default: the queues of the app's
+            tasks. While several have jobs, free slots go to them in proportion to their weights, 1
+            to 1,000.
         concurrency: attempts at once, 1 to 10,000, default 100.
-        lease: how long the worker may be silent before others take its jobs, 0.5 seconds to an hour,
-            default 15 seconds. It beats three times in it.
+        lease: how long the worker may be silent before others take its jobs, 0.5 seconds to an
+            hour, default 15 seconds. It beats three times in it.
         shutdown_timeout: how long running jobs may go on once it was asked to stop, default 25
             seconds; then they go back to the head of the queue, free of charge.
         sweep_interval: time between looks for dead workers, default 5 seconds.
@@ -117,7 +118,6 @@ class Worker:
         """Claim no more, but go on running and beating until `stop`."""
         for fetcher in self._fetchers.values():
             fetcher.close()
-        self._is_quiet = True
         self._emit(WorkerQuiet(worker=self.name))
 
     def stop(self) -> None:
@@ -219,7 +219,7 @@ class Worker:
                 del self._sessions[queue]
 
     async def _register(self, session: Session) -> bool:
-        """Make the session known, however long the storage is away; False: the worker was stopped."""
+        """Make the session known, however long that takes; False: the worker was stopped."""
         info = WorkerInfo(
             incarnation=session.incarnation,
             name=self.name,
@@ -272,7 +272,7 @@ class Worker:
         while True:
             try:
                 return await loop()
-            except Exception as error:  # noqa: BLE001 (whatever it was, a dead loop would go unseen)
+            except Exception as error:  # whatever it was, a dead loop would go unseen
                 self._emit(LoopBusy(loop=name, error=f"{type(error).__name__}: {error}"))
                 await backoff.pause()
 

@@ -1,5 +1,6 @@
-"""The arguments and replies of every verb that moves jobs. No I/O: the async and the sync client both
-run these. What operators ask is in `reports`.
+"""The arguments and replies of every verb that moves jobs; what operators ask is in `reports`.
+
+No I/O: the async and the sync client both run these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import msgspec
 from headrace.errors import StorageFault
 from headrace.job import (
     DEFAULT_KEEP_MS,
-    DEFAULT_LANE,
     DEFAULT_MAX_STALLS,
     CancelOutcome,
     Claim,
@@ -110,7 +110,7 @@ def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:
     def read(reply: list[bytes]) -> list[End]:
         rows = range(0, len(reply), WATCH_WIDTH)
         return [
-            _end(queue, job_id, *reply[at : at + WATCH_WIDTH])
+            _end(queue, job_id, reply[at : at + WATCH_WIDTH])
             for job_id, at in zip(job_ids, rows, strict=True)
         ]
 
@@ -119,11 +119,12 @@ def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:
 
 def read_end(message: bytes) -> End:
     """Read an inbox message; its six lines are written by ``lua/lib/finish.lua``."""
-    root, job_id, state, reason, how, body = message.split(b"\n", 5)
-    return _end(keys.queue_of(root.decode()), job_id.decode(), state, reason, how, body)
+    root, job_id, *words = message.split(b"\n", 5)
+    return _end(keys.queue_of(root.decode()), job_id.decode(), words)
 
 
-def _end(queue: str, job_id: str, state: bytes, reason: bytes, how: bytes, body: bytes) -> End:
+def _end(queue: str, job_id: str, words: list[bytes]) -> End:
+    state, reason, how, body = words
     is_whole = how == b"whole"
     known = None if state in (b"", b"deleted") else JobState(state.decode())
     return End(
@@ -153,7 +154,7 @@ def read_error(entry: bytes) -> ErrorInfo:
 
 def register(root: str, worker: WorkerInfo) -> Call[None]:
     """Build ``register``."""
-    words = [worker.incarnation, worker.lease_ms, msgspec.json.encode(worker)]
+    words: list[Word] = [worker.incarnation, worker.lease_ms, msgspec.json.encode(worker)]
     return Call("register", root, words, _nothing)
 
 
@@ -282,7 +283,7 @@ def read_beat(word: bytes) -> Beat:
 
 def reap(root: str, incarnation: str, seen: int, error: ErrorInfo) -> Call[int | None]:
     """Build ``reap``; None: the beat has moved."""
-    words = [incarnation, seen, write_error(error)]
+    words: list[Word] = [incarnation, seen, write_error(error)]
     return Call("reap", root, words, lambda reply: None if reply == b"moved" else int(reply))
 
 

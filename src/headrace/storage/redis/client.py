@@ -79,7 +79,7 @@ class Address:
 
 
 class AsyncClient:
-    """Runs calls of one event loop over one connection, opened on first use and reopened when lost."""
+    """Runs calls of one event loop over one connection, opened on use and reopened when lost."""
 
     def __init__(self, address: Address, library: Library, *, allow_eviction: bool) -> None:
         self._address = address
@@ -112,7 +112,7 @@ class AsyncClient:
             raise translate(error) from error
 
     async def command(self, *words: str | bytes | int) -> Any:
-        """Run a plain command and return its raw reply; the server's own error is a `ResponseError`."""
+        """Run a plain command and return its raw reply; a server's error is a `ResponseError`."""
         wire = self._wire
         if wire is None or not wire.is_open:
             wire = await self._open()

@@ -1,4 +1,4 @@
-"""What ``headrace doctor`` asks the server, and the one thing that it mends: old function libraries."""
+"""What ``headrace doctor`` asks the server, and the one thing it mends: old libraries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ async def diagnose(client: AsyncClient, library: Library) -> list[Finding]:
             reply = await client.command("CONFIG", "GET", name)
         except ResponseError:
             continue  # not allowed, as on many hosted servers: said as unknown
-        config.update({key.decode(): value.decode() for key, value in zip(*[iter(reply)] * 2)})
+        config.update(
+            {
+                key.decode(): value.decode()
+                for key, value in zip(reply[::2], reply[1::2], strict=True)
+            }
+        )
     before = time.time()
     seconds, micros = await _ask(client, "TIME")
     skew_ms = (int(seconds) + int(micros) / 1e6 - (before + time.time()) / 2) * 1000

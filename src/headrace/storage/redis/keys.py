@@ -1,4 +1,4 @@
-"""Every key that Python names. All that Lua names derive from the same root, so they share its slot."""
+"""Every key that Python names; those of Lua derive from the same root and share its slot."""
 
 from __future__ import annotations
 

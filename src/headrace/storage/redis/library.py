@@ -1,12 +1,13 @@
 """The Lua library: found, assembled and named by the hash of its source.
 
-Redis has no ``require``, so the files are joined: shared tables first, each file in a scope of its own.
-The hash is part of every function's name, so that two releases run side by side on one server.
+Redis has no ``require``, so the files are joined: shared tables first, each file in a scope of its
+own. The hash is part of every function's name, so that two releases run side by side on one server.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,7 @@ def lua_folder() -> Path:
 
 
 def assemble(replacements: Mapping[str, str] | None = None) -> Library:
-    """Join the sources; ``replacements`` puts other text for a lib file, such as a clock for tests."""
+    """Join the sources; ``replacements`` gives other text for a lib file, as tests do."""
     folder = lua_folder()
     parts = [f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}"]
     parts.append("local functions, flags = {}, {}")
@@ -43,8 +44,7 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
         text = (replacements or {}).get(name) or (folder / "lib" / f"{name}.lua").read_text()
         parts.append(f"do -- lib/{name}.lua\n{text}end")
     paths = sorted((folder / "functions").glob("*.lua"))
-    for path in paths:
-        parts.append(f"do -- functions/{path.name}\n{path.read_text()}end")
+    parts += [f"do -- functions/{path.name}\n{path.read_text()}end" for path in paths]
     body = "\n".join(parts)
     name = PREFIX + hashlib.sha256(body.encode()).hexdigest()[:8]
     # Memory may be full, and yet workers must drain: only what adds jobs is refused then.
@@ -60,3 +60,8 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
 def library() -> Library:
     """Return this release's library."""
     return assemble()
+
+
+if __name__ == "__main__":
+    # The line numbers in the server's errors refer to this text.
+    sys.stdout.write(library().source)

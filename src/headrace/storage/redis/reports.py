@@ -67,31 +67,18 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
 
 
 def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]:
-    """Build ``list``."""
+    """Build ``list_jobs``."""
 
     def read(reply: list[bytes]) -> Page:
-        rows = [_row(*reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
+        rows = [_row(reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
         return Page(rows=rows, cursor=reply[0].decode())
 
-    return Call("list", root, [state.value, cursor or "0", limit], read)
+    return Call("list_jobs", root, [state.value, cursor or "0", limit], read)
 
 
-def _row(
-    job_id: bytes,
-    due: bytes,
-    state: bytes,
-    task: bytes,
-    tier: bytes,
-    attempts: bytes,
-    stalls: bytes,
-    starts: bytes,
-    created: bytes,
-    changed: bytes,
-    run: bytes,
-    claim: bytes,
-    reason: bytes,
-    error: bytes,
-) -> JobRow:
+def _row(words: list[bytes]) -> JobRow:
+    job_id, due, state, task, tier, attempts, stalls, starts = words[:8]
+    created, changed, run, claim, reason, error = words[8:]
     known = JobState(state.decode())
     return JobRow(
         id=job_id.decode(),
@@ -190,7 +177,7 @@ def _worker(
 
 
 def read_events(entries: Sequence[Any]) -> EventPage:
-    """Read stream entries, each of several events; ids are ``<entry id>`` and ``<entry id>.<n>``."""
+    """Read stream entries, each of several events that share its id."""
     events = [event for entry_id, fields in entries for event in _events(entry_id, fields)]
     return EventPage(events=events, last_id=entries[-1][0].decode() if entries else "")
 

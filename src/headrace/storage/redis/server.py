@@ -10,9 +10,15 @@ from headrace.storage.base import Finding
 
 LEAST_REDIS = (7, 0)
 LEAST_VALKEY = (7, 2)
-# Debian's 7.0.15 carries the fixes of CVE-2025-49844, -46817 and -46818 from its revision 12u6 on, but
-# INFO doesn't show revisions; upstream these releases are the first with all of them.
-PATCHED_REDIS = {(6, 2): 20, (7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2}
+# Debian's 7.0.15 carries the fixes of CVE-2025-49844, -46817 and -46818 from its revision 12u6 on,
+# but INFO doesn't show revisions; upstream these releases are the first with all of them.
+PATCHED_REDIS: dict[tuple[int, ...], int] = {
+    (6, 2): 20,
+    (7, 2): 11,
+    (7, 4): 6,
+    (8, 0): 4,
+    (8, 2): 2,
+}
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
@@ -127,7 +133,7 @@ def _persistence(info: ServerInfo) -> Finding:
     if info.has_aof:
         mode = info.fsync or "unknown"
         return Finding(
-            "persistence", "ok", f"AOF, fsync {mode}: a power loss costs the last 1–2 seconds"
+            "persistence", "ok", f"AOF, fsync {mode}: a power loss costs the last 1 to 2 seconds"
         )
     if info.has_snapshots:
         return Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from redis.exceptions import ResponseError
 
@@ -35,8 +36,8 @@ from headrace.storage.base import (
 from headrace.storage.redis import calls, keys, reports
 from headrace.storage.redis.blocking import RedisInbox, RedisWaiter
 from headrace.storage.redis.client import Address, AsyncClient, SyncClient
-from headrace.storage.redis.errors import translate
 from headrace.storage.redis.doctor import diagnose, remove_libraries
+from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import Library, library
 
 
@@ -84,7 +85,7 @@ class RedisStorage:
     def _root(self, queue: str) -> str:
         return keys.root(self.tenant, queue)
 
-    async def _command(self, *words: str | bytes | int) -> object:
+    async def _command(self, *words: str | bytes | int) -> Any:
         try:
             return await self._client.command(*words)
         except ResponseError as error:
@@ -158,7 +159,6 @@ class RedisStorage:
 
     async def beats(self, queue: str) -> dict[str, Beat]:
         flat = await self._command("HGETALL", self._root(queue) + ":beats")
-        assert isinstance(flat, list)
         return {
             incarnation.decode(): calls.read_beat(beat)
             for incarnation, beat in zip(flat[::2], flat[1::2], strict=True)
@@ -179,13 +179,14 @@ class RedisStorage:
 
     async def queues(self) -> list[str]:
         names = await self._command("SMEMBERS", keys.queues(self.tenant))
-        assert isinstance(names, list)
         return sorted(name.decode() for name in names)
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._client.run(reports.get(self._root(queue), job_id))
 
-    async def list(self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50) -> Page:
+    async def list_jobs(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
+    ) -> Page:
         return await self._client.run(reports.list_jobs(self._root(queue), state, cursor, limit))
 
     async def stats(self, queue: str) -> QueueStats:
@@ -198,7 +199,6 @@ class RedisStorage:
         entries = await self._command(
             "XRANGE", self._root(queue) + ":events", f"({after}", "+", "COUNT", limit
         )
-        assert isinstance(entries, list)
         return reports.read_events(entries)
 
     async def pause(self, queue: str) -> None:

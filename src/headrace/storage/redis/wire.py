@@ -1,7 +1,7 @@
 """One connection that many coroutines share.
 
-Calls are written at once and answered in order, so that a cancelled caller never leaves its reply for
-the next one, and calls in flight together share round trips. Here asyncio is used directly: the
+Calls are written at once and answered in order, so that a cancelled caller never leaves its reply
+for the next one, and calls in flight together share round trips. Here asyncio is used directly: the
 reader belongs to the connection and outlives any caller's task group; `aclose` ends it.
 """
 

@@ -1,5 +1,5 @@
 -- One page of jobs in a state, without payloads. Reply: the next cursor ('' at the end), WIDTH strings a job.
-flags.list = { 'no-writes' }
+flags.list_jobs = { 'no-writes' }
 
 local FIELDS = {
   'state', 'task', 'tier', 'attempts', 'stalls', 'epoch', 'created', 'at', 'run', 'claim', 'reason', 'error', 'gen',
@@ -65,7 +65,7 @@ local function candidates(q, state, offset, limit)
   return sorted(q, 'ZREVRANGE', ':finished', offset, limit)
 end
 
-function functions.list(keys, args)
+function functions.list_jobs(keys, args)
   local state, offset, limit = args[1], tonumber(args[2]), tonumber(args[3])
   local q = queue.open(keys[1])
   local found = candidates(q, state, offset, limit)
