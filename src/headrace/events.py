@@ -151,7 +151,7 @@ class LoopStalled(msgspec.Struct, frozen=True, kw_only=True):
     stalled_s: float
 
 
-class LoopBusy(msgspec.Struct, frozen=True, kw_only=True):
+class LoopFailed(msgspec.Struct, frozen=True, kw_only=True):
     """A background loop ended with an error and starts again."""
 
     loop: str
@@ -172,7 +172,7 @@ WorkerEvent = (
     | StorageLost
     | StorageRecovered
     | LoopStalled
-    | LoopBusy
+    | LoopFailed
 )
 
 Emit = Callable[[WorkerEvent], None]

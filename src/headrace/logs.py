@@ -16,7 +16,7 @@ from headrace.events import (
     JobFinished,
     JobsReconciled,
     JobStarted,
-    LoopBusy,
+    LoopFailed,
     LoopStalled,
     QueueFenced,
     StorageLost,
@@ -50,7 +50,7 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     StorageLost: ("storage.lost", logging.WARNING),
     StorageRecovered: ("storage.recovered", logging.WARNING),
     LoopStalled: ("worker.loop_stalled", logging.ERROR),
-    LoopBusy: ("worker.loop_failed", logging.ERROR),
+    LoopFailed: ("worker.loop_failed", logging.ERROR),
 }
 """The name and level of each event; a retry is logged as a warning, a dead letter as an error."""
 

@@ -11,6 +11,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 
+import anyio
+
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import StorageLost, StorageRecovered
@@ -58,7 +60,6 @@ class Fetcher:
                     await self._sleep(REFUSED_PAUSE_S)
                     continue
                 has_token = self._take_token()
-                # A lease's worth of jobs is enough for one call.
                 count = slots.take(session.queue)
                 if count:
                     await self._fill(count)
@@ -69,7 +70,8 @@ class Fetcher:
         finally:
             self.is_consuming = False
             slots.give_back(session.queue, 0, is_hungry=False)
-            await self._unblock()
+            with anyio.CancelScope(shield=True):
+                await self._unblock()
 
     @property
     def _is_over(self) -> bool:
@@ -110,7 +112,7 @@ class Fetcher:
             lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
         )
         if reply is not None and reply.is_gone:
-            session.fence("the storage does not know this incarnation")
+            session.condemned()
             return None
         return reply
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import anyio
 
-from headrace.events import Emit, QueueFenced
+from headrace.events import Emit, JobStarted, QueueFenced
 from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import BATCH_LIMIT, BeatReply, Storage
@@ -56,6 +56,7 @@ class Session:
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
         self.is_gone = asyncio.Event()
+        self.is_condemned = False
         self.acked_at = time.monotonic()
         self.on_change: Callable[[], None] = lambda: None
         self._executor = executor
@@ -66,7 +67,7 @@ class Session:
             queue=queue,
             incarnation=incarnation,
             emit=emit,
-            on_gone=lambda: self.fence("the storage does not know this incarnation"),
+            on_gone=self.condemned,
         )
 
     @property
@@ -81,6 +82,15 @@ class Session:
     def start(self, job: ClaimedJob) -> None:
         """Start an attempt in a slot that the caller took for it."""
         self.attempts[job.id] = self._executor.start(job, self._ended)
+        self.emit(
+            JobStarted(
+                job_id=job.id,
+                task=job.task,
+                queue=job.queue,
+                attempt=job.claim.epoch,
+                wait_ms=job.waited_ms,
+            )
+        )
 
     def _ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
         job = attempt.job
@@ -96,8 +106,13 @@ class Session:
         if not self.attempts:
             self._is_quiet.set()
 
+    def condemned(self) -> None:
+        """Fence: the storage doesn't know this incarnation, so its jobs were taken back."""
+        self.is_condemned = True
+        self.fence("the storage does not know this incarnation: it was taken for dead")
+
     def fence(self, cause: str) -> None:
-        """Stop all attempts and record nothing more; safe to repeat."""
+        """Stop all attempts and record no outcome of theirs; safe to repeat."""
         if self.is_gone.is_set():
             return
         self.is_gone.set()
@@ -114,7 +129,7 @@ class Session:
     def heard(self, reply: BeatReply) -> None:
         """Act on a beat's answer."""
         if reply.is_gone:
-            self.fence("another worker took this incarnation for dead")
+            self.condemned()
         for job_id in reply.cancel_ids:
             attempt = self.attempts.get(job_id)
             if attempt is not None and attempt.reason is None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from headrace.backoff import Backoff
-from headrace.errors import ReplyLost, StorageUnavailable
+from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
 from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
@@ -48,8 +48,7 @@ class Settler:
         self._pending: deque[tuple[ClaimedJob, Settlement]] = deque()
         self._sending: list[tuple[ClaimedJob, Settlement]] = []
         self._has_work = asyncio.Event()
-        self._is_idle = asyncio.Event()
-        self._is_idle.set()
+        self._turn = asyncio.Lock()
         self._number = 0
         self._failing_since: float | None = None
 
@@ -63,15 +62,15 @@ class Settler:
         """Take an outcome."""
         self._pending.append((job, Settlement(job.id, job.claim, run_ms, outcome)))
         self._has_work.set()
-        self._is_idle.clear()
 
     def holds(self) -> set[str]:
         """Return the ids whose outcomes are not recorded yet."""
         return {job.id for job, _ in [*self._pending, *self._sending]}
 
     async def drain(self) -> None:
-        """Wait until everything is recorded."""
-        await self._is_idle.wait()
+        """Record everything, whether or not `run` still does."""
+        while self._pending or self._sending:
+            await self.settle_once()
 
     async def run(self) -> None:
         """Record outcomes for ever."""
@@ -80,20 +79,29 @@ class Settler:
             await self.settle_once()
             if not self._pending:
                 self._has_work.clear()
-                self._is_idle.set()
 
     async def settle_once(self) -> None:
-        """Record one batch, however long the storage is away."""
-        self._sending = self._take()
-        self._number += 1
-        verdicts = await self._send([settlement for _, settlement in self._sending])
-        if verdicts is None:
-            self._pending.clear()
-            self._on_gone()
-            verdicts = [False] * len(self._sending)
-        for (job, settlement), is_recorded in zip(self._sending, verdicts, strict=True):
-            self._emit(_event(job, settlement) if is_recorded else _lost(job))
-        self._sending = []
+        """Record one batch, however long the storage is away; one call at a time.
+
+        A call that was cancelled on its way is repeated with its own number.
+        """
+        async with self._turn:
+            if not self._sending:
+                self._sending = self._take()
+                self._number += 1
+            try:
+                verdicts = await self._send([settlement for _, settlement in self._sending])
+            except StorageError:
+                # It can't be recorded; the sweep will find the jobs and hand them back.
+                self._sending = []
+                raise
+            if verdicts is None:
+                self._pending.clear()
+                self._on_gone()
+                verdicts = [False] * len(self._sending)
+            for (job, settlement), is_recorded in zip(self._sending, verdicts, strict=True):
+                self._emit(_event(job, settlement) if is_recorded else _lost(job))
+            self._sending = []
 
     def _take(self) -> list[tuple[ClaimedJob, Settlement]]:
         batch: list[tuple[ClaimedJob, Settlement]] = []

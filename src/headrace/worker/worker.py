@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import socket
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
@@ -23,7 +24,7 @@ from headrace.errors import (
 )
 from headrace.events import (
     Emit,
-    LoopBusy,
+    LoopFailed,
     WorkerQuiet,
     WorkerStarted,
     WorkerStopped,
@@ -37,7 +38,7 @@ from headrace.task import check_count
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
-from headrace.worker.session import Session
+from headrace.worker.session import STOP_S, Session
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
@@ -146,10 +147,11 @@ class Worker:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
             await self._connect(storage)
+            # What handlers and the lifespan enqueue goes through the app's own client.
+            stack.push_async_callback(self._app.aclose)
             state = None
             if self._app.lifespan is not None:
                 state = await stack.enter_async_context(self._app.lifespan())
-            stack.push_async_callback(self._app.aclose)
             executor = Executor(self._app.tasks, middleware=self._app.middlewares, state=state)
             await self._serve(storage, executor)
         self._emit(WorkerStopped(worker=self.name, put_back=self._put_back))
@@ -232,12 +234,13 @@ class Worker:
         )
         backoff = Backoff()
         while not self._is_closing.is_set():
+            sent_at = time.monotonic()
             try:
                 await session.storage.register(session.queue, info)
             except (StorageUnavailable, ReplyLost):
                 await backoff.pause()
             else:
-                session.acked_at = anyio.current_time()
+                session.acked_at = sent_at
                 return True
         return False
 
@@ -250,16 +253,39 @@ class Worker:
             group.start_soon(self._keep, "settle", session.settler.run)
             group.start_soon(self._keep, "sweep", lambda: _sweep_forever(sweeper))
             group.start_soon(_guard, session)
-            await self._keep("fetch", fetcher.run)
-            if not session.is_gone.is_set():
-                await self._is_closing.wait()
-                await self._wind_up(session)
+            try:
+                await self._keep("fetch", fetcher.run)
+                if not session.is_gone.is_set():
+                    await self._is_closing.wait()
+                    await session.finish(0.0 if self._hurries else self._grace_s)
+                else:
+                    await self._reconnect(session)
+            finally:
+                # Also when the caller cancels `run`: claimed jobs must not wait for their lease.
+                with anyio.CancelScope(shield=True):
+                    await self._wind_up(session)
+            group.cancel_scope.cancel()
+
+    async def _reconnect(self, session: Session) -> None:
+        """Wait until a fenced session's last outcomes are written or refused, or the worker stops.
+
+        After an outage the storage still knows the incarnation, and nobody is charged for it.
+        """
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
+            backoff = Backoff()
+            while not session.is_condemned:
+                await session.settler.drain()
+                try:
+                    await session.storage.check()
+                    break
+                except StorageError:
+                    await backoff.pause()
             group.cancel_scope.cancel()
 
     async def _wind_up(self, session: Session) -> None:
-        """Let running jobs end, record what they came to, and hand back the rest."""
-        await session.finish(0.0 if self._hurries else self._grace_s)
-        with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S + 5):
+        """Hand back what still runs, record what has ended, and forget the incarnation."""
+        with suppress(StorageError), anyio.move_on_after(STOP_S + LAST_WORDS_S):
             self._put_back += await session.hand_back()
         with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
             await session.settler.drain()
@@ -273,8 +299,13 @@ class Worker:
             try:
                 return await loop()
             except Exception as error:  # whatever it was, a dead loop would go unseen
-                self._emit(LoopBusy(loop=name, error=f"{type(error).__name__}: {error}"))
+                self._emit(LoopFailed(loop=name, error=f"{type(error).__name__}: {error}"))
                 await backoff.pause()
+
+
+async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 async def _sweep_forever(sweeper: Sweeper) -> None:
@@ -290,7 +321,7 @@ async def _sweep_forever(sweeper: Sweeper) -> None:
 async def _guard(session: Session) -> None:
     """Fence the session when its beats went unanswered for nearly its lease."""
     while not session.is_gone.is_set():
-        left_s = session.fence_at - anyio.current_time()
+        left_s = session.fence_at - time.monotonic()
         if left_s <= 0:
             session.fence(f"no beat was answered for {session.lease_s:g} s less the margin")
             return
