@@ -8,7 +8,7 @@ local function cancel(q, id)
   elseif VERDICTS[record.state] then
     return VERDICTS[record.state]
   elseif record.state == 'active' then
-    local asked = q.root .. ':cancels:' .. job.owner(record.claim)
+    local asked = q.root .. ':cancels:' .. job.owner(record)
     q.call('HSET', record.key, 'cancel', '1')
     q.call('SADD', asked, id)
     return 'requested'

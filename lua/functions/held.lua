@@ -6,7 +6,7 @@ function functions.held(keys, args)
   local reply = {}
   for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. args[1])) do
     local record = job.load(q, id)
-    if record and record.state == 'active' and job.owner(record.claim) == args[1] then
+    if record and record.state == 'active' and job.owner(record) == args[1] then
       local n = #reply
       reply[n + 1], reply[n + 2], reply[n + 3] = id, record.epoch, record.claim
     end

@@ -5,7 +5,7 @@ local BATCH = 200
 local function take_back(q, incarnation, id, error)
   local record = job.load_waiting(q, id)
   local processing = q.root .. ':processing:' .. incarnation
-  if not (record and record.state == 'active' and job.owner(record.claim) == incarnation) then
+  if not (record and record.state == 'active' and job.owner(record) == incarnation) then
     q.call('SREM', processing, id)
     return
   end

@@ -9,7 +9,7 @@ function functions.retire(keys, args)
   local ids = q.call('SRANDMEMBER', processing, BATCH)
   for _, id in ipairs(ids) do
     local record = job.load_waiting(q, id)
-    if record and record.state == 'active' and job.owner(record.claim) == incarnation then
+    if record and record.state == 'active' and job.owner(record) == incarnation then
       worker.send_back(q, record, q.heads)
     else
       q.call('SREM', processing, id)

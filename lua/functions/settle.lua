@@ -24,7 +24,7 @@ function kinds.failed(q, record, a)
 end
 
 function kinds.cancelled(q, record, a)
-  record.keep = a.second
+  record.keep = a.keep
   finish.cancel(q, record, a.run_ms)
 end
 
@@ -52,17 +52,18 @@ local function settle(q, incarnation, args, at)
   if record.state ~= 'active' then
     return job.is_terminal(record.state) and 'ok' or 'stale'
   end
+  record.owner = incarnation
   local kind, run_ms = args[at + 3], args[at + 4]
   if run_ms ~= '' then
     queue.observe(q, 'run:', tonumber(run_ms))
   end
   if kind == 'completed' then
-    finish.complete(q, record, args[at + 8], tonumber(args[at + 5]), tonumber(args[at + 6]), run_ms)
+    finish.complete(q, record, args[at + 8], args[at + 5], args[at + 6], run_ms)
     return 'ok'
   end
   local a = {
     incarnation = incarnation, run_ms = run_ms, first = tonumber(args[at + 5]),
-    second = tonumber(args[at + 6]), reason = args[at + 7], body = args[at + 8], error_type = args[at + 9],
+    second = tonumber(args[at + 6]), keep = args[at + 6], reason = args[at + 7], body = args[at + 8], error_type = args[at + 9],
   }
   if record.cancel and WAITS[kind] then
     record.keep = job.load_waiting(q, record.id).keep

@@ -28,7 +28,7 @@ function functions.stats(keys)
     'oldest_ms', queue.text(oldest_ms(q)),
     'set:history', queue.text(config.history),
     'set:dead_letters', queue.text(config.dead),
-    'set:dead_letter_ttl_ms', queue.text(config.dead_ttl_ms),
+    'set:dead_letter_ttl_ms', config.dead_ttl_ms,
     'set:events', queue.text(config.events),
   }
   local function append(prefix, values)

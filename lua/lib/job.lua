@@ -2,7 +2,7 @@
 job.INLINE_LIMIT = 64 -- a longer value would turn the record from a compact listpack to a hash table
 job.DEFAULT_LANE = 'default'
 job.DEFAULT_TIER = '5'
-job.DEFAULT_KEEP_MS = 3600000
+job.DEFAULT_KEEP_MS = '3600000'
 job.DEFAULT_MAX_STALLS = 3
 
 -- The fields that every transition reads, and those that only the rarer ones do.
@@ -34,7 +34,7 @@ function job.load_waiting(q, id)
     record.lane, record.tier = v[1] or job.DEFAULT_LANE, v[2] or job.DEFAULT_TIER
     record.expires = tonumber(v[3] or 0)
     record.max_stalls = tonumber(v[4] or job.DEFAULT_MAX_STALLS)
-    record.keep = tonumber(v[5] or job.DEFAULT_KEEP_MS)
+    record.keep = v[5] or job.DEFAULT_KEEP_MS
   end
   return record
 end
@@ -43,9 +43,12 @@ function job.is_terminal(state)
   return state == 'completed' or state == 'failed' or state == 'cancelled'
 end
 
--- The incarnation part of a claim's nonce.
-function job.owner(claim)
-  return claim and string.match(claim, '^([^/]*)/') or ''
+-- The incarnation that claimed a job last: the first part of the claim's nonce.
+function job.owner(record)
+  if not record.owner then
+    record.owner = record.claim and string.match(record.claim, '^([^/]*)/') or ''
+  end
+  return record.owner
 end
 
 function job.is_overdue(q, record)

@@ -4,7 +4,7 @@ local EVENTS_DEFAULT = 5000
 local EVENTS_AN_ENTRY = 20
 local HISTORY_DEFAULT = 100000
 local DEAD_DEFAULT = 10000
-local DEAD_TTL_DEFAULT_MS = 30 * 24 * 3600000
+local DEAD_TTL_DEFAULT_MS = '2592000000' -- 30 days
 local STATS_BUCKET_MS = 10000
 local STATS_TTL_MS = 3600000
 
@@ -52,7 +52,7 @@ function queue.config(q)
       is_paused = values[1] == '1',
       history = tonumber(values[2] or HISTORY_DEFAULT),
       dead = tonumber(values[3] or DEAD_DEFAULT),
-      dead_ttl_ms = tonumber(values[4] or DEAD_TTL_DEFAULT_MS),
+      dead_ttl_ms = values[4] or DEAD_TTL_DEFAULT_MS,
       events = tonumber(values[5] or EVENTS_DEFAULT),
     }
   end
@@ -98,8 +98,8 @@ end
 
 -- Fields in this order, tab-separated: neither ids nor task names hold control characters.
 function queue.event(q, kind, id, task, attempt, worker, wait_ms, run_ms, detail)
-  q.events[#q.events + 1] =
-    table.concat({ kind, id, task, attempt, worker, wait_ms, run_ms, detail }, '\t')
+  q.events[#q.events + 1] = kind .. '\t' .. id .. '\t' .. task .. '\t' .. attempt .. '\t' .. worker
+    .. '\t' .. wait_ms .. '\t' .. run_ms .. '\t' .. detail
 end
 
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the

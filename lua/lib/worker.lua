@@ -18,9 +18,9 @@ function worker.send_back(q, record, lists)
     finish.cancel(q, record, '')
     return
   end
-  queue.leave(q, job.owner(record.claim), record.id)
+  queue.leave(q, job.owner(record), record.id)
   job.make_ready(q, record, lists)
-  queue.event(q, 'put_back', record.id, record.task, record.epoch, job.owner(record.claim), '', '', '')
+  queue.event(q, 'put_back', record.id, record.task, record.epoch, job.owner(record), '', '', '')
 end
 
 function worker.delete(q, incarnation)

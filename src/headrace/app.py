@@ -97,6 +97,7 @@ class App(Generic[S]):
     @overload
     def task(
         self,
+        /,
         *,
         name: str | None = None,
         queue: str = DEFAULT_QUEUE,

@@ -118,19 +118,24 @@ class Batcher:
             await asyncio.sleep(pause)
 
     async def aclose(self) -> None:
-        """Give what is in flight a moment to be answered, then end it."""
-        tasks = list(self._in_flight.values())
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._retry_for_s)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late)
+        """Send what waits, give it a moment to be answered, then end what is left."""
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + self._retry_for_s
+        self._flush()
+        # Each call that ends sends what waited for its place.
+        while self._in_flight and (left_s := give_up_at - loop.time()) > 0:
+            tasks = list(self._in_flight.values())
+            await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         while self._pending:
             _jobs, answer = self._pending.popleft()
             if not answer.done():
                 answer.set_exception(_closed())
                 answer.exception()
+        late = list(self._in_flight.values())
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
 
 
 def _closed() -> ReplyLost:

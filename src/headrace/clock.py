@@ -37,7 +37,8 @@ def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
         raise InvalidOption(
             f"{name}={value!r} is not a duration: pass seconds as a number, or a timedelta"
         )
-    if not math.isfinite(seconds) or not least_ms <= seconds * 1000 <= MAX_DURATION_MS:
+    # NaN compares as false, and an integer may be too large for a float.
+    if not least_ms <= seconds * 1000 <= MAX_DURATION_MS:
         raise InvalidOption(
             f"{name}={value!r} is out of bounds: use {least_ms / 1000:g} seconds to ten years"
         )

@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import math
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -21,6 +21,7 @@ DEPTH_LIMIT = 64
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 _encode = msgspec.json.Encoder(decimal_format="string").encode
+_ENCODE_ERRORS = (TypeError, ValueError, OverflowError, RecursionError)
 R = TypeVar("R")
 
 
@@ -68,8 +69,37 @@ def encode_result(value: object) -> bytes:
 def _encoded(value: object, path: str) -> bytes:
     try:
         return _encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeEncodeError) as error:
-        raise NotSerializable(f"{path} can't be encoded as JSON: {error}") from error
+    except _ENCODE_ERRORS as error:
+        raise NotSerializable(
+            f"{_culprit(value, path)} can't be encoded as JSON: {error}"
+        ) from error
+
+
+def _culprit(value: object, path: str) -> str:
+    """Return the path of the innermost part that can't be encoded."""
+    for where, part in _parts(value, path):
+        try:
+            _encode(part)
+        except _ENCODE_ERRORS:
+            return _culprit(part, where)
+    return path
+
+
+def _parts(value: object, path: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield _at(path, key), part
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, part in enumerate(value):
+            yield f"{path}[{index}]", part
+    else:
+        for name in _field_names(value) or ():
+            yield f"{path}.{name}", getattr(value, name, None)
+
+
+def _at(path: str, key: str) -> str:
+    # A message with a lone surrogate could not be shown.
+    return f"{path}.{key[:100].encode(errors='backslashreplace').decode()}"
 
 
 def _check(value: object, path: str, depth: int) -> None:
@@ -91,8 +121,9 @@ def _check(value: object, path: str, depth: int) -> None:
 def _check_parts(value: object, path: str, depth: int) -> None:
     if isinstance(value, Mapping):
         for key, part in value.items():
+            _check_key(key, path)
             if type(part) not in _SCALARS:
-                _check(part, f"{path}.{key}", depth)
+                _check(part, _at(path, key), depth)
     elif isinstance(value, list | tuple | set | frozenset):
         # One pass in C tells whether a long list of plain values needs no walk.
         if not set(map(type, value)) <= _SCALARS:
@@ -100,26 +131,39 @@ def _check_parts(value: object, path: str, depth: int) -> None:
                 if type(part) not in _SCALARS:
                     _check(part, f"{path}[{index}]", depth)
     else:
-        for name in _field_names(value, path):
-            _check(getattr(value, name), f"{path}.{name}", depth)
+        names = _field_names(value)
+        if names is None:
+            _check_other(value, path)
+        for name in names or ():
+            _check(getattr(value, name, None), f"{path}.{name}", depth)
 
 
-def _field_names(value: object, path: str) -> typing.Iterable[str]:
+def _check_key(key: object, path: str) -> None:
+    if not isinstance(key, str):
+        raise NotSerializable(
+            f"{path} has the key {key!r}, but JSON's keys are strings and it would come back as "
+            "one: convert it first"
+        )
+
+
+def _field_names(value: object) -> Iterable[str] | None:
+    """Return the fields of a struct, dataclass or attrs instance, None for anything else."""
     if isinstance(value, msgspec.Struct):
         return value.__struct_fields__
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [field.name for field in dataclasses.fields(value)]
     attrs = getattr(type(value), "__attrs_attrs__", None)
-    if attrs is not None:
-        return [attribute.name for attribute in attrs]
+    return None if attrs is None else [attribute.name for attribute in attrs]
+
+
+def _check_other(value: object, path: str) -> None:
     try:
         _encode(value)
-    except (TypeError, ValueError, OverflowError, UnicodeEncodeError) as error:
+    except _ENCODE_ERRORS as error:
         raise NotSerializable(
             f"{path} is a {type(value).__qualname__}, which can't be encoded as JSON ({error}): "
             "pass plain data such as an id"
         ) from error
-    return ()
 
 
 class Signature(Generic[R]):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from headrace.clock import Duration, duration_ms
-from headrace.errors import JobCancelled, JobFailed, JobNotFound, ResultExpired
+from headrace.errors import JobCancelled, JobError, JobFailed, JobNotFound, ResultExpired
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
 from headrace.storage.base import End
 
@@ -80,6 +82,7 @@ class JobHandle(Generic[R]):
             JobCancelled: it was cancelled.
             JobNotFound: there is no record of it, or it was deleted.
             ResultExpired: it completed, but the result is no longer kept.
+            JobError: it completed, but the result is not of the type that its task declares.
             WaitTimeout: it has not ended in time; it goes on.
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
@@ -89,8 +92,7 @@ class JobHandle(Generic[R]):
     def result_of(self, end: End) -> R:
         """Return the result that ``end`` carries, or raise as `result` does."""
         if end.state is JobState.COMPLETED and end.result is not None:
-            result: R = self._decode(end.result)
-            return result
+            return self._decoded(end.result)
         if end.state is JobState.COMPLETED:
             raise ResultExpired(
                 f"job {self.id!r} completed, but its result is not kept any more: "
@@ -103,6 +105,18 @@ class JobHandle(Generic[R]):
         if end.state is JobState.CANCELLED:
             raise JobCancelled(f"job {self.id!r} was cancelled", job_id=self.id, queue=self.queue)
         raise self._not_found()
+
+    def _decoded(self, data: bytes) -> R:
+        try:
+            result: R = self._decode(data)
+        except msgspec.MsgspecError as error:
+            raise JobError(
+                f"job {self.id!r} completed, but its result is not of the type that its task "
+                f"declares: {error}",
+                job_id=self.id,
+                queue=self.queue,
+            ) from error
+        return result
 
     def _failed(self, end: End) -> JobFailed:
         error = end.error

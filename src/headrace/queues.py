@@ -11,6 +11,7 @@ from headrace.errors import InvalidOption
 from headrace.events import JobEvent
 from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.storage.base import BATCH_LIMIT, Inspector, QueueSettings, QueueStats, WorkerInfo
+from headrace.task import check_count
 
 PURGEABLE = (
     JobState.QUEUED,
@@ -71,9 +72,7 @@ class Queue:
         changes: dict[str, int] = {}
         for name, value in counts.items():
             if value is not None:
-                if isinstance(value, bool) or not 1 <= value <= 10_000_000:
-                    raise InvalidOption(f"{name}={value!r} is out of bounds: 1 to 10,000,000")
-                changes[name] = value
+                changes[name] = check_count(value, name=name, most=10_000_000)
         if dead_letter_ttl is not None:
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000

@@ -39,7 +39,8 @@ class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         duration_ms(self.max, name="Retry.max", least_ms=1)
         if self.max < self.min:
             raise InvalidOption(f"Retry.max={self.max!r} is under Retry.min={self.min!r}")
-        if not 1 <= self.factor <= 100:
+        is_number = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)
+        if not is_number or not 1 <= self.factor <= 100:
             raise InvalidOption(f"Retry.factor={self.factor!r} is out of bounds: use 1 to 100")
 
     def delay(self, errors: int, draw: Callable[[], float] = random.random) -> float:

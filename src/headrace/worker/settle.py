@@ -89,6 +89,8 @@ class Settler:
             if not self._sending:
                 self._sending = self._take()
                 self._number += 1
+            if not self._sending:
+                return
             try:
                 verdicts = await self._send([settlement for _, settlement in self._sending])
             except StorageError:

@@ -20,10 +20,11 @@ from headrace.storage.redis import keys
 from headrace.storage.redis.calls import read_end
 from headrace.storage.redis.client import Address
 from headrace.storage.redis.errors import translate
-from headrace.storage.redis.wire import Wire
+from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Wire
 
 UNBLOCK_EVERY_S = 0.05
-LONGEST_BLOCK_S = 5.0
+LONGEST_BLOCK_S = 2.0
+PING_EVERY_S = 5.0
 
 
 class RedisWaiter:
@@ -55,7 +56,7 @@ class RedisWaiter:
         self._is_blocked = False
 
     async def wait(self, timeout_s: float) -> bool:
-        """Block for at most ``timeout_s`` (0.01 to 5); whether a token came.
+        """Block for at most ``timeout_s`` (0.01 to 2); whether a token came.
 
         Raises:
             StorageError: the connection was lost, or the server refuses BLMOVE (memory is full).
@@ -110,20 +111,33 @@ class RedisInbox:
                 await self._subscribe()
                 return None
             while True:
-                kind, _channel, message = await self._connection.read_response(
-                    disable_decoding=True, timeout=math.inf
-                )
-                if kind == b"message":
-                    return read_end(message)
-        except (RedisError, OSError) as error:
+                reply = await self._read()
+                if reply[0] == b"message":
+                    return read_end(reply[2])
+        except (RedisError, OSError, RuntimeError) as error:
             await self.aclose()
-            raise translate(error, sent=True) from error
+            raise translate(ConnectionError(str(error))) from error
+
+    async def _read(self) -> list[bytes]:
+        """Return the next reply; a silent connection is asked for a sign of life."""
+        is_asked = False
+        while True:
+            reply: list[bytes] | None = await self._connection.read_response(
+                disable_decoding=True, timeout=PING_EVERY_S
+            )
+            if reply is not None:
+                return reply
+            if is_asked:
+                raise ConnectionError("the channel's connection is silent")
+            await self._connection.send_command("PING", check_health=False)
+            is_asked = True
 
     async def _subscribe(self) -> None:
         self._connection = self._address.connection()
-        await self._connection.connect()
-        await self._connection.send_command("SUBSCRIBE", self.channel)
-        await self._connection.read_response(disable_decoding=True, timeout=5.0)
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await self._connection.connect()
+            await self._connection.send_command("SUBSCRIBE", self.channel)
+            await self._connection.read_response(disable_decoding=True, timeout=math.inf)
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -20,11 +20,10 @@ from headrace.storage.redis.calls import Call
 from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
-from headrace.storage.redis.wire import Wire
+from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Wire
 
 T = TypeVar("T")
 
-CONNECT_TIMEOUT_S = 5.0
 REPLY_TIMEOUT_S = 5.0
 RECONNECT_PAUSE_S = 0.05
 
@@ -49,7 +48,6 @@ class Address:
                 driver_info=None,
                 retry=Retry(NoBackoff(), 0),
             )
-            redis.ConnectionPool.from_url(url)
         except ValueError as error:
             raise InvalidOption(f"the storage URL can't be read: {error}") from None
         self._url = url

@@ -19,6 +19,8 @@ from redis.exceptions import RedisError, ResponseError
 
 from headrace.storage.redis.errors import translate
 
+CONNECT_TIMEOUT_S = 5.0
+
 
 class Wire:
     """A connection with a reader of its own.
@@ -50,8 +52,12 @@ class Wire:
             StorageRefused: wrong credentials.
         """
         try:
-            await self._connection.connect()
+            # redis-py bounds the connecting alone, and not the words exchanged after it.
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await self._connection.connect()
         except (RedisError, OSError) as error:
+            with suppress(Exception):
+                await self._connection.disconnect(nowait=True)
             raise translate(error) from error
         loop = asyncio.get_running_loop()
         self._reader = loop.create_task(self._read(), name="headrace-wire")
@@ -77,9 +83,11 @@ class Wire:
                 check_health=False,
             )
         except BaseException as error:
-            # redis-py closed the connection, since a part may have been sent.
-            self._break(error)
-            if not isinstance(error, RedisError | OSError):
+            # redis-py closed the connection, since a part may have been sent. uvloop's error for
+            # a closed transport is a bare RuntimeError.
+            is_loss = isinstance(error, RedisError | OSError | RuntimeError)
+            self._break(ConnectionError(str(error)) if is_loss else error)
+            if not is_loss:
                 raise
         return await future
 

@@ -1,0 +1,49 @@
+"""The handlers that are measured, and the worker process that runs them."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import uvloop
+
+from headrace import App, Worker
+
+QUEUE = "bench"
+SLOTS = 100
+
+
+async def noop(x: int) -> int:
+    """Return its argument, so that there is a result to keep."""
+    return x
+
+
+async def small(text: str) -> None:
+    """Take some text; its jobs are enqueued and never run."""
+
+
+async def since(sent_ns: int) -> int:
+    """Return how long ago, in nanoseconds, the producer was at ``sent_ns``.
+
+    Linux has one monotonic clock for all processes.
+    """
+    return time.monotonic_ns() - sent_ns
+
+
+class Workload:
+    """An app on one server, with the handlers above as its tasks."""
+
+    def __init__(self, url: str) -> None:
+        self.app: App[None] = App(url)
+        self.noop = self.app.task(queue=QUEUE)(noop)
+        self.small = self.app.task(queue=QUEUE)(small)
+        self.since = self.app.task(queue=QUEUE)(since)
+
+
+def main() -> None:
+    """Run one worker with default settings on the server whose URL is the first argument."""
+    uvloop.run(Worker(Workload(sys.argv[1]).app, concurrency=SLOTS).run())
+
+
+if __name__ == "__main__":
+    main()
