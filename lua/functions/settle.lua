@@ -63,7 +63,8 @@ local function settle(q, incarnation, args, at)
   end
   local a = {
     incarnation = incarnation, run_ms = run_ms, first = tonumber(args[at + 5]),
-    second = tonumber(args[at + 6]), keep = args[at + 6], reason = args[at + 7], body = args[at + 8], error_type = args[at + 9],
+    second = tonumber(args[at + 6]), keep = args[at + 6], reason = args[at + 7],
+    body = args[at + 8], error_type = args[at + 9],
   }
   if record.cancel and WAITS[kind] then
     record.keep = job.load_waiting(q, record.id).keep

@@ -61,12 +61,34 @@ class App(Generic[S]):
         InvalidOption: the URL, tenant or duration is not valid.
     """
 
+    @overload
+    def __init__(
+        self: App[None],
+        url: str | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        lifespan: None = None,
+        allow_eviction: bool = False,
+        retry_for: Duration = 10.0,
+    ) -> None: ...
+
+    @overload
     def __init__(
         self,
         url: str | None = None,
         *,
         tenant: str = DEFAULT_TENANT,
-        lifespan: Lifespan[S] | None = None,
+        lifespan: Lifespan[S],
+        allow_eviction: bool = False,
+        retry_for: Duration = 10.0,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        lifespan: Lifespan[Any] | None = None,
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
     ) -> None:

@@ -70,6 +70,7 @@ class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_ms: int = 0
     max_stalls: int
     keep_ms: int
+    result_ttl_ms: int
     options: JobOptions = JobOptions()
     encoded_options: bytes = b""
 
@@ -97,11 +98,17 @@ def check_priority(value: int) -> int:
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return a copy of ``headers`` if all are strings of 8 KiB together at most."""
+    if not isinstance(headers, Mapping):
+        raise InvalidOption(f"headers={headers!r}: pass a mapping of strings to strings")
     pairs = dict(headers)
+    size = 0
     for name, value in pairs.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidOption(f"headers[{name!r}]={value!r}: names and values must be strings")
-    size = sum(len(name.encode()) + len(value.encode()) for name, value in pairs.items())
+        try:
+            size += len(name.encode()) + len(value.encode())
+        except UnicodeEncodeError:
+            raise InvalidOption(f"headers[{name!r}]={value!r} can't be encoded as UTF-8") from None
     if size > 8192:
         raise InvalidOption(f"the headers are {size:,} bytes, the limit is 8,192")
     return pairs
@@ -145,6 +152,11 @@ def task_settings(
     result_ttl_ms, keep_ms = resolve_retention(
         _optional_ms(result_ttl, name="result_ttl"), _optional_ms(keep, name="keep")
     )
+    if retry is not None and (isinstance(retry, type) or not isinstance(retry, Retry | Callable)):
+        raise InvalidOption(
+            f"retry={retry!r}: pass a Retry, or a function of (errors so far, last error) to "
+            "seconds"
+        )
     return TaskSettings(
         queue=check_name(queue, what="queue"),
         priority=check_priority(priority),
@@ -207,6 +219,7 @@ def call_settings(
         if max_stalls is None
         else check_count(max_stalls, name="max_stalls", most=1_000_000),
         keep_ms=task.keep_ms if keep_ms is None else keep_ms,
+        result_ttl_ms=task.result_ttl_ms if ttl_ms is None else ttl_ms,
         options=options,
         encoded_options=b"" if options == JobOptions() else msgspec.json.encode(options),
     )
@@ -305,12 +318,13 @@ class TaskCall(Generic[P, R]):
         return result
 
     def _kept(self, job: Job) -> Job:
-        options = self._settings.options
-        ttl_ms = max(WAITED_RESULT_TTL_MS, options.result_ttl_ms or 0)
-        if options.result_ttl_ms is None or options.result_ttl_ms >= ttl_ms:
+        settings = self._settings
+        if settings.result_ttl_ms >= WAITED_RESULT_TTL_MS:
             return job
         kept = msgspec.structs.replace(
-            options, result_ttl_ms=ttl_ms, keep_ms=max(ttl_ms, options.keep_ms or 0)
+            settings.options,
+            result_ttl_ms=WAITED_RESULT_TTL_MS,
+            keep_ms=max(WAITED_RESULT_TTL_MS, settings.keep_ms),
         )
         return msgspec.structs.replace(job, options=msgspec.json.encode(kept))
 

@@ -15,14 +15,21 @@ def check_url(url: str) -> str:
     """Return ``url`` if a storage can be opened with it; nothing connects.
 
     Raises:
-        InvalidOption: the scheme is not known.
+        InvalidOption: the scheme is not known, or host and port can't be read.
     """
-    scheme = urlsplit(url).scheme
-    if scheme not in SCHEMES:
+    if not isinstance(url, str) or url.partition("://")[0] not in SCHEMES:
         raise InvalidOption(
-            f"the storage URL {redacted(url)!r} is not valid: use one of "
+            f"the storage URL {redacted(str(url))!r} is not valid: use one of "
             f"{', '.join(f'{name}://' for name in SCHEMES)}, as in redis://localhost:6379/0"
         )
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        # The error's own words may hold a part of the password.
+        raise InvalidOption(
+            f"the host and port of the storage URL {redacted(url)!r} can't be read: "
+            "percent-encode special characters in user and password"
+        ) from None
     return url
 
 
@@ -37,5 +44,9 @@ def open_storage(url: str, *, tenant: str, allow_eviction: bool = False) -> Stor
 
 def redacted(url: str) -> str:
     """Return a URL that can be shown: without user and password."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    # Not by urlsplit: a password with / or # in it would be taken for a part of the path.
+    scheme, separator, rest = url.partition("://")
+    shown = (rest if separator else scheme).rpartition("@")[2]
+    for mark in "?#":
+        shown = shown.partition(mark)[0]
+    return f"{scheme}{separator}{shown}" if separator else shown

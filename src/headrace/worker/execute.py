@@ -110,7 +110,7 @@ class Executor:
         """Start an attempt; ``done`` is called once with its outcome, however it ends."""
         attempt = Attempt(job)
         # The task is kept by the attempt, which the caller keeps: it can't be collected half-way.
-        runner = asyncio.create_task(self._run(attempt))
+        runner = asyncio.get_running_loop().create_task(self._run(attempt))
         runner.add_done_callback(partial(_ended, attempt, done))
         attempt.start(runner)
         return attempt
