@@ -25,7 +25,7 @@ async def run() -> list[float]:
             await asyncio.sleep(WINDOW_S)
             after = process.cpu_times()
             used_s = after.user + after.system - before.user - before.system
-            return [process.memory_info().rss / 1e6, used_s / WINDOW_S * 100]
+            return [process.memory_info().rss / 1e6, round(used_s, 2) / WINDOW_S * 100]
 
 
 async def measure() -> list[Figure]:

@@ -1,8 +1,7 @@
 """A web service that answers at once and leaves the work to a worker.
 
-This is a plain ASGI application, as FastAPI, Starlette and Litestar make them, and the example
-sends it one request by itself. In FastAPI the same is ``FastAPI(lifespan=...)`` around ``async with
-app: yield``, and ``await send_mail.enqueue(...)`` in a route.
+A plain ASGI application that sends itself a request. With FastAPI, ``async with app: yield`` goes
+in the lifespan and ``await send_mail.enqueue(...)`` in a route.
 """
 
 import asyncio
@@ -36,16 +35,14 @@ async def service(
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
         return
-    to = parse_qs(scope["query_string"].decode())["to"][0]
-    job = await send_mail.enqueue(to)
+    job = await send_mail.enqueue(parse_qs(scope["query_string"].decode())["to"][0])
     await send({"type": "http.response.start", "status": 202, "headers": []})
     await send({"type": "http.response.body", "body": json.dumps({"job": job.id}).encode()})
 
 
 async def main() -> None:
     """Play the server: start up, pass one request, shut down."""
-    to_service: asyncio.Queue[Message] = asyncio.Queue()
-    from_service: asyncio.Queue[Message] = asyncio.Queue()
+    to_service, from_service = asyncio.Queue[Message](), asyncio.Queue[Message]()
     async with asyncio.TaskGroup() as group:
         group.create_task(service({"type": "lifespan"}, to_service.get, from_service.put))
         await to_service.put({"type": "lifespan.startup"})
@@ -55,7 +52,7 @@ async def main() -> None:
         print("status", (await from_service.get())["status"])
         job = json.loads((await from_service.get())["body"])["job"]
         print("state", (await app.job(job, queue="mails").status()).state)
-        await app.queue("mails").purge("queued", job)  # nobody is here to run it
+        await app.queue("mails").purge("queued", job)  # no worker is here
         await to_service.put({"type": "lifespan.shutdown"})
 
 

@@ -34,12 +34,11 @@ async def hang() -> None:
 
 async def main() -> None:
     """Ask in three ways."""
-    worker = Worker(app)
+    worker = Worker(app, emit=lambda event: None)  # the default would log the failure
     async with app, anyio.create_task_group() as group:
-        # Nobody runs jobs yet: the wait ends, and the job goes on waiting.
         job = await bill.enqueue("ada", [10.0, 2.5])
         try:
-            await job.result(timeout=0.1)
+            await job.result(timeout=0.1)  # nobody runs jobs yet
         except WaitTimeout:
             print("not yet:", (await job.status()).state)
 

@@ -13,7 +13,7 @@ is_bank_open = False
 
 
 @app.task(queue="payments", max_attempts=3, retry=Retry(min=0.01, max=0.05))
-async def charge(context: Context, amount: int) -> str:
+async def charge(context: Context[None], amount: int) -> str:
     """Fail twice: the wait between attempts grows, and is drawn at random."""
     if context.attempts < 2:
         raise ConnectionError("the bank is busy")
@@ -33,7 +33,7 @@ async def pay_out(amount: int) -> str:
 async def main() -> None:
     """Run jobs into each kind of failure, then mend them."""
     global is_bank_open
-    worker = Worker(app, emit=lambda event: None)  # the default emit would log the failures
+    worker = Worker(app, emit=lambda event: None)  # the default would log the failures
     payments = app.queue("payments")
     async with app, anyio.create_task_group() as group:
         group.start_soon(worker.run)

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -16,14 +16,14 @@ from headrace import App, CallNext, Context, Worker, current_job
 class State:
     """Stands for a connection pool, an HTTP client, a model."""
 
-    stock: dict[str, int] = field(default_factory=lambda: {"apples": 3})
+    stock: dict[str, int]
 
 
 @asynccontextmanager
 async def lifespan() -> AsyncIterator[State]:
     """Open before the worker's first job, close after its last."""
     print("open")
-    yield State()
+    yield State({"apples": 3})
     print("close")
 
 
@@ -34,23 +34,15 @@ app = App(URL, tenant="examples", lifespan=lifespan)
 @app.middleware
 async def trace(context: Context[State], call_next: CallNext) -> Any:
     """Run around every handler, as for logging, metrics and transactions."""
-    print(f"before {context.task} for {context.headers['user']}")
-    result = await call_next()
-    print(f"after {context.task}: {result}")
-    return result
+    print(f"{context.task} for {context.headers['user']}, attempt {current_job().attempt}")
+    return await call_next()
 
 
 @app.task(name="take", queue="stock")
 async def take(context: Context[State], kind: str, count: int) -> int:
     """Get the state with its type; the context is no argument of the call."""
     context.state.stock[kind] -= count
-    return remaining(context.state, kind)
-
-
-def remaining(state: State, kind: str) -> int:
-    """Code deeper down can ask which job it runs for."""
-    print(f"attempt {current_job().attempt} in queue {current_job().queue}")
-    return state.stock[kind]
+    return context.state.stock[kind]
 
 
 async def main() -> None:

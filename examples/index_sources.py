@@ -12,37 +12,38 @@ import argparse
 import ast
 import asyncio
 import hashlib
-import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
-from headrace import App, FailPermanently, JobFailed, JobHandle, WaitTimeout
+from headrace import App, FailPermanently, JobFailed, JobHandle, StorageUnavailable
 
 ROOT = Path(__file__).resolve().parents[1]
 TENANT = "headrace-demo"
+QUEUE = "sources"
 LEAST_FILES = 1000
 
-# The tasks. A worker imports this module and needs nothing below them.
+# A worker imports this module for the app and its task, and needs nothing below them.
 
 app = App(tenant=TENANT)  # at HEADRACE_REDIS_URL, unless main() says otherwise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceFile:
-    """What is known of one file; stored as JSON, and a `SourceFile` again for whoever waits."""
+    """What is known of one file; stored as JSON, and a `SourceFile` again for who waits for it."""
 
     path: str
     sha256: str
@@ -52,7 +53,7 @@ class SourceFile:
     cpu_seconds: float
 
 
-@app.task(name="index", queue="sources", timeout=60)
+@app.task(name="index", queue=QUEUE, timeout=60)
 async def index(path: str) -> SourceFile:
     """Read one file. Parsing would block the event loop, so it goes to a thread."""
     return await anyio.to_thread.run_sync(read_source, path)
@@ -63,7 +64,7 @@ def read_source(path: str) -> SourceFile:
     started = time.thread_time()
     source = Path(path).read_bytes()
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(ast.parse(source, filename=Path(path).name)))
     except (SyntaxError, ValueError) as error:
         # To try again would not help: the job becomes a dead letter at once.
         raise FailPermanently(f"{type(error).__name__}: {error}") from error
@@ -77,197 +78,197 @@ def read_source(path: str) -> SourceFile:
     )
 
 
-# The producer: enqueue all, start workers, collect every result.
-
-
-def find_sources(folder: Path | None) -> Iterator[Path]:
-    """Yield the Python files of a folder; by default of the standard library."""
+def find_sources(folder: Path | None = None) -> Iterator[Path]:
+    """Yield the Python files of a folder, or of the standard library without installed packages."""
     if folder is not None:
         yield from sorted(folder.rglob("*.py"))
         return
     library = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
     found = [path for path in library if not {"site-packages", "dist-packages"} & set(path.parts)]
     yield from found
-    if len(found) < LEAST_FILES:  # some distributions leave the tests out
+    if len(found) < LEAST_FILES:  # some systems leave out the tests, which are most of it
         yield from sorted(Path(sysconfig.get_path("purelib")).rglob("*.py"))
 
 
-async def index_all(paths: Sequence[Path], options: argparse.Namespace) -> None:
+async def index_all(paths: Sequence[Path], worker_count: int, folder: Path) -> None:
     """Run a job for each path and print what came of it."""
-    async with app:
-        for state in ("queued", "completed", "failed"):  # what an earlier run left
-            await app.queue("sources").purge(state, all_jobs=True)
-        started = time.perf_counter()
-        handles = await app.enqueue_many(index.job(str(path)) for path in paths)
-        seconds = time.perf_counter() - started
-        print(f"enqueued {len(handles):,} jobs in {seconds:.3f} s", flush=True)
+    for state in ("queued", "completed", "failed"):  # what an earlier run left
+        await app.queue(QUEUE).purge(state, all_jobs=True)
+    started = time.perf_counter()
+    handles = await app.enqueue_many(index.job(str(path)) for path in paths)
+    print(f"enqueued {len(handles):,} jobs in {time.perf_counter() - started:.3f} s", flush=True)
 
-        done: list[SourceFile] = []
-        failed: list[tuple[Path, JobFailed]] = []
-        progress = Progress(len(handles))
-        started = time.perf_counter()
-        with running_workers(options.workers) as workers:
-            for path, handle in zip(paths, handles, strict=True):
-                try:
-                    done.append(await result_of(handle, workers))
-                except JobFailed as error:
-                    failed.append((path, error))
-                progress.step()
-            seconds = time.perf_counter() - started
-            print_summary(done, failed, seconds, options.workers)
-            print_stats()
+    report = Report(total=len(handles))
+    async with running_workers(worker_count, folder / "workers.log") as workers:
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch_over, workers, group.cancel_scope)
+            async with anyio.create_task_group() as waits:
+                for path, handle in zip(paths, handles, strict=True):
+                    waits.start_soon(collect, path, handle, report)
+            group.cancel_scope.cancel()
+        if report.ended < report.total:
+            sys.exit("every worker has ended:\n" + (folder / "workers.log").read_text())
+        print_summary(report, worker_count)
+        await print_stats()
 
 
-async def result_of(
-    handle: JobHandle[SourceFile], workers: Sequence[subprocess.Popen[bytes]]
-) -> SourceFile:
-    """Wait for a job as long as there is somebody to run it."""
-    while True:
-        try:
-            return await handle.result(timeout=5)
-        except WaitTimeout:
-            if all(worker.poll() is not None for worker in workers):
-                sys.exit("every worker has ended: see its messages above")
+async def collect(path: Path, handle: JobHandle[SourceFile], report: Report) -> None:
+    """Wait for one job."""
+    try:
+        report.done.append(await handle.result())
+    except JobFailed as error:
+        report.failed.append((path, error))
+    report.show_progress()
 
 
-# What it shows.
+async def watch_over(workers: Sequence[Process], scope: anyio.CancelScope) -> None:
+    """Give up when there is nobody left to run jobs."""
+    for worker in workers:
+        await worker.wait()
+    scope.cancel()
 
 
-class Progress:
-    """A bar on a terminal, a plain line at every tenth elsewhere."""
+@dataclass
+class Report:
+    """What the jobs have come to so far."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-        self.started = time.perf_counter()
+    total: int
+    done: list[SourceFile] = field(default_factory=list)
+    failed: list[tuple[Path, JobFailed]] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
 
-    def step(self) -> None:
-        """Count one job that has ended."""
-        self.done += 1
-        is_last = self.done == self.total
-        tenth = max(1, self.total // 10)
-        rate = self.done / (time.perf_counter() - self.started)
-        text = f"{self.done:,} of {self.total:,} files, {rate:,.0f} jobs/s"
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended."""
+        return len(self.done) + len(self.failed)
+
+    def show_progress(self) -> None:
+        """Draw a bar on a terminal, print a line at every tenth elsewhere."""
+        rate = self.ended / (time.perf_counter() - self.started)
+        text = f"{self.ended:,} of {self.total:,} files, {rate:,.0f} jobs/s"
+        is_last = self.ended == self.total
         if sys.stdout.isatty():
-            bar = "#" * (40 * self.done // self.total)
+            bar = "#" * (40 * self.ended // self.total)
             print(f"\r[{bar:<40}] {text}", end="\n" if is_last else "", flush=True)
-        elif is_last or self.done % tenth == 0:
+        elif is_last or self.ended % max(1, self.total // 10) == 0:
             print(text, flush=True)
 
 
-def print_summary(
-    done: Sequence[SourceFile],
-    failed: Sequence[tuple[Path, JobFailed]],
-    seconds: float,
-    workers: int,
-) -> None:
+def print_summary(report: Report, worker_count: int) -> None:
     """Print totals, the slowest files and the dead letters."""
-    jobs = len(done) + len(failed)
-    print(f"\nfiles      {len(done):>10,}")
-    print(f"lines      {sum(file.lines for file in done):>10,}")
-    print(f"functions  {sum(file.functions for file in done):>10,}")
-    print(f"classes    {sum(file.classes for file in done):>10,}")
-    print(f"seconds    {seconds:>10.2f}")
-    print(f"jobs/s     {jobs / seconds:>10,.0f}   ({workers} worker processes)")
+    files = report.done
+    seconds = time.perf_counter() - report.started
+    print(f"\nfiles      {len(files):>9,}")
+    print(f"lines      {sum(file.lines for file in files):>9,}")
+    print(f"functions  {sum(file.functions for file in files):>9,}")
+    print(f"classes    {sum(file.classes for file in files):>9,}")
+    print(f"seconds    {seconds:>9.1f}   {worker_count} worker processes, their start included")
+    print(f"jobs/s     {report.ended / seconds:>9,.0f}")
     print("\nslowest files")
-    for file in sorted(done, key=lambda file: file.cpu_seconds, reverse=True)[:5]:
-        print(f"  {file.cpu_seconds:.3f} s  {file.path}")
-    print(f"\n{len(failed)} dead letters")
-    for path, error in failed:
-        print(f"  {path}\n    {error.reason}: {error.error_message}")
+    for file in sorted(files, key=lambda file: file.cpu_seconds, reverse=True)[:5]:
+        print(f"  {file.cpu_seconds:6.3f} s  {short(file.path)}")
+    print(f"\ndead letters: {len(report.failed)}")
+    for path, error in report.failed:
+        print(f"  {short(path)}\n    {error.reason}: {error.error_message}")
 
 
-def print_stats() -> None:
-    """Show the queue as an operator would see it."""
-    command = ["queue", "stats", "sources", "--url", app.url, "--tenant", TENANT]
+def short(path: str | Path) -> str:
+    """Return the end of a path."""
+    return "/".join(Path(path).parts[-3:])
+
+
+async def print_stats() -> None:
+    """Show the queue as an operator would look at it."""
+    command = ["queue", "stats", QUEUE, "--url", app.url, "--tenant", TENANT]
     print(f"\n$ headrace {' '.join(command)}", flush=True)
-    subprocess.run([sys.executable, "-m", "headrace", *command], check=True)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "headrace", *command)
+    if await process.wait() != 0:
+        sys.exit("the command failed")
 
 
-# What it starts, each ended with its block: workers, and a Redis server.
-
-
-@contextmanager
-def running_workers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run worker processes; at the end they finish what they have, and stop."""
+@asynccontextmanager
+async def running_workers(count: int, log: Path) -> AsyncIterator[list[Process]]:
+    """Run worker processes on this app's tasks."""
     command = [sys.executable, "-W", "ignore", "-m", "headrace", "worker"]
-    command += ["examples.index_sources:app", "--concurrency", "4"]
-    environment = {**os.environ, "HEADRACE_REDIS_URL": app.url}
-    workers: list[subprocess.Popen[bytes]] = []
-    try:
-        for _ in range(count):
-            # A session of its own: Ctrl-C ends this process, and this process ends the workers.
-            workers.append(
-                subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
-            )
-        yield workers
-    finally:
-        stop(workers)
+    command += ["examples.index_sources:app", "--url", app.url, "--tenant", TENANT]
+    # One slot each: parsing holds the interpreter's lock, so only more processes make it faster.
+    command += ["--concurrency", "1", "--log-level", "warning"]
+    async with AsyncExitStack() as stack:
+        programs = [running(*command, log=log) for _ in range(count)]
+        yield [await stack.enter_async_context(program) for program in programs]
 
 
-@contextmanager
-def temporary_redis() -> Iterator[str]:
-    """Run a Redis server on a free loopback port, its files in a temporary folder."""
+@asynccontextmanager
+async def temporary_redis(folder: Path) -> AsyncIterator[str]:
+    """Run a Redis server on a free loopback port, its files in the folder."""
     program = shutil.which("redis-server") or Path(sys.executable).with_name("redis-server")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder:
-        command = [str(program), "--bind", "127.0.0.1", "--port", str(port)]
-        command += ["--dir", folder, "--logfile", "redis.log", "--save", ""]
-        server = subprocess.Popen(command, start_new_session=True)
+    command = [str(program), "--bind", "127.0.0.1", "--port", str(port)]
+    async with running(*command, "--dir", str(folder), "--save", "", log=folder / "redis.log"):
+        yield f"redis://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def running(*command: str, log: Path) -> AsyncIterator[Process]:
+    """Run a program as long as the block; then ask it to end, and see that it has."""
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdout=output,
+            stderr=output,
+            cwd=ROOT,
+            start_new_session=True,  # Ctrl-C doesn't reach it: this process ends it, in order
+        )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
         try:
-            wait_for_port(port, server)
-            yield f"redis://127.0.0.1:{port}"
-        finally:
-            stop([server])
-
-
-def wait_for_port(port: int, server: subprocess.Popen[bytes]) -> None:
-    """Return once the server listens."""
-    give_up_at = time.monotonic() + 10
-    while server.poll() is None and time.monotonic() < give_up_at:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    sys.exit("redis-server did not start")
-
-
-def stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ask processes to end, and see that they have."""
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
+            async with asyncio.timeout(30):
+                await process.wait()
+        except TimeoutError:
             process.kill()
-            process.wait()
+            await process.wait()
+
+
+async def connect() -> None:
+    """Connect to a server that may only just have been started."""
+    for _ in range(100):
+        try:
+            return await app.connect()
+        except StorageUnavailable:
+            await asyncio.sleep(0.05)
+    return await app.connect()
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Find the files, and a server to run on."""
+    paths = list(islice(find_sources(options.folder), options.limit))
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-demo-")))
+        app.url = options.url or await stack.enter_async_context(temporary_redis(folder))
+        await stack.enter_async_context(app)
+        await connect()
+        await index_all(paths, options.workers, folder)
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Read the command line and run; what was started is stopped, however it ends."""
     parser = argparse.ArgumentParser(description="Index Python files with a few workers.")
     parser.add_argument("--url", help="a Redis of yours, as in redis://localhost:6379")
     parser.add_argument("--workers", type=int, default=2, help="processes, default 2")
     parser.add_argument("--folder", type=Path, help="default: Python's standard library")
     parser.add_argument("--limit", type=int, help="only the first so many files")
     options = parser.parse_args()
-    paths = list(islice(find_sources(options.folder), options.limit))
-    # SIGTERM as Ctrl-C: either way the blocks below end what they started.
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        if options.url:
-            app.url = options.url
-            asyncio.run(index_all(paths, options))
-        else:
-            with temporary_redis() as app.url:
-                asyncio.run(index_all(paths, options))
+        asyncio.run(run(options))
     except KeyboardInterrupt:
-        sys.exit("\ninterrupted: workers and server are stopped")
+        sys.exit("\ninterrupted: what was started is stopped")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""The Redis server that the tests of a session share."""
+"""The Redis server that the tests of a session share, and an app on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from headrace import App
 from tests.support.redis_server import RedisServer
 
 
@@ -22,3 +24,10 @@ def redis_url(redis_server: RedisServer) -> str:
     with redis_server.client() as client:
         client.flushall()
     return redis_server.url
+
+
+@pytest.fixture
+async def app(redis_url: str) -> AsyncIterator[App[None]]:
+    """Return an app on the session's server with a tenant of its own; closed at the end."""
+    async with App(redis_url, tenant=f"test-{secrets.token_hex(6)}") as app:
+        yield app

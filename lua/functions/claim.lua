@@ -39,7 +39,26 @@ local function append(reply, id, v, payload, epoch, wait_ms)
   reply[n + 8], reply[n + 9] = wait_ms, v[11] or ''
 end
 
--- Take one ready entry if it still stands for a queued job.
+-- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
+-- one that kills its workers takes none of those along that were claimed with it before.
+local function must_wait(q, claim, id, stalls)
+  local max_stalls = q.call('HGET', job.key(q, id), 'max_stalls') or job.DEFAULT_MAX_STALLS
+  if stalls + 1 < tonumber(max_stalls) then
+    return false
+  end
+  local key = worker.key(q, claim.incarnation)
+  local other = q.call('HGET', key, 'last_chance')
+  local processing = q.root .. ':processing:' .. claim.incarnation
+  if claim.has_last_chance or (other and q.call('SISMEMBER', processing, other) == 1) then
+    return true
+  end
+  claim.has_last_chance = true
+  q.call('HSET', key, 'last_chance', id)
+  return false
+end
+
+-- Take one ready entry if it still stands for a queued job. Returns its size, nil if it was not taken, and
+-- true if it must stay.
 local function take(q, entry, claim, reply)
   local colon = string.find(entry, ':', 1, true)
   local id = string.sub(entry, colon + 1)
@@ -51,6 +70,9 @@ local function take(q, entry, claim, reply)
   if v[10] and tonumber(v[10]) <= q.now then
     finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
     return nil
+  end
+  if v[7] and must_wait(q, claim, id, v[7]) then
+    return nil, true
   end
   local payload = v[4] or q.call('GET', q.root .. ':payload:' .. id) or ''
   local epoch = v[5] and queue.text(v[5] + 1) or '1'
@@ -68,6 +90,7 @@ end
 local function drain(q, lane, limit, claim, reply)
   for tier = 9, 0, -1 do
     local list = q.root .. ':ready:' .. lane .. ':' .. tier
+    local waiting = {}
     while limit > 0 and claim.pops > 0 and claim.bytes > 0 do
       local entries = q.call('LPOP', list, math.min(limit, claim.pops, 50))
       if not entries then
@@ -75,7 +98,10 @@ local function drain(q, lane, limit, claim, reply)
       end
       claim.pops = claim.pops - #entries
       for i, entry in ipairs(entries) do
-        local size = take(q, entry, claim, reply)
+        local size, must_stay = take(q, entry, claim, reply)
+        if must_stay then
+          waiting[#waiting + 1] = entry
+        end
         if size then
           limit = limit - 1
           claim.bytes = claim.bytes - size
@@ -87,6 +113,11 @@ local function drain(q, lane, limit, claim, reply)
           break
         end
       end
+    end
+    if #waiting > 0 then
+      -- At the tail, where it holds nobody up.
+      q.call('RPUSH', list, unpack(waiting))
+      claim.has_waiting = true
     end
   end
 end
@@ -108,15 +139,16 @@ function functions.claim(keys, args)
   if not me then
     return { 'gone', '0', '-1' }
   end
-  q.call('DEL', q.root .. ':woken:' .. incarnation)
   local claim = { incarnation = incarnation, nonce = nonce, ids = {}, pops = POPS, bytes = BATCH_BYTES }
   local reply = { 'ok', '0', '-1' }
   if number + 0 < me.claim then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. me.claim)
   elseif number + 0 == me.claim then
     again(q, claim, reply)
+    reply[3] = next_due(q)
     return reply
   end
+  q.call('DEL', q.root .. ':woken:' .. incarnation)
   q.call('HSET', worker.key(q, incarnation), 'claim', number)
   if queue.config(q).is_paused then
     return { 'paused', '0', '-1' }
@@ -138,7 +170,7 @@ function functions.claim(keys, args)
   queue.close(q)
   local left = tonumber(q.call('HGET', q.root .. ':counts', 'queued') or 0)
   -- Who took nothing although it had room can't take what is left: to wake it again would never end.
-  if left > 0 and (taken > 0 or #args == 3 or claim.pops == 0) then
+  if left > 0 and (taken > 0 or #args == 3 or (claim.pops == 0 and not claim.has_waiting)) then
     reply[2] = '1'
     queue.leave_wake(q)
   end

@@ -6,7 +6,7 @@ local function prune_dead(q, ttl_ms)
   local old = q.call('ZRANGEBYSCORE', q.root .. ':dead', '-inf', queue.text(q.now - ttl_ms), 'LIMIT', 0, BATCH)
   for _, id in ipairs(old) do
     q.call('ZREM', q.root .. ':dead', id)
-    job.erase(q, id)
+    job.erase_ended(q, id, true)
   end
   return #old
 end
@@ -18,10 +18,11 @@ function functions.prune(keys, args)
   local ids = q.call('ZRANGE', q.root .. ':finished', offset, offset + BATCH - 1)
   local kept = 0
   for _, id in ipairs(ids) do
-    if q.call('EXISTS', job.key(q, id)) == 0 then
-      q.call('ZREM', q.root .. ':finished', id)
-    else
+    local state = q.call('HGET', job.key(q, id), 'state')
+    if state == 'completed' or state == 'cancelled' then
       kept = kept + 1
+    else
+      q.call('ZREM', q.root .. ':finished', id)
     end
   end
   queue.close(q)

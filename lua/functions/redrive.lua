@@ -9,7 +9,10 @@ function functions.redrive(keys, args)
     if record and record.state == 'failed' then
       q.call('ZREM', q.root .. ':dead', id)
       q.call('UNLINK', q.root .. ':errors:' .. id)
-      q.call('HDEL', record.key, 'attempts', 'stalls', 'expires', 'reason', 'error', 'cancel', 'inbox', 'run')
+      q.call(
+        'HDEL', record.key,
+        'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox', 'run'
+      )
       q.call('PERSIST', record.key)
       q.call('PERSIST', q.root .. ':payload:' .. id)
       job.make_ready(q, record, q.tails)

@@ -49,10 +49,17 @@ local function settle(q, incarnation, args, at)
   if record.claim ~= args[at + 2] or record.epoch ~= args[at + 1] then
     return 'stale'
   end
+  -- A claim is of no use to another incarnation: the job lies in its own one's processing set.
+  if string.find(record.claim, incarnation .. '/', 1, true) ~= 1 then
+    return 'stale'
+  end
   if record.state ~= 'active' then
     return job.is_terminal(record.state) and 'ok' or 'stale'
   end
   record.owner = incarnation
+  if record.stalls ~= 0 then
+    q.is_wake_due = true -- another on its last chance may wait for this one's end
+  end
   local kind, run_ms = args[at + 3], args[at + 4]
   if run_ms ~= '' then
     queue.observe(q, 'run:', tonumber(run_ms))

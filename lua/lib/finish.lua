@@ -43,6 +43,9 @@ end
 -- The times are text: to turn numbers into text costs 0.3 µs each.
 function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
   leave(q, record)
+  if result_ttl_ms ~= keep_ms and tonumber(result_ttl_ms) > tonumber(keep_ms) then
+    result_ttl_ms = keep_ms -- a result that outlived its record would pass for the next job's with that id
+  end
   local is_kept = keep_ms ~= '0' and result_ttl_ms ~= '0'
   if is_kept and (#result > job.INLINE_LIMIT or result_ttl_ms ~= keep_ms) then
     q.call('SET', q.root .. ':result:' .. record.id, result, 'PX', result_ttl_ms)

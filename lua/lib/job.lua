@@ -60,6 +60,14 @@ function job.erase(q, id)
   q.call('UNLINK', root .. ':job:' .. id, root .. ':payload:' .. id, root .. ':result:' .. id, root .. ':errors:' .. id)
 end
 
+-- Erase what an index pointed to. Where that record has ended by its TTL, the id may be a new job's by now.
+function job.erase_ended(q, id, is_dead_letter)
+  local state = q.call('HGET', q.root .. ':job:' .. id, 'state')
+  if job.is_terminal(state) and (state == 'failed') == is_dead_letter then
+    job.erase(q, id)
+  end
+end
+
 -- Note one more channel to be told of a job's end; beyond 64 of them waiters fall back to their poll.
 function job.add_inbox(q, key, seen, channel)
   if not seen then

@@ -147,7 +147,7 @@ local function index(q, name, members, limit)
     -- More than came in, so that a lowered limit is reached, but bounded.
     local popped = q.call('ZPOPMIN', key, math.min(excess, #members + 100))
     for i = 1, #popped, 2 do
-      job.erase(q, popped[i])
+      job.erase_ended(q, popped[i], name == ':dead')
     end
   end
 end

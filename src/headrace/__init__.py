@@ -36,12 +36,10 @@ from headrace.job import (
 )
 from headrace.middleware import CallNext, Middleware
 from headrace.queues import Queue
-from headrace.release import VERSION
+from headrace.release import VERSION as __version__
 from headrace.retry import Retry
 from headrace.task import Task
 from headrace.worker.worker import Worker
-
-__version__ = VERSION
 
 __all__ = [
     "App",
@@ -80,5 +78,6 @@ __all__ = [
     "UsageError",
     "WaitTimeout",
     "Worker",
+    "__version__",
     "current_job",
 ]

@@ -23,14 +23,16 @@ from headrace.job import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     DEFAULT_TENANT,
+    CancelOutcome,
     Job,
+    JobRecord,
     check_name,
     check_text,
 )
 from headrace.middleware import Middleware
 from headrace.queues import Queue
 from headrace.retry import Retry, RetryFunction
-from headrace.storage.base import Inspector, Storage
+from headrace.storage.base import End, Inspector, Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task, TaskSettings, call_settings, make_job, task_settings
 
@@ -40,6 +42,13 @@ S = TypeVar("S")
 
 DEFAULT_URL = "redis://localhost:6379"
 Lifespan = Callable[[], AbstractAsyncContextManager[S]]
+
+
+class AnyArgument:
+    """For type checkers: only a parameter that takes anything takes this.
+
+    A first parameter annotated ``object`` or ``Any`` would take a `Context` too, and is none.
+    """
 
 
 class App(Generic[S]):
@@ -93,20 +102,27 @@ class App(Generic[S]):
         retry_for: Duration = 10.0,
     ) -> None:
         environment = os.environ.get("HEADRACE_REDIS_URL") or os.environ.get("REDIS_URL")
-        self.url = check_url(url if url is not None else environment or DEFAULT_URL)
-        self.tenant = check_name(tenant, what="tenant")
+        self.url: str = check_url(url if url is not None else environment or DEFAULT_URL)
+        self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = lifespan
         self.allow_eviction = allow_eviction
         self.tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._client: Client | None = None
+        self._jobs = CurrentClient(self.client)
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._entered = 0
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
 
     # Declaring
+
+    @overload
+    def task(
+        self, function: Callable[Concatenate[AnyArgument, P], Awaitable[R]], /
+    ) -> Task[Concatenate[Any, P], R]: ...
 
     @overload
     def task(
@@ -288,7 +304,7 @@ class App(Generic[S]):
             check_text(job_id, what="job id"),
             check_name(queue, what="queue"),
             None,
-            self.client(),
+            self._jobs,
             self._decoder_of(task or ""),
         )
 
@@ -323,9 +339,13 @@ class App(Generic[S]):
         owner = (_forks, asyncio.get_running_loop())
         if self._client is None or self._owner != owner:
             self._client = Client(
-                self.open_storage(), decoder_of=self._decoder_of, retry_for_s=self._retry_for_s
+                self.open_storage(),
+                decoder_of=self._decoder_of,
+                jobs=self._jobs,
+                retry_for_s=self._retry_for_s,
             )
             self._owner = owner
+            self._entered = 0
         return self._client
 
     def _inspector(self) -> Inspector:
@@ -343,6 +363,7 @@ class App(Generic[S]):
 
     async def __aenter__(self) -> Self:
         self.client()
+        self._entered += 1
         return self
 
     async def __aexit__(
@@ -351,7 +372,29 @@ class App(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.aclose()
+        # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
+        self._entered -= 1
+        if self._entered <= 0:
+            await self.aclose()
+
+
+class CurrentClient:
+    """What handles use: the app's client of the moment, since they may outlive a closed one."""
+
+    def __init__(self, client: Callable[[], Client]) -> None:
+        self._client = client
+
+    async def look(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return what is kept of a job."""
+        return await self._client().look(queue, job_id)
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Wait until a job has ended."""
+        return await self._client().wait(queue, job_id, timeout_ms=timeout_ms)
+
+    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
+        """Cancel a job."""
+        return await self._client().cancel(queue, job_id)
 
 
 class TaskDecorator(Generic[S]):
@@ -361,6 +404,11 @@ class TaskDecorator(Generic[S]):
         self._app = app
         self._name = name
         self._settings = settings
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[AnyArgument, P], Awaitable[R]], /
+    ) -> Task[Concatenate[Any, P], R]: ...
 
     @overload
     def __call__(

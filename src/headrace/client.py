@@ -13,7 +13,7 @@ import msgspec
 
 from headrace.batching import Answer, Batcher
 from headrace.errors import StorageError
-from headrace.handle import JobHandle
+from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
 from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, Storage
 from headrace.waiting import Waits
@@ -30,12 +30,16 @@ class Client:
     Args:
         storage: opened for this loop; closed with the client.
         decoder_of: from a task's name to the decoder of its results.
+        jobs: what handles use, so that they outlive this client.
         retry_for_s: how long calls are repeated while the storage is away.
     """
 
-    def __init__(self, storage: Storage, *, decoder_of: DecoderOf, retry_for_s: float) -> None:
+    def __init__(
+        self, storage: Storage, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
+    ) -> None:
         self.storage = storage
-        self.waits = Waits(storage)
+        self._jobs = jobs
+        self.waits: Waits = Waits(storage)
         self._decoder_of = decoder_of
         self._retry_for_s = retry_for_s
         self._id = secrets.token_hex(8)
@@ -50,7 +54,7 @@ class Client:
 
     def handle(self, job: Job, outcome: EnqueueOutcome | None) -> JobHandle[Any]:
         """Return the handle of a job."""
-        return JobHandle(job.id, job.queue, outcome, self, self._decoder_of(job.task))
+        return JobHandle(job.id, job.queue, outcome, self._jobs, self._decoder_of(job.task))
 
     async def submit(self, job: Job) -> JobHandle[Any]:
         """Store one job."""
@@ -80,7 +84,7 @@ class Client:
         outcomes = await answer
         decoder_of = self._decoder_of
         handles += [
-            JobHandle(job.id, job.queue, outcome, self, decoder_of(job.task))
+            JobHandle(job.id, job.queue, outcome, self._jobs, decoder_of(job.task))
             for job, outcome in zip(chunk, outcomes, strict=True)
         ]
 
@@ -91,7 +95,7 @@ class Client:
         future = self.waits.expect(job.queue, job.id, is_stored=False)
         try:
             handle = await self.submit(asked)
-            self.waits.stored(job.queue, job.id)
+            self.waits.stored(future)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
             end = await self.waits.whole(await future)

@@ -181,7 +181,7 @@ class Signature(Generic[R]):
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
         hints = self._hints(function)
-        self.injected_name = ""
+        self.injected_name: str = ""
         parameters = []
         for parameter in signature.parameters.values():
             hint = hints.get(parameter.name)

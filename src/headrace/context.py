@@ -35,10 +35,10 @@ class Context(Generic[S]):
         state: S,
     ) -> None:
         self._job = job
-        self.max_attempts = max_attempts
-        self.timeout = timeout
-        self.headers = headers
-        self.state = state
+        self.max_attempts: int = max_attempts
+        self.timeout: float | None = timeout
+        self.headers: Mapping[str, str] = headers
+        self.state: S = state
 
     def __repr__(self) -> str:
         return f"<Context of {self.task} job {self.job_id!r}, attempt {self.attempt}>"

@@ -49,9 +49,9 @@ class JobHandle(Generic[R]):
         client: JobClient,
         decode: Callable[[bytes], Any],
     ) -> None:
-        self.id = job_id
-        self.queue = queue
-        self.outcome = outcome
+        self.id: str = job_id
+        self.queue: str = queue
+        self.outcome: EnqueueOutcome | None = outcome
         self._client = client
         self._decode = decode
 

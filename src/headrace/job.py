@@ -295,7 +295,7 @@ class JobIds:
         return self._head + _PAIRS[value >> 10 & 1023] + _PAIRS[value & 1023]
 
 
-new_job_id = JobIds()
+new_job_id: JobIds = JobIds()
 """The process's own source of job ids."""
 
 os.register_at_fork(after_in_child=new_job_id.reset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -65,7 +66,9 @@ def log_events(level: str) -> Emit:
         if isinstance(event, JobFinished):
             event_level = _severity(event)
         if event_level >= least:
-            logger.log(event_level, name, **_fields(event))
+            # A worker whose log is full or read by nobody goes on working.
+            with suppress(OSError, ValueError):
+                logger.log(event_level, name, **_fields(event))
 
     return emit
 

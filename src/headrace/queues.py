@@ -27,7 +27,7 @@ class Queue:
     """A queue by name; made by `App.queue`. Its methods may raise `StorageError`."""
 
     def __init__(self, name: str, storage: Callable[[], Inspector]) -> None:
-        self.name = check_name(name, what="queue")
+        self.name: str = check_name(name, what="queue")
         self._storage = storage
 
     def __repr__(self) -> str:

@@ -343,7 +343,7 @@ class Task(Generic[P, R]):
         settings: TaskSettings,
         submitter: Submitter,
     ) -> None:
-        self.name = check_text(name, what="task name")
+        self.name: str = check_text(name, what="task name")
         self.function = function
         self.settings = settings
         self.signature: Signature[R] = Signature(function, injected=(Context,))

@@ -38,14 +38,16 @@ class Waits:
         self._storage = storage
         self._inbox: Inbox | None = None
         self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)
-        self._unborn: set[Key] = set()
+        self._unborn: set[asyncio.Future[End]] = set()
+        self._told_early: set[asyncio.Future[End]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_subscribed = asyncio.Event()
         self._is_stale = asyncio.Event()
+        self._is_closed = False
 
     async def channel(self) -> str:
         """Return this client's channel, once it is subscribed or can't be just now."""
-        if self._inbox is None:
+        if self._inbox is None and not self._is_closed:
             self._inbox = self._storage.open_inbox()
             self._tasks = [
                 asyncio.create_task(self._listen(self._inbox), name="headrace-inbox"),
@@ -56,6 +58,8 @@ class Waits:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
                     await self._is_subscribed.wait()
+        if self._inbox is None:
+            raise _closed()
         return self._inbox.channel
 
     def expect(self, queue: str, job_id: str, *, is_stored: bool = True) -> asyncio.Future[End]:
@@ -64,18 +68,22 @@ class Waits:
         Args:
             queue: the job's queue.
             job_id: the job's id.
-            is_stored: False: the job is about to be, so that not to find it is no end; say `stored`
-                once it is.
+            is_stored: False: the job is about to be, so that what is heard of its id until you say
+                `stored` may be of an earlier job.
         """
         future: asyncio.Future[End] = asyncio.get_running_loop().create_future()
         self._open[queue, job_id].append(future)
         if not is_stored:
-            self._unborn.add((queue, job_id))
+            self._unborn.add(future)
         return future
 
-    def stored(self, queue: str, job_id: str) -> None:
+    def stored(self, future: asyncio.Future[End]) -> None:
         """Note that an expected job is in the storage now."""
-        self._unborn.discard((queue, job_id))
+        self._unborn.discard(future)
+        if future in self._told_early:
+            # Only a look can tell whose end that was.
+            self._told_early.discard(future)
+            self._is_stale.set()
 
     def drop(self, queue: str, job_id: str, future: asyncio.Future[End]) -> None:
         """Forget a future."""
@@ -84,7 +92,8 @@ class Waits:
             waiters.remove(future)
             if not waiters:
                 del self._open[queue, job_id]
-        self._unborn.discard((queue, job_id))
+        self._unborn.discard(future)
+        self._told_early.discard(future)
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Wait until a job has ended.
@@ -118,6 +127,8 @@ class Waits:
             try:
                 return (await self._storage.watch(queue, [job_id], channel=channel))[0]
             except StorageError:
+                if self._is_closed:
+                    raise _closed() from None
                 pause = backoff.next_s()
                 if loop.time() + pause > give_up_at:
                     raise
@@ -135,8 +146,14 @@ class Waits:
     def _resolve(self, end: End) -> None:
         if not is_end(end):
             return
-        for future in self._open.pop((end.queue, end.id), []):
-            if not future.done():
+        key = (end.queue, end.id)
+        waiters = self._open.pop(key, [])
+        unborn = [future for future in waiters if future in self._unborn]
+        if unborn:
+            self._open[key] = unborn
+            self._told_early.update(unborn)
+        for future in waiters:
+            if future not in self._unborn and not future.done():
                 future.set_result(end)
 
     async def _listen(self, inbox: Inbox) -> None:
@@ -166,17 +183,19 @@ class Waits:
 
     async def _read_all(self, channel: str) -> None:
         by_queue: defaultdict[str, list[str]] = defaultdict(list)
-        for queue, job_id in self._open:
-            by_queue[queue].append(job_id)
+        for (queue, job_id), waiters in self._open.items():
+            if not self._unborn.issuperset(waiters):
+                by_queue[queue].append(job_id)
         for queue, ids in by_queue.items():
             for first in range(0, len(ids), BATCH_LIMIT):
                 batch = ids[first : first + BATCH_LIMIT]
                 for end in await self._storage.watch(queue, batch, channel=channel):
-                    if end.state is not None or (queue, end.id) not in self._unborn:
-                        self._resolve(end)
+                    self._resolve(end)
 
     async def aclose(self) -> None:
-        """End the tasks; open waits raise `StorageUnavailable`."""
+        """End the tasks; open waits, and those that begin later, raise `StorageUnavailable`."""
+        self._is_closed = True
+        self._is_subscribed.set()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -188,6 +207,10 @@ class Waits:
         for waiters in self._open.values():
             for future in waiters:
                 if not future.done():
-                    future.set_exception(StorageUnavailable("the app was closed while waiting"))
+                    future.set_exception(_closed())
                     future.exception()
         self._open.clear()
+
+
+def _closed() -> StorageUnavailable:
+    return StorageUnavailable("the app was closed while waiting")

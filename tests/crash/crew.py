@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -143,4 +143,7 @@ def incarnation_keys(client: redis.Redis) -> set[str]:
     return {key.decode() for key in keys}
 
 
-MakeCrew = Callable[[str], Crew]
+async def passed(seconds: float) -> None:
+    """Let a fault last for some time: where its length is the fault, and nothing is waited for."""
+    since = time.monotonic()
+    await until(lambda: time.monotonic() - since >= seconds, within=seconds + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import cast
 
 import redis
 
@@ -37,4 +36,4 @@ class ServerClock:
 
     def advance(self, ms: int) -> int:
         """Move the clock on by ``ms`` and return the time, in milliseconds since the epoch."""
-        return cast(int, self._client.incrby(KEY, ms))
+        return self._client.incrby(KEY, ms)

@@ -60,9 +60,9 @@ class Attempt:
     __slots__ = ("_runner", "job", "reason", "started_at")
 
     def __init__(self, job: ClaimedJob) -> None:
-        self.job = job
+        self.job: ClaimedJob = job
         self.reason: StopReason | None = None
-        self.started_at = time.monotonic()
+        self.started_at: float = time.monotonic()
         self._runner: asyncio.Task[Outcome | None] | None = None
 
     def start(self, runner: asyncio.Task[Outcome | None]) -> None:
@@ -148,7 +148,7 @@ class Executor:
             handler = wrap(self._middleware, context, handler)
         try:
             result = await _call(attempt, limits.timeout_ms, handler)
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:  # SystemExit of a handler must not end the worker
             return _outcome_of(error, attempt, limits)
         ttl_ms = settings.result_ttl_ms if options.result_ttl_ms is None else options.result_ttl_ms
         return _completed(result, ttl_ms, limits.keep_ms, job.claim.epoch)

@@ -22,6 +22,7 @@ from headrace.worker.session import Session
 
 BLOCK_S = 2.0
 REFUSED_PAUSE_S = 1.0
+UNBLOCK_S = 1.0
 
 
 class Fetcher:
@@ -40,14 +41,16 @@ class Fetcher:
         self._blocked: asyncio.Task[bool] | None = None
         self._is_refused = False
         self._is_closing = False
-        self.is_consuming = False
+        self._asking = anyio.CancelScope()
+        self.is_consuming: bool = False
         session.on_change = self._nudge.set
         session.slots.on_grant(session.queue, self._nudge.set)
 
     def close(self) -> None:
-        """Claim no more; `run` returns soon."""
+        """Claim no more; `run` returns soon, whether or not the storage answers."""
         self._is_closing = True
         self._nudge.set()
+        asyncio.get_running_loop().call_later(UNBLOCK_S, self._asking.cancel)
 
     async def run(self) -> None:
         """Claim until the session is closed or gone."""
@@ -122,7 +125,10 @@ class Fetcher:
         loop = asyncio.get_running_loop()
         while not self._is_over:
             try:
-                reply = await operation()
+                with anyio.CancelScope() as self._asking:
+                    reply = await operation()
+                if self._asking.cancelled_caught:
+                    break  # what it may have claimed is handed back with the session
             except (StorageUnavailable, ReplyLost) as error:
                 if lost_at is None:
                     lost_at = loop.time()
@@ -141,7 +147,7 @@ class Fetcher:
         return None
 
     def _block(self) -> None:
-        """Have one blocking call on its way; it is never cancelled, it ends by itself."""
+        """Have one blocking call on its way; it ends by itself, or with its connection."""
         if self._blocked is None:
             self._blocked = asyncio.create_task(self._waiter.wait(BLOCK_S))
             self._blocked.add_done_callback(lambda _task: self._nudge.set())
@@ -174,7 +180,11 @@ class Fetcher:
         """End the blocking call and its connection."""
         blocked, self._blocked = self._blocked, None
         if blocked is not None and not blocked.done():
-            await self._waiter.interrupt()
+            with anyio.move_on_after(UNBLOCK_S):
+                await self._waiter.interrupt()
+                await asyncio.wait([blocked])
+            # A silent server must not hold the worker up: a token that it still moves is only late.
+            blocked.cancel()
             await asyncio.wait([blocked])
         if blocked is not None and not blocked.cancelled():
             blocked.exception()

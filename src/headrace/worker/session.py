@@ -55,14 +55,15 @@ class Session:
         self.slots = slots
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
-        self.is_gone = asyncio.Event()
-        self.is_condemned = False
-        self.acked_at = time.monotonic()
+        self.is_gone: asyncio.Event = asyncio.Event()
+        self.is_condemned: bool = False
+        self.acked_at: float = time.monotonic()
         self.on_change: Callable[[], None] = lambda: None
         self._executor = executor
         self._is_quiet = asyncio.Event()
         self._put_back: set[str] = set()
-        self.settler = Settler(
+        self._stopped: list[Attempt] = []
+        self.settler: Settler = Settler(
             storage,
             queue=queue,
             incarnation=incarnation,
@@ -150,16 +151,19 @@ class Session:
             with anyio.move_on_after(grace_s):
                 await self._is_quiet.wait()
 
-    async def hand_back(self) -> int:
-        """Stop what still runs and return it to the head of the queue; return how many jobs."""
-        stopped = list(self.attempts.values())
-        for attempt in stopped:
+    async def stop(self) -> None:
+        """Cancel what still runs, and give it some time to end."""
+        self._stopped = list(self.attempts.values())
+        for attempt in self._stopped:
             attempt.stop(StopReason.SHUTDOWN)
         await self.finish(STOP_S)
+
+    async def hand_back(self) -> int:
+        """Return what `stop` cut short to the head of the queue; return how many jobs."""
         # One that ignores its cancellation ends with the process; its late outcome would be
         # refused.
         unfinished = self._put_back | self.attempts.keys()
-        jobs = [(a.job.id, a.job.claim) for a in stopped if a.job.id in unfinished]
+        jobs = [(a.job.id, a.job.claim) for a in self._stopped if a.job.id in unfinished]
         for first in range(0, len(jobs), BATCH_LIMIT):
             batch = jobs[first : first + BATCH_LIMIT]
             await self.storage.put_back(self.queue, self.incarnation, batch)

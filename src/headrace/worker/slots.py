@@ -20,7 +20,7 @@ class Slots:
 
     def __init__(self, total: int, weights: Mapping[str, int]) -> None:
         self.total = total
-        self.free = total
+        self.free: int = total
         self._weights = dict(weights)
         self._credit = dict.fromkeys(weights, 0)
         self._granted = dict.fromkeys(weights, 0)

@@ -18,14 +18,15 @@ from headrace.storage.base import Beat
 from headrace.worker.session import Session
 
 LEAST_READS = 3
+ROUNDING_S = 1e-6
 
 
 class Sighting(msgspec.Struct):
-    """What was seen of one incarnation: its beat, since when, in how many reads."""
+    """What was seen of one incarnation: its beat, when last, and how long it has stood still."""
 
     count: int
-    since: float
-    reads: int = 1
+    read_at: float
+    silent_s: float = 0.0
 
 
 class Sweeper:
@@ -70,11 +71,15 @@ class Sweeper:
         if sighting is None or sighting.count != beat.count:
             self._sightings[incarnation] = Sighting(beat.count, now)
             return beat.lease_ms / 1000 / LEAST_READS
-        sighting.reads += 1
         lease_s = beat.lease_ms / 1000
-        ripe_s = sighting.since + lease_s - now
-        if ripe_s > 0 or sighting.reads < LEAST_READS:
-            return max(0.01, min(ripe_s, lease_s / LEAST_READS))
+        # One read vouches for a third of the lease at most: while the server or this watcher stood
+        # still, nobody could beat, and reads in quick succession after that prove nothing.
+        longest_s = lease_s / LEAST_READS
+        sighting.silent_s += min(now - sighting.read_at, longest_s)
+        sighting.read_at = now
+        left_s = lease_s - sighting.silent_s
+        if left_s > ROUNDING_S:
+            return max(0.01, min(left_s, longest_s))
         if beat.is_condemned:
             # Listed for one more lease, in case something of it arrived late.
             await self._take_back(incarnation, beat)

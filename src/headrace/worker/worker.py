@@ -6,7 +6,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -38,7 +38,7 @@ from headrace.task import check_count
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
-from headrace.worker.session import STOP_S, Session
+from headrace.worker.session import Session
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
@@ -84,8 +84,8 @@ class Worker:
         emit: Emit | None = None,
     ) -> None:
         self._app = app
-        self.queues = _weights(app, queues)
-        self.concurrency = check_count(concurrency, name="concurrency", most=10_000)
+        self.queues: dict[str, int] = _weights(app, queues)
+        self.concurrency: int = check_count(concurrency, name="concurrency", most=10_000)
         self._lease_ms = duration_ms(lease, name="lease", least_ms=500)
         if self._lease_ms > 3_600_000:
             raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
@@ -93,10 +93,13 @@ class Worker:
         self._sweep_s = duration_ms(sweep_interval, name="sweep_interval", least_ms=10) / 1000
         stall = 4 * self._lease_ms / 1000 if max_loop_stall is None else max_loop_stall
         self._max_loop_stall_s = duration_ms(stall, name="max_loop_stall", least_ms=1) / 1000
-        self.name = check_text(name or f"{socket.gethostname()}:{os.getpid()}", what="worker name")
+        self.name: str = check_text(
+            name or f"{socket.gethostname()}:{os.getpid()}", what="worker name"
+        )
         self._emit = emit or log_events("warning")
         self._is_closing = anyio.Event()
         self._hurries = False
+        self._is_quiet = False
         self._sessions: dict[str, Session] = {}
         self._fetchers: dict[str, Fetcher] = {}
         self._put_back = 0
@@ -117,6 +120,7 @@ class Worker:
 
     def quiet(self) -> None:
         """Claim no more, but go on running and beating until `stop`."""
+        self._is_quiet = True
         for fetcher in self._fetchers.values():
             fetcher.close()
         self._emit(WorkerQuiet(worker=self.name))
@@ -148,7 +152,7 @@ class Worker:
             stack.push_async_callback(storage.aclose)
             await self._connect(storage)
             # What handlers and the lifespan enqueue goes through the app's own client.
-            stack.push_async_callback(self._app.aclose)
+            await stack.enter_async_context(self._app)
             state = None
             if self._app.lifespan is not None:
                 state = await stack.enter_async_context(self._app.lifespan())
@@ -194,7 +198,7 @@ class Worker:
         finally:
             beats.stop()
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(beats.join, 6.0)
+                await anyio.to_thread.run_sync(beats.join, 1.0)
 
     async def _serve_queue(
         self, storage: Storage, executor: Executor, slots: Slots, beats: Beats, queue: str
@@ -248,6 +252,8 @@ class Worker:
         """Run one session to its end: stopped or fenced."""
         fetcher = Fetcher(session, session.storage.open_waiter(session.queue, session.incarnation))
         self._fetchers[session.queue] = fetcher
+        if self._is_quiet:
+            fetcher.close()  # said before this session was there
         sweeper = Sweeper(session, interval_s=self._sweep_s)
         async with anyio.create_task_group() as group:
             group.start_soon(self._keep, "settle", session.settler.run)
@@ -285,9 +291,10 @@ class Worker:
 
     async def _wind_up(self, session: Session) -> None:
         """Hand back what still runs, record what has ended, and forget the incarnation."""
-        with suppress(StorageError), anyio.move_on_after(STOP_S + LAST_WORDS_S):
-            self._put_back += await session.hand_back()
+        await session.stop()
         with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
+            with suppress(StorageError):
+                self._put_back += await session.hand_back()
             await session.settler.drain()
             while await session.storage.retire(session.queue, session.incarnation):
                 pass
@@ -329,7 +336,7 @@ async def _guard(session: Session) -> None:
 
 
 def _weights(app: App[Any], queues: Mapping[str, int] | Sequence[str] | None) -> dict[str, int]:
-    if isinstance(queues, str):
+    if queues is not None and (isinstance(queues, str) or not isinstance(queues, Iterable)):
         raise InvalidOption(f"queues={queues!r}: pass a list of names or a dict of weights")
     if queues is None:
         weights = dict.fromkeys(sorted({t.settings.queue for t in app.tasks.values()}), 1)

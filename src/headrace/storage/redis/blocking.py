@@ -54,15 +54,20 @@ class RedisWaiter:
         self._wire: Wire | None = None
         self._client_id = b""
         self._is_blocked = False
+        self._is_interrupted = False
 
     async def wait(self, timeout_s: float) -> bool:
         """Block for at most ``timeout_s`` (0.01 to 2); whether a token came.
+
+        Not at all once it was interrupted, which may come before the first step of this call.
 
         Raises:
             StorageError: the connection was lost, or the server refuses BLMOVE (memory is full).
         """
         # 0 would block for ever, and the reply time-out must stay longer than the block.
         block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
+        if self._is_interrupted:
+            return False
         self._is_blocked = True
         try:
             if self._wire is None or not self._wire.is_open:
@@ -79,6 +84,7 @@ class RedisWaiter:
 
     async def interrupt(self) -> None:
         """Unblock a pending `wait`, again and again: an UNBLOCK misses a call not yet blocked."""
+        self._is_interrupted = True
         while self._is_blocked:
             if self._client_id:
                 with suppress(StorageError, ResponseError):
@@ -96,7 +102,7 @@ class RedisInbox:
     """A pub/sub channel with a random name, subscribed on first use and again after a loss."""
 
     def __init__(self, address: Address, tenant: str) -> None:
-        self.channel = keys.inbox(tenant, secrets.token_hex(8))
+        self.channel: str = keys.inbox(tenant, secrets.token_hex(8))
         self._address = address
         self._connection: Any = None
 

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from headrace.errors import InvalidOption, StorageError, StorageRefused, StorageUnavailable
+from headrace.errors import InvalidOption, StorageError, StorageRefused
 from headrace.storage.redis.calls import Call
 from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
 from headrace.storage.redis.library import Library
@@ -130,7 +130,8 @@ class AsyncClient:
             now = asyncio.get_running_loop().time()
             # A crowd that waits for a dead server must not try to connect one after another.
             if self._last_failure and now - self._last_failure[0] < RECONNECT_PAUSE_S:
-                raise StorageUnavailable(str(self._last_failure[1]))
+                failure = self._last_failure[1]
+                raise type(failure)(str(failure))
             try:
                 wire = await self._address.open_wire()
                 try:

@@ -24,7 +24,7 @@ _BY_CODE: dict[str, type[StorageError]] = {
 }
 
 # The first match counts, so a subclass stands before its base.
-_BY_CLASS: tuple[tuple[type[Exception], type[StorageError]], ...] = (
+_BY_CLASS: tuple[tuple[type[BaseException], type[StorageError]], ...] = (
     (redis_errors.AuthenticationError, StorageRefused),
     (redis_errors.AuthorizationError, StorageRefused),
     (redis_errors.ExternalAuthProviderError, StorageRefused),
@@ -45,6 +45,8 @@ _BY_CLASS: tuple[tuple[type[Exception], type[StorageError]], ...] = (
     (redis_errors.RedisClusterException, StorageFault),
     (OSError, StorageUnavailable),
     (Exception, StorageFault),
+    # A caller that was cancelled while it wrote broke the connection of all who wait on it.
+    (BaseException, StorageUnavailable),
 )
 
 _ADVICE: dict[type[StorageError], str] = {

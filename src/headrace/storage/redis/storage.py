@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redis.exceptions import ResponseError
 
+from headrace.errors import StorageFull
 from headrace.job import (
     CancelOutcome,
     Claim,
@@ -118,7 +120,9 @@ class RedisStorage:
     # Consumer
 
     async def register(self, queue: str, worker: WorkerInfo) -> None:
-        await self._introduce(queue)
+        # A full server takes no new name, and yet a worker must drain it; producers left the name.
+        with suppress(StorageFull):
+            await self._introduce(queue)
         await self._client.run(calls.register(self._root(queue), worker))
 
     async def claim(

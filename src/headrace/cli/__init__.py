@@ -1,0 +1,115 @@
+"""The command line: parses, calls the library, prints. Errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from traceback import print_exception
+from typing import NoReturn
+
+import click
+
+from headrace.cli.dead import dead
+from headrace.cli.enqueue import enqueue
+from headrace.cli.jobs import job
+from headrace.cli.operate import doctor, health, version, workers
+from headrace.cli.output import message_of, one_line
+from headrace.cli.queues import queue
+from headrace.cli.worker import worker
+from headrace.errors import (
+    AppImportError,
+    HeadraceError,
+    JobCancelled,
+    JobFailed,
+    StorageRefused,
+    StorageUnavailable,
+    UsageError,
+    WaitTimeout,
+)
+
+# The first match counts, so a subclass stands before its base.
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (AppImportError, 4),
+    (UsageError, 2),
+    (StorageUnavailable, 3),
+    (StorageRefused, 3),
+    (JobFailed, 5),
+    (JobCancelled, 5),
+    (WaitTimeout, 124),
+    (click.Abort, 130),
+    (KeyboardInterrupt, 130),
+)
+
+
+TRACEBACK = "HEADRACE_TRACEBACK"
+EPILOG = """
+Every option can be set by a variable, also where none is shown: enqueue --priority by
+HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all and --dry-run can't.
+
+\b
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 Redis can't be reached or used,
+4 the app can't be imported, 5 the awaited job failed, 124 the wait timed out.
+"""
+
+
+@click.group(
+    context_settings={
+        "auto_envvar_prefix": "HEADRACE",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+    epilog=EPILOG,
+)
+@click.option(
+    "--traceback",
+    is_flag=True,
+    envvar=TRACEBACK,
+    show_envvar=True,
+    help="Print the traceback of an error too.",
+)
+def cli(*, traceback: bool) -> None:
+    """Run workers, and look at and steer jobs and queues on Redis or Valkey."""
+    # What the flag says must outlive click's own context, which is gone when an error arrives.
+    os.environ[TRACEBACK] = "1" if traceback else ""
+
+
+for command in (dead, doctor, enqueue, health, job, queue, version, worker, workers):
+    cli.add_command(command)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a job holds may have no character in the terminal's encoding.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = cli.main(prog_name="headrace", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (Exception, KeyboardInterrupt) as error:
+        _fail(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(raised: BaseException) -> NoReturn:
+    error = _leading(raised)
+    if os.environ.get(TRACEBACK):
+        print_exception(error)
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+    else:
+        click.echo(f"Error: {one_line(message_of(error))}", err=True)
+    code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+    sys.exit(error.exit_code if isinstance(error, click.ClickException) else code)
+
+
+def _leading(error: BaseException) -> BaseException:
+    """Return the error that tells most of a group: one of ours, else the first."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = [_leading(part) for part in error.exceptions]
+        error = next((part for part in inner if isinstance(part, HeadraceError)), inner[0])
+    return error

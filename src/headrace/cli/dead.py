@@ -1,0 +1,144 @@
+"""``headrace dead``: failed jobs that are kept for inspection."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+import msgspec
+
+from headrace.cli.bulk import (
+    Act,
+    Asking,
+    Change,
+    Chosen,
+    carry_out,
+    check_is_dead,
+    choose,
+    find_all,
+)
+from headrace.cli.jobs import limit_option, show_lines, some_jobs
+from headrace.cli.options import Target, destructive, on_target, output_option, queue_of, run
+from headrace.job import JobState
+from headrace.storage.base import Storage
+
+REDRIVE = Change("queue again", "queued again", "dead letter")
+PURGE = Change("delete", "deleted", "dead letter")
+
+in_queue = click.option("--queue", "-q", metavar="NAME", help="Only this queue.  [default: all]")
+of_task = click.option("--task", "-t", metavar="NAME", help="Only those of this task.")
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which dead letters: ids, those of a task, or all; of one queue or of every one."""
+
+    ids: tuple[str, ...]
+    queue: str | None
+    task: str | None
+
+    async def find(self, storage: Storage) -> list[Chosen]:
+        """Return those that are there now.
+
+        Raises:
+            JobNotFound, UsageError, ClickException: an id is not that of one dead letter.
+        """
+        if self.ids:
+            chosen = await find_all(storage, self.ids, self.queue)
+            for job in chosen:
+                check_is_dead(job.id, job.queue, job.state)
+            return chosen
+        queues = [queue_of(storage, self.queue).name] if self.queue else await storage.queues()
+        return await choose(storage, queues, (JobState.FAILED,), self.task)
+
+
+def on_selection(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what says which dead letters, and pass it on as ``selection``."""
+
+    @click.argument("ids", metavar="[ID]...", nargs=-1)
+    @in_queue
+    @of_task
+    @click.option("--all", "is_all", is_flag=True, allow_from_autoenv=False, help="All of them.")
+    @functools.wraps(function)
+    def wrapper(
+        *, ids: tuple[str, ...], queue: str | None, task: str | None, is_all: bool, **rest: Any
+    ) -> Any:
+        if sum((bool(ids), task is not None, is_all)) != 1:
+            raise click.UsageError("say which dead letters: ids, --task or --all, one of them")
+        return function(selection=Selection(ids, queue, task), **rest)
+
+    return wrapper
+
+
+@click.group()
+def dead() -> None:
+    """Look at dead letters, queue them again or delete them."""
+
+
+@dead.command("list")
+@in_queue
+@of_task
+@limit_option
+@output_option
+@on_target
+def list_command(
+    *, target: Target, queue: str | None, task: str | None, limit: int, output: str
+) -> None:
+    """List dead letters, the newest of each queue first."""
+    queues = (queue,) if queue else ()
+    found, has_more = run(some_jobs(target, queues, (JobState.FAILED,), task, limit))
+    show_lines(found, has_more=has_more, output=output, limit=limit)
+
+
+@dead.command()
+@on_selection
+@destructive
+@output_option
+@on_target
+def redrive(*, target: Target, selection: Selection, output: str, yes: bool, dry_run: bool) -> None:
+    """Queue dead letters again, with counts and error history reset.
+
+    Say which: ids, --task or --all. For --task and --all it shows how many and asks.
+    """
+    asks = not selection.ids
+    run(
+        _change(
+            target, selection, REDRIVE, _redriving, output=output, how=Asking(yes, dry_run, asks)
+        )
+    )
+
+
+@dead.command()
+@on_selection
+@destructive
+@output_option
+@on_target
+def purge(*, target: Target, selection: Selection, output: str, yes: bool, dry_run: bool) -> None:
+    """Delete dead letters, for good.
+
+    Say which: ids, --task or --all. Shows how many and asks.
+    """
+    run(_change(target, selection, PURGE, _purging, output=output, how=Asking(yes, dry_run)))
+
+
+def _redriving(storage: Storage) -> Act:
+    return lambda queue, _state, ids: storage.redrive(queue, ids)
+
+
+def _purging(storage: Storage) -> Act:
+    return storage.purge
+
+
+async def _change(
+    target: Target,
+    selection: Selection,
+    change: Change,
+    acting_on: Callable[[Storage], Act],
+    *,
+    output: str,
+    how: Asking,
+) -> None:
+    async with target.open() as storage:
+        chosen = await selection.find(storage)
+        await carry_out(change, chosen, acting_on(storage), output=output, how=how)

@@ -1,0 +1,247 @@
+"""``headrace enqueue``: store one job, and perhaps wait for its end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+
+from headrace.app import DEFAULT_URL, App
+from headrace.cli.loading import load_app_for
+from headrace.cli.options import (
+    Target,
+    app_option,
+    duration_option,
+    instant,
+    on_target,
+    output_option,
+    run,
+)
+from headrace.cli.output import echo, echo_json, note
+from headrace.errors import (
+    InvalidArguments,
+    JobCancelled,
+    JobFailed,
+    ResultExpired,
+    UnknownTask,
+    WaitTimeout,
+)
+from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
+from headrace.task import call_settings, make_job, task_settings
+
+TOLD = {
+    EnqueueOutcome.QUEUED: "queued",
+    EnqueueOutcome.SCHEDULED: "scheduled",
+    EnqueueOutcome.DUPLICATE: "there already: nothing was changed",
+    EnqueueOutcome.COMPLETED: "completed already: nothing was changed",
+}
+
+
+class Enqueued(msgspec.Struct, kw_only=True):
+    """The JSON document; ``state`` and what follows are null without ``--wait``."""
+
+    id: str
+    queue: str
+    task: str
+    outcome: str | None
+    state: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    result: Any = None
+
+
+@click.command()
+@click.argument("name", metavar="TASK")
+@click.option(
+    "--args",
+    metavar="JSON",
+    default="{}",
+    help="Arguments by name as an object, or with --app by position as a list; - reads them from "
+    "standard input.",
+)
+@click.option("--queue", "-q", metavar="NAME", help="Needed without --app.")
+@click.option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
+@duration_option("--delay", help="Start no earlier than this from now.")
+@click.option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
+@duration_option("--expires", help="Start no later than this from now.")
+@click.option(
+    "--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]"
+)
+@click.option("--max-attempts", type=int, help="Handler errors after which it fails.")
+@duration_option("--attempt-timeout", help="How long one attempt may take.")
+@click.option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
+@click.option("--wait", "-w", is_flag=True, help="Wait for the end and print the result.")
+@duration_option("--timeout", help="With --wait: how long.  [default: no limit]")
+@app_option
+@output_option
+@on_target
+def enqueue(
+    *,
+    target: Target,
+    app_path: str | None,
+    output: str,
+    name: str,
+    args: str,
+    queue: str | None,
+    id: str | None,
+    delay: float | None,
+    at: datetime | None,
+    expires: float | None,
+    priority: int | None,
+    max_attempts: int | None,
+    attempt_timeout: float | None,
+    header: tuple[str, ...],
+    wait: bool,
+    timeout: float | None,
+) -> None:
+    """Store one job of TASK.
+
+    With --app the arguments are checked against the task's signature and types. Without it the job
+    goes to --queue by the task's name, and only the worker checks them.
+
+    \b
+    headrace enqueue shop.send --queue emails --args '{"to": "a@b.c"}'
+    headrace enqueue shop.send --app shop:app --args '["a@b.c"]' --wait --timeout 30s
+    """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout goes with --wait")
+    options = {
+        # Drawn here if it is to be named when the wait times out.
+        "id": id or (new_job_id() if wait else None),
+        "queue": queue,
+        "delay": delay,
+        "run_at": at,
+        "expires": expires,
+        "priority": priority,
+        "max_attempts": max_attempts,
+        "timeout": attempt_timeout,
+        "headers": _headers(header),
+    }
+    app = load_app_for(app_path, target) if app_path else None
+    made = _job(app, name, _arguments(args), options)
+    run(_send(_sender(app, target), made, waits=wait, timeout=timeout, output=output))
+
+
+def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not (name and sign):
+            raise click.UsageError(f"--header {pair!r} is not a header: use NAME=VALUE")
+        found[name] = value
+    return found or None
+
+
+def _arguments(text: str) -> dict[str, Any] | list[Any]:
+    if text == "-":
+        text = sys.stdin.read()
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise click.UsageError(f"--args {_short(text)!r} is not JSON ({error})") from None
+    if not isinstance(found, dict | list):
+        raise click.UsageError(f"--args {_short(text)!r} is neither a JSON object nor a list")
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _job(
+    app: App[Any] | None, name: str, arguments: dict[str, Any] | list[Any], options: dict[str, Any]
+) -> Job:
+    task = app.tasks.get(name) if app else None
+    by_name = arguments if isinstance(arguments, dict) else {}
+    by_position = arguments if isinstance(arguments, list) else []
+    if task is not None:
+        made = task.options(**options).job(*by_position, **by_name)
+        try:
+            task.signature.decode(made.payload)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(f"{name}: {error}") from None
+        return made
+    check_text(name, what="task name")
+    if options["queue"] is None:
+        if app is None:
+            raise UnknownTask(
+                f"the task {name!r} is only a name here: "
+                "say --app MODULE:ATTR that has it, or the --queue of workers that know it"
+            )
+        known = ", ".join(sorted(app.tasks)) or "none"
+        raise UnknownTask(
+            f"the app has no task {name!r} (it has: {known}): "
+            "say one of these, or the --queue of workers that know it"
+        )
+    if by_position:
+        raise InvalidArguments(
+            f"{name}: arguments by position need --app with the task; "
+            'without it use an object, as in {"to": "a@b.c"}'
+        )
+    settings = call_settings(task_settings(queue=options["queue"]), **options)
+    return make_job(name, settings, by_name, is_plain=settings.is_plain)
+
+
+async def _send(
+    sender: App[Any], job: Job, *, waits: bool, timeout: float | None, output: str
+) -> None:
+    async with sender:
+        # Fails at once where enqueueing would try for ten seconds.
+        await sender.connect()
+        if waits:
+            await _wait(sender, job, timeout=timeout, output=output)
+        else:
+            handle = await sender.submit(job)
+            _tell(job, handle.outcome or EnqueueOutcome.QUEUED, output=output)
+
+
+def _sender(app: App[Any] | None, target: Target) -> App[Any]:
+    """Return an app without tasks, to which every result is plain data."""
+    if app is None:
+        return App(
+            target.url or DEFAULT_URL,
+            tenant=target.tenant_name,
+            allow_eviction=target.allow_eviction,
+        )
+    return App(app.url, tenant=app.tenant, allow_eviction=app.allow_eviction)
+
+
+def _tell(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
+    if output == "json":
+        echo_json(Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=outcome.value))
+    else:
+        echo(f"Job {job.id} of {job.task} is {TOLD[outcome]} in {job.queue}.")
+
+
+async def _wait(sender: App[Any], job: Job, *, timeout: float | None, output: str) -> None:
+    ended = Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=None)
+    try:
+        async with asyncio.timeout(timeout):
+            ended.result = await sender.submit_and_wait(job, timeout_ms=None)
+        ended.state = JobState.COMPLETED.value
+    except TimeoutError:
+        raise WaitTimeout(
+            f"job {job.id!r} of queue {job.queue!r} has not ended within {timeout:g} s; it goes "
+            f"on: look at it with headrace job show {job.id}",
+            job_id=job.id,
+            queue=job.queue,
+        ) from None
+    except ResultExpired:
+        ended.state = JobState.COMPLETED.value
+        note(f"Note: job {job.id} completed, but its result is not kept.")
+    except JobFailed as error:
+        ended.state, ended.reason = JobState.FAILED.value, error.reason
+        ended.error = f"{error.error_type}: {error.error_message}" if error.error_type else None
+        raise
+    except JobCancelled:
+        ended.state = JobState.CANCELLED.value
+        raise
+    finally:
+        if output == "json":
+            echo_json(ended)
+    if output == "table":
+        echo_json(ended.result)

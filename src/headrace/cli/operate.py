@@ -1,0 +1,181 @@
+"""What operators ask first: workers, health, doctor, version."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version as version_of
+
+import click
+import msgspec
+
+from headrace.cli.bulk import ask
+from headrace.cli.options import Target, on_target, output_option, run
+from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
+from headrace.cli.views import WorkerView, worker_view
+from headrace.errors import HeadraceError
+from headrace.release import VERSION
+from headrace.storage.base import Finding, WorkerInfo
+
+
+class Versions(msgspec.Struct):
+    """The JSON document of ``version``."""
+
+    headrace: str
+    python: str
+    redis_py: str
+
+
+@click.command()
+@output_option
+def version(*, output: str) -> None:
+    """Print the version."""
+    found = Versions(VERSION, platform.python_version(), version_of("redis"))
+    if output == "json":
+        echo_json(found)
+    else:
+        echo(f"headrace {found.headrace} (Python {found.python}, redis-py {found.redis_py})")
+
+
+@click.command()
+@output_option
+@on_target
+def workers(*, target: Target, output: str) -> None:
+    """List workers and the queues that they serve.
+
+    A worker that died stays until another worker of its queue takes its jobs over.
+    """
+    found = run(_workers(target))
+    if output == "json":
+        echo_json([worker_view(worker) for worker in found])
+    elif not found:
+        note(f"Tenant {target.tenant_name!r} has no workers.")
+    else:
+        headers = ("WORKER", "VERSION", "ACTIVE", "SLOTS", "LEASE", "STARTED", "QUEUES", "NOTE")
+        table(headers, [_line(worker) for worker in found])
+
+
+def _line(found: dict[str, WorkerInfo]) -> tuple[str | int, ...]:
+    view: WorkerView = worker_view(found)
+    started = min(info.registered_ms for info in found.values())
+    return (
+        view.name,
+        view.version,
+        view.active,
+        view.concurrency,
+        span(view.lease_ms),
+        ago(started),
+        ", ".join(view.queues),
+        "died" if view.condemned else "",
+    )
+
+
+async def _workers(target: Target) -> list[dict[str, WorkerInfo]]:
+    """Return what each worker process says of itself, by queue."""
+    found: dict[tuple[str, str, int, bool], dict[str, WorkerInfo]] = {}
+    async with target.open() as storage:
+        for queue in await storage.queues():
+            for info in await storage.workers(queue):
+                key = (info.name, info.host, info.pid, info.is_condemned)
+                found.setdefault(key, {})[queue] = info
+    return [found[key] for key in sorted(found)]
+
+
+class Health(msgspec.Struct):
+    """The JSON document of ``health``."""
+
+    healthy: bool
+    error: str | None
+
+
+@click.command()
+@output_option
+@on_target
+def health(*, target: Target, output: str) -> None:
+    """Ping Redis: exits with 0, or with 1 if it can't be used.
+
+    It imports no app, so that a probe needs none of the app's settings.
+    """
+    problem = run(_problem(target))
+    if output == "json":
+        echo_json(Health(healthy=not problem, error=problem or None))
+    elif not problem:
+        echo("healthy")
+    if problem:
+        raise click.ClickException(problem)
+
+
+async def _problem(target: Target) -> str:
+    try:
+        async with target.open():
+            return ""
+    except HeadraceError as error:
+        return message_of(error)
+
+
+@click.command()
+@click.option(
+    "--remove-old-libraries",
+    is_flag=True,
+    help="Delete the functions that other releases left on the server.",
+)
+@click.option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
+@click.option(
+    "--dry-run", is_flag=True, allow_from_autoenv=False, help="Show it, and change nothing."
+)
+@output_option
+@on_target
+def doctor(
+    *, target: Target, remove_old_libraries: bool, yes: bool, dry_run: bool, output: str
+) -> None:
+    """Look the server over and say what is wrong with it.
+
+    That is its version, eviction policy, persistence, clock and functions. Exits with 1 if
+    something is an error. A worker of another release whose functions were removed loads them again
+    when it needs them.
+    """
+    if remove_old_libraries:
+        run(_tidy(target, yes=yes, dry_run=dry_run, output=output))
+    else:
+        _show(run(_findings(target)), output=output)
+
+
+def _show(found: list[Finding], *, output: str) -> None:
+    if output == "json":
+        echo_json(found)
+    else:
+        table(("TOPIC", "LEVEL", "FINDING"), [(f.topic, f.level, f.detail) for f in found])
+    errors = [finding.topic for finding in found if finding.level == "error"]
+    if errors:
+        raise click.ClickException(f"{', '.join(errors)}: see what the doctor found above")
+
+
+async def _findings(target: Target) -> list[Finding]:
+    # What it refuses to work with is what it is asked about.
+    async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
+        return await storage.diagnose()
+
+
+class Removed(msgspec.Struct):
+    """The JSON document of ``doctor --remove-old-libraries``."""
+
+    removed: list[str]
+    dry_run: bool
+
+
+async def _tidy(target: Target, *, yes: bool, dry_run: bool, output: str) -> None:
+    removed: list[str] = []
+    async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
+        found = next(f for f in await storage.diagnose() if f.topic == "functions")
+        is_due = found.level != "ok"
+        if is_due and (dry_run or not yes):
+            note(f"On the server: {found.detail}")
+        if is_due and not dry_run:
+            if not yes:
+                ask("Remove those of other releases?")
+            removed = await storage.tidy()
+    if output == "json":
+        echo_json(Removed(removed, dry_run))
+    elif dry_run:
+        echo("Dry run: nothing was changed.")
+    else:
+        echo(f"Removed: {', '.join(removed)}." if removed else "There was nothing to remove.")

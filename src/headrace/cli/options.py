@@ -1,0 +1,200 @@
+"""Options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from headrace.app import DEFAULT_URL
+from headrace.job import DEFAULT_TENANT, check_name
+from headrace.queues import Queue
+from headrace.storage.base import Storage
+from headrace.storage.connect import open_storage
+
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+
+
+def duration(value: str | float) -> float:
+    """Read a duration, in seconds or with a unit: 500ms, 30s, 5m, 2h, 7d.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    if isinstance(value, int | float):
+        return float(value)
+    found = _DURATION.fullmatch(value.strip())
+    if found is None:
+        raise click.BadParameter(
+            f"{value!r} is not a duration: use seconds, or 500ms, 30s, 5m, 2h, 7d"
+        )
+    return float(found[1]) * _UNITS_S[found[2] or "s"]
+
+
+def instant(value: str | datetime) -> datetime:
+    """Read an instant with its time zone, as ISO 8601 writes it.
+
+    Raises:
+        BadParameter: it is none, or has no zone.
+    """
+    if isinstance(value, datetime):
+        return value
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise click.BadParameter(
+            f"{value!r} is not an instant with a zone: use 2026-01-31T08:00+01:00 or …Z"
+        )
+    return found
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The storage that a command works on.
+
+    Attributes:
+        url: where it is, None if neither an option nor the environment says.
+        tenant: whose queues, None likewise.
+        is_url_explicit: the URL was an option, so that it goes before an app's own.
+        allow_eviction: take a server that may throw jobs away.
+    """
+
+    url: str | None
+    tenant: str | None
+    is_url_explicit: bool
+    allow_eviction: bool
+
+    @property
+    def tenant_name(self) -> str:
+        """The tenant, or the default one."""
+        return self.tenant or DEFAULT_TENANT
+
+    def storage(self) -> Storage:
+        """Return the storage, not connected yet."""
+        return open_storage(
+            self.url or DEFAULT_URL,
+            tenant=check_name(self.tenant_name, what="tenant"),
+            allow_eviction=self.allow_eviction,
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Storage]:
+        """Connect and yield the storage; close it afterwards.
+
+        Raises:
+            StorageUnavailable: it can't be reached.
+            StorageRefused: it can't be used.
+        """
+        storage = self.storage()
+        try:
+            await storage.check()
+            yield storage
+        finally:
+            await storage.aclose()
+
+
+def queue_of(storage: Storage, name: str) -> Queue:
+    """Return a queue of the storage."""
+    return Queue(name, lambda: storage)
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine to its end."""
+    return asyncio.run(main)
+
+
+def on_target(function: Function) -> Callable[..., Any]:
+    """Add the options that say which storage, and pass them on as ``target``."""
+
+    @click.option(
+        "--url",
+        metavar="URL",
+        envvar=("HEADRACE_REDIS_URL", "REDIS_URL"),
+        show_envvar=True,
+        help=f"Where Redis is.  [default: {DEFAULT_URL}]",
+    )
+    @click.option(
+        "--tenant",
+        metavar="NAME",
+        envvar="HEADRACE_TENANT",
+        show_envvar=True,
+        help=f"Whose queues.  [default: {DEFAULT_TENANT}]",
+    )
+    @click.option(
+        "--allow-eviction",
+        is_flag=True,
+        envvar="HEADRACE_ALLOW_EVICTION",
+        show_envvar=True,
+        help="Use a server whose maxmemory-policy may throw jobs away.",
+    )
+    @functools.wraps(function)
+    def wrapper(
+        *args: Any, url: str | None, tenant: str | None, allow_eviction: bool, **kwargs: Any
+    ) -> Any:
+        source = click.get_current_context().get_parameter_source("url")
+        target = Target(
+            url=url,
+            tenant=tenant,
+            is_url_explicit=source is click.core.ParameterSource.COMMANDLINE,
+            allow_eviction=allow_eviction,
+        )
+        return function(*args, target=target, **kwargs)
+
+    return wrapper
+
+
+def duration_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
+    """Return an option whose value is a duration."""
+    return click.option(*names, type=duration, metavar="DURATION", **rest)
+
+
+app_option = click.option(
+    "--app",
+    "-A",
+    "app_path",
+    metavar="MODULE:ATTR",
+    envvar="HEADRACE_APP",
+    show_envvar=True,
+    help="The app to import; the working directory is on the path.",
+)
+
+output_option = click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    envvar="HEADRACE_OUTPUT",
+    show_envvar=True,
+    help="Text for people, or one JSON document.",
+)
+
+queue_option = click.option("--queue", "-q", metavar="NAME", help="Its queue.")
+
+
+def destructive(function: Function) -> Function:
+    """Add ``--yes`` and ``--dry-run``.
+
+    No environment variable answers for them: one that is left set would confirm what it must not.
+    """
+    with_yes = click.option(
+        "--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask."
+    )
+    with_dry_run = click.option(
+        "--dry-run",
+        is_flag=True,
+        allow_from_autoenv=False,
+        help="Show what it would do, and change nothing.",
+    )
+    return with_yes(with_dry_run(function))

@@ -1,0 +1,127 @@
+"""What goes to standard output: aligned text for people, or one JSON document."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from headrace.clock import datetime_of
+from headrace.errors import HeadraceError, StorageUnavailable
+
+GAP = "  "
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
+
+
+def echo(text: str) -> None:
+    """Print a line."""
+    click.echo(text)
+
+
+def note(text: str) -> None:
+    """Say something beside the output, on standard error."""
+    click.echo(text, err=True)
+
+
+def echo_json(value: Any) -> None:
+    """Print one JSON document."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def printable(text: str) -> str:
+    """Return stored text without control characters but tab and newline.
+
+    An error's text comes from anywhere, and a terminal obeys escape sequences.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Return text as one printable line."""
+    return printable(" ".join(text.split()))
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
+    """Print aligned columns, whole numbers to the right; a terminal's width cuts the last one."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    rights = [
+        bool(cells) and all(isinstance(row[at], int) for row in rows) for at in range(len(headers))
+    ]
+    lines = [list(headers), *cells]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(headers))]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for line in lines:
+        text = GAP.join(
+            word.rjust(width) if is_right else word.ljust(width)
+            for word, width, is_right in zip(line, widths, rights, strict=True)
+        ).rstrip()
+        click.echo(text[: room - 1] + "…" if room and len(text) > room else text)
+
+
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else one_line(value)
+
+
+def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "") -> None:
+    """Print names and values, one a line, the values aligned; empty values are left out."""
+    shown = [(name, value) for name, value in pairs if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        click.echo(f"{indent}{name.ljust(width)}{GAP}{printable(value)}")
+
+
+def span(milliseconds: int) -> str:
+    """Return a duration with its two largest units: ``350ms``, ``4.2s``, ``5m 10s``, ``3d 4h``."""
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    if milliseconds < 10_000:
+        return f"{milliseconds / 1000:.1f}s"
+    left = milliseconds
+    parts: list[str] = []
+    for size, unit in _SPANS:
+        if left >= size or parts:
+            parts.append(f"{left // size}{unit}")
+            left %= size
+    return " ".join(part for part in parts[:2] if not part.startswith("0"))
+
+
+def ago(instant_ms: int) -> str:
+    """Return how far an instant is from now: ``5m 10s ago`` or ``in 2h``; "" for none."""
+    if not instant_ms:
+        return ""
+    distance = round(time.time() * 1000) - instant_ms
+    return f"in {span(-distance)}" if distance < 0 else f"{span(distance)} ago"
+
+
+def when(instant_ms: int) -> str:
+    """Return an instant in UTC and relative to now; "" for none."""
+    if not instant_ms:
+        return ""
+    return f"{datetime_of(instant_ms):%Y-%m-%d %H:%M:%S} UTC ({ago(instant_ms)})"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 job``, ``1,200 jobs``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an error says to people: what, which value, what to do next."""
+    match error:
+        case click.UsageError(ctx=click.Context() as context):
+            return f"{error.format_message().rstrip('.')} (see {context.command_path} --help)"
+        case click.ClickException():
+            return error.format_message()
+        case StorageUnavailable():
+            told = str(error).rstrip(".")
+            return f"{told}: is it running there? Name another by --url or HEADRACE_REDIS_URL"
+        case HeadraceError():
+            return str(error)
+    return f"{type(error).__name__}: {error} (headrace --traceback … shows where)"

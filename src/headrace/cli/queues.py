@@ -1,0 +1,209 @@
+"""``headrace queue``: what waits where, pause and resume, purge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from headrace.cli.bulk import Asking, Change, carry_out, choose
+from headrace.cli.options import Target, destructive, on_target, output_option, run
+from headrace.cli.output import echo, echo_json, fields, note, span, table
+from headrace.cli.views import Work, queue_view, stats_view
+from headrace.job import JobState, check_name
+from headrace.queues import PURGEABLE
+from headrace.storage.base import QueueStats
+from headrace.storage.histogram import Percentiles
+
+WAITING = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
+# Dead letters are what is left of failures: they have a command of their own, to be named.
+PURGE = Change("delete", "deleted", "job")
+CHOICES = [state.value for state in PURGEABLE if state is not JobState.FAILED]
+
+
+@click.group()
+def queue() -> None:
+    """Look at queues, pause, resume and empty them."""
+
+
+@queue.command("list")
+@output_option
+@on_target
+def list_command(*, target: Target, output: str) -> None:
+    """List every queue with its counts."""
+    found = run(_all_stats(target, ()))
+    if output == "json":
+        echo_json([queue_view(stats) for stats in found])
+    elif not found:
+        note(f"Tenant {target.tenant_name!r} has no queues yet: the first job makes one.")
+    else:
+        headers = ("QUEUE", "QUEUED", "SCHEDULED", "RETRYING", "ACTIVE", "DEAD", "WORKERS")
+        table((*headers, "OLDEST", "NOTE"), [_line(stats) for stats in found])
+
+
+def _line(stats: QueueStats) -> tuple[str | int, ...]:
+    counts = (stats.queued, stats.scheduled, stats.retrying, stats.active, stats.dead)
+    oldest = span(stats.oldest_ms) if stats.queued else "-"
+    return (stats.queue, *counts, stats.workers, oldest, ", ".join(_markers(stats)))
+
+
+def _markers(stats: QueueStats) -> list[str]:
+    return ["paused"] * stats.is_paused + ["no workers"] * (not stats.workers)
+
+
+@queue.command("stats")
+@click.argument("names", metavar="[QUEUE]...", nargs=-1)
+@output_option
+@on_target
+def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> None:
+    """Show counts, rates of the last minute and times of queues, all of them by default.
+
+    "wait" is from due to started, "run" from started to ended; percentiles are at most a tenth too
+    high.
+    """
+    found = run(_all_stats(target, names))
+    if output == "json":
+        echo_json([stats_view(stats) for stats in found])
+        return
+    for at, stats in enumerate(found):
+        if at:
+            echo("")
+        _show(stats)
+
+
+def _show(stats: QueueStats) -> None:
+    view = stats_view(stats)
+    work = view.last_minute
+    markers = ", ".join(_markers(stats))
+    echo(f"{stats.queue}{f'  ({markers})' if markers else ''}")
+    now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
+    kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
+    pairs = [
+        ("now", ", ".join(f"{count:,} {name}" for name, count in [*now, ("active", stats.active)])),
+        ("kept", ", ".join(f"{count:,} {name}" for name, count in kept)),
+        ("oldest", f"ready for {span(stats.oldest_ms)}" if stats.queued else "nothing is queued"),
+        ("workers", f"{stats.workers:,}" if stats.workers else "none"),
+        ("last minute", _rates(work)),
+        ("wait", _times(work.wait_ms)),
+        ("run", _times(work.run_ms)),
+    ]
+    fields(pairs, indent="  ")
+
+
+def _rates(work: Work) -> str:
+    counts = {
+        "enqueued": work.enqueued,
+        "completed": work.completed,
+        "retried": work.retried,
+        "failed": work.failed,
+        "cancelled": work.cancelled,
+        "stalled": work.stalled,
+    }
+    seconds = max(work.window_ms, 1) / 1000
+    shown = [
+        f"{count:,} {name} ({_rate(count / seconds)})" for name, count in counts.items() if count
+    ]
+    return ", ".join(shown) or "nothing happened"
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.1f}/s" if per_second >= 1 else f"{per_second:.2g}/s"
+
+
+def _times(found: Percentiles | None) -> str:
+    if found is None:
+        return "-"
+    return f"p50 {span(found.p50)}, p95 {span(found.p95)}, p99 {span(found.p99)}"
+
+
+async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueStats]:
+    async with target.open() as storage:
+        known = await storage.queues()
+        for name in names:
+            _tell_if_new(check_name(name, what="queue"), known)
+        return [await storage.stats(name) for name in dict.fromkeys(names or known)]
+
+
+def _tell_if_new(name: str, known: Sequence[str]) -> None:
+    """A name that was mistyped would else look like an idle queue."""
+    if name not in known:
+        note(f"Note: no job or worker has used queue {name!r} yet.")
+
+
+@queue.command()
+@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@on_target
+def pause(*, target: Target, names: tuple[str, ...]) -> None:
+    """Stop workers from claiming. Active jobs go on, and jobs can be enqueued."""
+    run(_steer(target, names, is_pause=True))
+
+
+@queue.command()
+@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@on_target
+def resume(*, target: Target, names: tuple[str, ...]) -> None:
+    """Let workers claim again, at once."""
+    run(_steer(target, names, is_pause=False))
+
+
+async def _steer(target: Target, names: Sequence[str], *, is_pause: bool) -> None:
+    for name in names:
+        check_name(name, what="queue")
+    async with target.open() as storage:
+        known = await storage.queues()
+        for name in names:
+            _tell_if_new(name, known)
+            if is_pause:
+                await storage.pause(name)
+            else:
+                await storage.resume(name)
+            echo(f"Queue {name!r} is {'paused' if is_pause else 'resumed'}.")
+
+
+@queue.command()
+@click.argument("name", metavar="QUEUE")
+@click.option(
+    "--state",
+    "-s",
+    multiple=True,
+    type=click.Choice(CHOICES),
+    help="Only jobs in this state; may be repeated.  [default: queued, scheduled, retrying]",
+)
+@click.option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
+@destructive
+@output_option
+@on_target
+def purge(
+    *,
+    target: Target,
+    name: str,
+    state: tuple[str, ...],
+    task: str | None,
+    output: str,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Delete a queue's waiting jobs, for good.
+
+    Shows how many and asks. What comes meanwhile is not touched, and active jobs never are: cancel
+    them. Dead letters have "headrace dead purge".
+    """
+    wanted = [JobState(one) for one in state] or WAITING
+    how = Asking(yes, dry_run)
+    run(_purge(target, name, wanted, task, output=output, how=how))
+
+
+async def _purge(
+    target: Target,
+    name: str,
+    states: Sequence[JobState],
+    task: str | None,
+    *,
+    output: str,
+    how: Asking,
+) -> None:
+    check_name(name, what="queue")
+    async with target.open() as storage:
+        _tell_if_new(name, await storage.queues())
+        chosen = await choose(storage, [name], states, task)
+        await carry_out(PURGE, chosen, storage.purge, output=output, how=how)

@@ -1,0 +1,42 @@
+"""Percentiles of the duration histograms in `QueueStats`. Pure arithmetic, no I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Percentiles(msgspec.Struct, frozen=True):
+    """Durations in milliseconds; each at most a tenth too high, as the buckets grow by a tenth."""
+
+    p50: int
+    p95: int
+    p99: int
+
+
+def percentile(histogram: Mapping[int, int], share: float) -> int | None:
+    """Return the bound of the bucket that holds the value at ``share``, None of an empty one.
+
+    Args:
+        histogram: upper bound of each bucket to how many values fell in it, in any order.
+        share: 0 to 1, as in 0.95.
+    """
+    total = sum(histogram.values())
+    # Nearest rank: the smallest bound that at least this many values do not exceed.
+    rank = max(1, math.ceil(share * total))
+    below = 0
+    for bound, count in sorted(histogram.items()):
+        below += count
+        if count and below >= rank:
+            return bound
+    return None
+
+
+def percentiles(histogram: Mapping[int, int]) -> Percentiles | None:
+    """Return the three that are shown, None if nothing was measured."""
+    p50, p95, p99 = (percentile(histogram, share) for share in (0.50, 0.95, 0.99))
+    if p50 is None or p95 is None or p99 is None:
+        return None
+    return Percentiles(p50, p95, p99)

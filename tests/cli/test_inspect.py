@@ -1,0 +1,172 @@
+"""What the reading commands print: tables for people, documents for programs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace import App, Worker
+from tests.cli.conftest import Cli
+from tests.support.running import EventLog, running
+
+
+async def stock(url: str, tenant: str) -> None:
+    """Make one queue with a job in most states, and another with one that waits."""
+    app = App(url, tenant=tenant)
+
+    @app.task(name="send", queue="mail", max_attempts=1)
+    async def send(to: str) -> str:
+        if to == "bad":
+            raise ValueError("no\x1b[31m such\nbox")
+        return to.upper()
+
+    log = EventLog()
+    async with app, running(Worker(app, lease=2, name="w1", concurrency=4, emit=log)):
+        assert await send.options(id="done").enqueue_and_wait("ann") == "ANN"
+        failed = await send.options(id="lost").enqueue("bad")
+        await send.options(id="later", delay=3600).enqueue("eve")
+        with pytest.raises(Exception, match="such"):
+            await failed.result(timeout=10)
+    async with app:
+        await send.options(id="next").enqueue("bob")
+        await send.options(id="else", queue="other").enqueue("joe")
+
+
+@pytest.fixture
+def stocked(environment: dict[str, str]) -> None:
+    asyncio.run(stock(environment["HEADRACE_REDIS_URL"], environment["HEADRACE_TENANT"]))
+
+
+pytestmark = pytest.mark.usefixtures("stocked")
+
+
+def test_queues_are_listed_with_counts_and_markers(cli: Cli, here: Cli) -> None:
+    here("queue", "pause", "other")
+    lines = cli("queue", "list").out.splitlines()
+    headers = "QUEUE QUEUED SCHEDULED RETRYING ACTIVE DEAD WORKERS OLDEST NOTE"
+    assert lines[0].split() == headers.split()
+    assert lines[1].startswith("mail ")
+    assert lines[1].split()[1:7] == ["1", "1", "0", "0", "1", "0"]
+    assert lines[1].endswith("  no workers")
+    assert lines[2].endswith("  paused, no workers")
+    assert lines[0].index("NOTE") == lines[1].index("no workers") == lines[2].index("paused")
+
+
+def test_the_queue_documents_are_stable(here: Cli) -> None:
+    mail, other = here("queue", "list", "-o", "json").json
+    assert other["queue"] == "other"
+    assert mail.pop("oldest_ms") >= 0
+    assert mail == {
+        "queue": "mail",
+        "paused": False,
+        "queued": 1,
+        "scheduled": 1,
+        "retrying": 0,
+        "active": 0,
+        "dead": 1,
+        "history": 1,
+        "workers": 0,
+    }
+    (stats,) = here("queue", "stats", "mail", "-o", "json").json
+    assert set(stats) == {*mail, "oldest_ms", "last_minute", "keeps_history", "keeps_dead"} | {
+        "keeps_dead_ms"
+    }
+    work = stats["last_minute"]
+    counts = ("enqueued", "completed", "failed", "retried", "cancelled", "stalled")
+    assert [work[name] for name in counts] == [4, 1, 1, 0, 0, 0]
+    assert set(work["wait_ms"]) == set(work["run_ms"]) == {"p50", "p95", "p99"}
+
+
+def test_stats_show_rates_percentiles_and_the_missing_workers(here: Cli) -> None:
+    shown = here("queue", "stats", "mail").out
+    assert shown.startswith("mail  (no workers)\n")
+    for part in ("1 queued", "1 completed or cancelled, 1 dead", "4 enqueued (", "/s)", "p95"):
+        assert part in shown
+
+
+def test_a_queue_that_nobody_used_is_told_from_an_idle_one(here: Cli) -> None:
+    ran = here("queue", "stats", "mial")
+    assert ran.code == 0
+    assert ran.err == "Note: no job or worker has used queue 'mial' yet.\n"
+
+
+def test_a_job_is_shown_with_counts_times_arguments_result_and_errors(cli: Cli, here: Cli) -> None:
+    shown = cli("job", "show", "lost").out
+    head, error = shown.split("\n\n")
+    said = dict(line.split(maxsplit=1) for line in head.splitlines())
+    assert said["state"] == "failed (exhausted)"
+    assert said["starts"] == "1"
+    assert said["attempts"] == "1 ended in an error"
+    assert said["stalls"] == "0 ended with their worker"
+    assert said["args"] == '{"to":"bad"}'
+    assert " UTC (" in said["created"]
+    assert error.startswith("error 1: start 1, ")
+    assert "Traceback (most recent call last):" in error
+    assert "raise ValueError(" in error
+    assert "\x1b" not in shown
+    assert '"ANN"' in here("job", "show", "done").out
+
+
+def test_the_job_document_is_stable(here: Cli) -> None:
+    job = here("job", "show", "lost", "-o", "json").json
+    # fmt: off
+    assert list(job) == [
+        "id", "queue", "task", "state", "priority", "attempts", "stalls", "starts", "created_at",
+        "changed_at", "due_at", "expires_at", "run_ms", "incarnation", "cancel_requested", "reason",
+        "options", "args", "result", "errors",
+    ]
+    # fmt: on
+    assert (job["state"], job["reason"], job["attempts"], job["starts"]) == (
+        "failed",
+        "exhausted",
+        1,
+        1,
+    )
+    (error,) = job["errors"]
+    assert list(error) == ["attempt", "at", "type", "message", "traceback"]
+    assert (error["type"], error["message"]) == ("ValueError", "no\x1b[31m such\nbox")
+    assert here("job", "show", "done", "-o", "json").json["result"] == "ANN"
+
+
+def test_jobs_are_listed_across_queues_and_states(here: Cli) -> None:
+    def ids(*words: str) -> set[str]:
+        return {job["id"] for job in here("job", "list", "-o", "json", *words).json}
+
+    assert ids() == {"done", "lost", "later", "next", "else"}
+    assert ids("-q", "other") == {"else"}
+    assert ids("-s", "queued") == {"next", "else"}
+    assert ids("-s", "failed", "-s", "scheduled", "-q", "mail") == {"lost", "later"}
+    assert ids("-t", "nothing") == set()
+
+
+def test_a_listing_that_is_cut_says_so(here: Cli) -> None:
+    ran = here("job", "list", "--limit", "2")
+    assert len(ran.out.splitlines()) == 3
+    assert ran.err == "There are more than these 2: raise --limit, or narrow it down.\n"
+    ran = here("job", "list", "--limit", "5")
+    assert (len(ran.out.splitlines()), ran.err) == (6, "")
+
+
+def test_an_id_in_several_queues_needs_its_queue(here: Cli) -> None:
+    here("enqueue", "send", "-q", "other", "--id", "next")
+    ran = here("job", "show", "next")
+    assert ran.code == 2
+    assert "job 'next' is in several queues (mail, other): say --queue" in ran.err
+    assert here("job", "show", "next", "-q", "other", "-o", "json").json["queue"] == "other"
+
+
+def test_dead_letters_are_listed_with_their_reason(here: Cli) -> None:
+    ran = here("dead", "list")
+    assert ran.out.splitlines()[1].split()[:4] == ["lost", "mail", "send", "failed"]
+    assert ran.out.splitlines()[1].endswith("  exhausted: ValueError")
+    assert here("dead", "list", "--task", "other").err == "There are none.\n"
+
+
+def test_the_doctor_looks_at_the_server(cli: Cli, here: Cli) -> None:
+    ran = cli("doctor")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].split() == ["TOPIC", "LEVEL", "FINDING"]
+    found = {line["topic"]: line["level"] for line in here("doctor", "-o", "json").json}
+    assert found["eviction"] == "ok"
+    assert {"version", "persistence", "clock", "functions"} <= set(found)

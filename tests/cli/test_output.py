@@ -1,0 +1,56 @@
+"""What people read: durations, instants, aligned columns, and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from headrace.cli.output import ago, one_line, plural, printable, span, table, when
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0ms"),
+        (999, "999ms"),
+        (1000, "1.0s"),
+        (9_990, "10.0s"),
+        (12_345, "12s"),
+        (60_000, "1m"),
+        (310_000, "5m 10s"),
+        (3_600_000, "1h"),
+        (7_500_000, "2h 5m"),
+        (86_400_000, "1d"),
+        (3 * 86_400_000 + 4 * 3_600_000 + 5 * 60_000, "3d 4h"),
+        (86_400_000 + 60_000, "1d"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(milliseconds: int, text: str) -> None:
+    assert span(milliseconds) == text
+
+
+def test_an_instant_is_told_from_now() -> None:
+    now = round(time.time() * 1000)
+    assert ago(now - 7_200_000) == "2h ago"
+    assert ago(now + 7_200_000 + 30_000).startswith("in 2h")
+    assert ago(0) == when(0) == ""
+    assert when(1_700_000_000_000).startswith("2023-11-14 22:13:20 UTC (")
+
+
+def test_control_characters_are_not_printed() -> None:
+    assert printable("a\x1b[31m\tb\nc\x9b\r") == "a\ufffd[31m\tb\nc\ufffd\ufffd"
+    assert one_line(" a\n b\x1b\tc ") == "a b\ufffd c"
+
+
+def test_columns_are_aligned_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    table(("NAME", "N", "NOTE"), [("a", 1, ""), ("longer", 1234, "x\ny")])
+    assert capsys.readouterr().out == (
+        "NAME        N  NOTE\n"
+        "a           1\n"
+        "longer  1,234  x y\n"
+    )  # fmt: skip
+
+
+def test_counts_are_told_with_their_noun() -> None:
+    assert [plural(count, "job") for count in (0, 1, 1200)] == ["0 jobs", "1 job", "1,200 jobs"]

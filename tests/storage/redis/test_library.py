@@ -1,0 +1,147 @@
+"""The Lua library: loaded when it is missing (BC-68), and beside that of other releases (G17)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import redis
+
+from headrace.job import JobState
+from headrace.storage.base import QueueSettings, Storage
+from headrace.storage.redis.library import assemble, library, lua_folder
+from headrace.storage.redis.storage import RedisStorage
+from tests.storage.conftest import Dump
+from tests.storage.steps import (
+    DEATH,
+    QUEUE,
+    Client,
+    Incarnation,
+    a_job,
+    completed,
+    ids,
+    state_of,
+)
+from tests.support.clock import CLOCK, library_with_test_clock
+from tests.support.redis_server import RedisServer
+
+VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
+    "beats": lambda storage: storage.beats(QUEUE),
+    "cancel": lambda storage: storage.cancel(QUEUE, ["x"]),
+    "configure": lambda storage: storage.configure(QUEUE, QueueSettings()),
+    "events": lambda storage: storage.events(QUEUE),
+    "forget": lambda storage: storage.forget(QUEUE, "nobody"),
+    "get": lambda storage: storage.get(QUEUE, "x"),
+    "held": lambda storage: storage.held(QUEUE, "nobody"),
+    "list_jobs": lambda storage: storage.list_jobs(QUEUE, JobState.QUEUED),
+    "pause": lambda storage: storage.pause(QUEUE),
+    "prune": lambda storage: storage.prune(QUEUE),
+    "purge": lambda storage: storage.purge(QUEUE, JobState.QUEUED, ["x"]),
+    "put_back": lambda storage: storage.put_back(QUEUE, "nobody", []),
+    "queues": lambda storage: storage.queues(),
+    "reap": lambda storage: storage.reap(QUEUE, "nobody", seen=0, error=DEATH),
+    "redrive": lambda storage: storage.redrive(QUEUE, ["x"]),
+    "resume": lambda storage: storage.resume(QUEUE),
+    "retire": lambda storage: storage.retire(QUEUE, "nobody"),
+    "stats": lambda storage: storage.stats(QUEUE),
+    "watch": lambda storage: storage.watch(QUEUE, ["x"], channel=""),
+    "workers": lambda storage: storage.workers(QUEUE),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_a_verb_works_after_the_functions_were_flushed(
+    storage: Storage, server: redis.Redis, verb: str
+) -> None:
+    server.function_flush()
+    expected = await VERBS[verb](storage)
+    server.function_flush()
+    assert await VERBS[verb](storage) == expected
+
+
+async def test_a_jobs_whole_life_survives_flushes_between_all_calls(
+    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis, dump: Dump
+) -> None:
+    server.function_flush()
+    assert await client.enqueue(a_job(), number=1) == ["queued"]
+    server.function_flush()
+    before = dump()
+    assert await client.enqueue(a_job(), number=1) == ["queued"]
+    assert dump() == before
+    server.function_flush()
+    assert not worker.beat().is_gone
+    server.function_flush()
+    job = await worker.claim_one()
+    server.function_flush()
+    assert await worker.settle(job, completed(b"1"))
+    assert await state_of(storage) is JobState.COMPLETED
+
+
+async def test_a_script_flush_harms_nothing(client: Client, server: redis.Redis) -> None:
+    assert await client.enqueue(a_job("a")) == ["queued"]
+    server.script_flush()
+    assert await client.enqueue(a_job("b")) == ["queued"]
+
+
+@pytest.fixture
+async def newer(storage: Storage, redis_server: RedisServer) -> AsyncIterator[RedisStorage]:
+    """Return a storage of another release, whose library differs by a comment."""
+    source = assemble({"clock": CLOCK + "-- the next release\n"})
+    newer = RedisStorage(redis_server.url, tenant="acme", source=source)
+    yield newer
+    await newer.aclose()
+
+
+async def test_two_releases_share_a_queue(
+    storage: Storage, newer: RedisStorage, worker: Incarnation, client: Client
+) -> None:
+    new_client = Client(newer, "c2")
+    new_worker = await Incarnation(newer, "new").register()
+    await client.enqueue(a_job("a"))
+    await new_client.enqueue(a_job("b"))
+    assert ids(await new_worker.claim(1)) == ["a"]
+    assert ids(await worker.claim(1)) == ["b"]
+    await new_worker.die()
+    again = await worker.claim_one()
+    assert (again.id, again.stalls) == ("a", 1)
+    assert await worker.settle(again, completed())
+    assert await state_of(newer, "a") is JobState.COMPLETED
+
+
+async def test_other_releases_libraries_are_named_and_removed_on_demand(
+    storage: Storage, newer: RedisStorage, server: redis.Redis
+) -> None:
+    server.function_flush()
+    await storage.pause(QUEUE)
+    await newer.resume(QUEUE)
+    mine = library_with_test_clock().name
+    loaded = {entry[1].decode() for entry in server.function_list()}
+    assert len(loaded) == 2
+    [finding] = [found for found in await storage.diagnose() if found.topic == "functions"]
+    assert (finding.level, loaded - {mine} <= set(re.findall(r"\w+", finding.detail))) == (
+        "warning",
+        True,
+    )
+    assert await storage.tidy() == list(loaded - {mine})
+    assert [entry[1].decode() for entry in server.function_list()] == [mine]
+    # The other release loads its own again.
+    await newer.pause(QUEUE)
+    await storage.resume(QUEUE)
+
+
+def test_the_name_follows_the_source() -> None:
+    assert assemble().name == library().name
+    assert assemble({"clock": CLOCK}).name != library().name
+    assert re.fullmatch(r"headrace_[0-9a-f]{8}", library().name)
+
+
+def test_every_function_is_registered_under_the_librarys_name() -> None:
+    registered = set(re.findall(r"function_name = '(\w+)'", library().source))
+    verbs = {path.stem for path in (lua_folder() / "functions").glob("*.lua")}
+    assert registered == {library().function(verb) for verb in verbs}
+
+
+def test_every_lib_file_is_part_of_the_library() -> None:
+    for path in (lua_folder() / "lib").glob("*.lua"):
+        assert path.read_text() in library().source

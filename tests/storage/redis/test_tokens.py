@@ -1,0 +1,111 @@
+"""Wake-up tokens are hints: lost, stolen and doubled ones cost time at most (DESIGN §5.3)."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from headrace.errors import StaleCall
+from headrace.storage.base import Storage
+from tests.storage.conftest import Dump
+from tests.storage.redis.conftest import ROOT
+from tests.storage.steps import QUEUE, Client, Incarnation, a_job, ids
+
+WAKE = f"{ROOT}:wake"
+
+
+async def test_a_claim_takes_jobs_without_a_token(
+    client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job())
+    assert server.delete(WAKE) == 1
+    assert ids(await worker.claim()) == ["x"]
+
+
+async def test_a_lost_token_is_replaced_by_the_next_that_needs_one(
+    client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job("a"))
+    server.delete(WAKE)
+    await client.enqueue(a_job("b"))
+    assert server.llen(WAKE) == 1
+    assert ids(await worker.claim()) == ["a", "b"]
+
+
+async def test_a_stolen_token_leaves_the_jobs_claimable(
+    client: Client, worker: Incarnation, other: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job())
+    server.lmove(WAKE, f"{ROOT}:woken:{other.name}")
+    assert ids(await worker.claim()) == ["x"]
+    assert await other.claim() == []
+    assert server.exists(f"{ROOT}:woken:{other.name}") == 0
+
+
+async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
+    storage: Storage, client: Client, worker: Incarnation, other: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(*(a_job(f"{n}") for n in range(4)))
+    server.rpush(WAKE, "1", "1", "1")
+    claimed = []
+    waiters = [(w, storage.open_waiter(QUEUE, w.name)) for w in (worker, other)]
+    try:
+        rounds = 0
+        while server.llen(WAKE):
+            for incarnation, waiter in waiters:
+                await waiter.wait(0.01)
+                claimed += ids(await incarnation.claim(1))
+            rounds += 1
+            assert rounds < 10
+    finally:
+        for _, waiter in waiters:
+            await waiter.aclose()
+    assert sorted(claimed) == ["0", "1", "2", "3"]
+
+
+async def test_the_token_that_an_incarnation_took_goes_with_its_next_claim(
+    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job())
+    waiter = storage.open_waiter(QUEUE, worker.name)
+    try:
+        assert await waiter.wait(1)
+        assert server.llen(f"{ROOT}:woken:{worker.name}") == 1
+        await worker.claim()
+        assert server.exists(f"{ROOT}:woken:{worker.name}") == 0
+    finally:
+        await waiter.aclose()
+
+
+async def test_a_stale_or_repeated_claim_leaves_the_token_alone(
+    client: Client, worker: Incarnation, server: redis.Redis, dump: Dump
+) -> None:
+    await worker.ask(number=2)
+    await client.enqueue(a_job())
+    server.lmove(WAKE, f"{ROOT}:woken:{worker.name}")
+    before = dump()
+    assert (await worker.ask(number=2)).jobs == []
+    with pytest.raises(StaleCall):
+        await worker.ask(number=1)
+    assert dump() == before
+
+
+async def test_a_token_in_a_paused_queue_makes_no_hot_loop(
+    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job())
+    await storage.pause(QUEUE)
+    assert server.llen(WAKE) == 1
+    waiter = storage.open_waiter(QUEUE, worker.name)
+    try:
+        assert await waiter.wait(1)
+        assert (await worker.ask()).is_paused
+        assert not await waiter.wait(0.01)
+    finally:
+        await waiter.aclose()
+
+
+async def test_idle_claims_leave_no_token(worker: Incarnation, server: redis.Redis) -> None:
+    for slots in ({}, {"default": 5}):
+        await worker.claim(slots=slots)
+    assert server.exists(WAKE) == 0

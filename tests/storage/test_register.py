@@ -1,0 +1,25 @@
+"""Contract of ``register``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.storage.base import Beat, Storage
+from tests.storage.conftest import Advance
+from tests.storage.steps import (
+    QUEUE,
+    Incarnation,
+)
+
+
+async def test_a_registered_incarnation_shows_what_it_said_of_itself(
+    storage: Storage, advance: Advance
+) -> None:
+    now = advance(0)
+    worker = await Incarnation(storage, "w1", lease_ms=9_000).register()
+    assert await storage.workers(QUEUE) == [
+        msgspec.structs.replace(worker.info, registered_ms=now, active=0)
+    ]
+    assert await storage.beats(QUEUE) == {"w1": Beat(count=0, lease_ms=9_000, is_condemned=False)}
+    assert await storage.queues() == [QUEUE]
+    assert (await storage.stats(QUEUE)).workers == 1

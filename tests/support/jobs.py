@@ -1,0 +1,43 @@
+"""Waiting for what the storage says of a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import JobHandle, JobNotFound, JobRecord, JobState
+from tests.support.until import until
+
+
+async def record_of(handle: JobHandle[Any]) -> JobRecord | None:
+    """Return what is kept of a job, None if nothing."""
+    try:
+        return await handle.status()
+    except JobNotFound:
+        return None
+
+
+async def reached(handle: JobHandle[Any], *states: JobState, within: float = 10.0) -> JobRecord:
+    """Wait until a job is in one of ``states`` and return its record."""
+
+    async def look() -> JobRecord | None:
+        record = await record_of(handle)
+        return record if record is not None and record.state in states else None
+
+    record = await until(look, within=within, what=f"{handle} is {states}")
+    assert record is not None
+    return record
+
+
+async def ended(handle: JobHandle[Any], *, within: float = 10.0) -> JobRecord:
+    """Wait until a job is in a terminal state and return its record."""
+    terminal = [state for state in JobState if state.is_terminal]
+    return await reached(handle, *terminal, within=within)
+
+
+async def gone(handle: JobHandle[Any], *, within: float = 10.0) -> None:
+    """Wait until nothing is kept of a job."""
+
+    async def look() -> bool:
+        return await record_of(handle) is None
+
+    await until(look, within=within, what=f"{handle} is gone")

@@ -1,0 +1,31 @@
+"""A worker that dies at once: it claims and is never heard of again, without a process to kill."""
+
+from __future__ import annotations
+
+import secrets
+
+from headrace import App
+from headrace.job import ClaimedJob
+from headrace.storage.base import CallId, WorkerInfo
+
+
+async def claim_and_die(
+    app: App[None], queue: str = "default", *, lease: float = 0.5, slots: int = 100
+) -> list[ClaimedJob]:
+    """Register an incarnation, let it claim up to ``slots`` jobs, and return them."""
+    storage = app.client().storage
+    incarnation = f"silent-{secrets.token_hex(4)}"
+    worker = WorkerInfo(
+        incarnation=incarnation,
+        name="silent",
+        host="nowhere",
+        pid=0,
+        version="0",
+        concurrency=slots,
+        lease_ms=round(lease * 1000),
+        registered_ms=0,
+    )
+    await storage.register(queue, worker)
+    call = CallId(incarnation, 1)
+    nonce = f"{incarnation}/{secrets.token_hex(8)}"
+    return (await storage.claim(queue, call=call, nonce=nonce, slots={"default": slots})).jobs

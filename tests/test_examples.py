@@ -1,0 +1,294 @@
+"""Every program in the examples and documents runs, and what these list is what there is."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import inspect
+import os
+import re
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from examples.index_sources import find_sources
+from headrace import Context, errors
+from headrace.events import JobEventKind
+from headrace.job import EnqueueOutcome, FailReason, JobState
+from headrace.task import Task
+from tests.support.processes import ROOT, WorkerProcess
+from tests.support.until import until
+
+EXAMPLES = ROOT / "examples"
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def run_example(name: str, *arguments: str, seconds: float = 15) -> list[str]:
+    """Run an example to its end and return the lines that it printed."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / name, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_hello(redis_url: str) -> None:
+    lines = run_example("01_hello.py", "--url", redis_url)
+    assert re.fullmatch("enqueued job [0-9A-Z]{26}", lines[0])
+    assert lines[1:] == ["hello, Ada"]
+
+
+def test_service(redis_url: str) -> None:
+    assert run_example("02_service.py", "--url", redis_url) == [
+        "lifespan.startup.complete",
+        "status 202",
+        "state queued",
+    ]
+
+
+def test_request_response(redis_url: str) -> None:
+    assert run_example("03_request_response.py", "--url", redis_url) == [
+        "not yet: queued",
+        "later: Invoice(number=3, total=12.5)",
+        "at once: 5 1.0",
+        "failed: exhausted, TimeoutError: the attempt took longer than its 0.1 s",
+    ]
+
+
+def test_retries_and_dead_letters(redis_url: str) -> None:
+    assert run_example("04_retries_and_dead_letters.py", "--url", redis_url) == [
+        "charged 5 in attempt 3",
+        "dead letter: permanent: -1 is not an amount",
+        "dead letter: exhausted: the bank is closed",
+        "dead letters: [('exhausted', 2), ('permanent', 1)]",
+        "redriven: 1",
+        "paid 7",
+        "purged: 1",
+    ]
+
+
+def test_options(redis_url: str) -> None:
+    assert run_example("05_options.py", "--url", redis_url) == [
+        "first: queued - again: duplicate",
+        "scheduled: scheduled - cancelled: cancelled",
+        "result: daily for ada",
+        "result: urgent for nobody",
+        "hasty: expired",
+        "result: soon for nobody",
+        "order: urgent, daily, soon",
+        "once more: completed - daily for ada",
+    ]
+
+
+def test_lifespan_and_middleware(redis_url: str) -> None:
+    assert run_example("06_lifespan_and_middleware.py", "--url", redis_url) == [
+        "open",
+        "take for ada, attempt 1",
+        "left: 1",
+        "close",
+    ]
+
+
+def test_every_numbered_example_is_short() -> None:
+    sizes = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.glob("[0-9]*.py")}
+    assert len(sizes) == 6
+    assert {name: size for name, size in sizes.items() if size > 60} == {}
+
+
+def test_the_demo_finds_over_a_thousand_files() -> None:
+    found = list(find_sources())
+    assert len(found) > 1000
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.timeout(60)
+def test_the_demo_counts_files_and_shows_those_that_do_not_parse(
+    redis_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "good.py").write_text(
+        "class A:\n    def f(self): ...\n    async def g(self): ...\n"
+    )
+    (tmp_path / "empty.py").touch()
+    (tmp_path / "broken.py").write_text("def :\n")
+    for _ in range(2):  # the second run begins without what the first one left
+        lines = run_example(
+            "index_sources.py", "--url", redis_url, "--folder", str(tmp_path), seconds=30
+        )
+        counts = dict(line.split()[:2] for line in lines if re.match(r"[a-z]+ +[\d,]+$", line))
+        assert counts == {"files": "2", "lines": "3", "functions": "2", "classes": "1"}
+        at = lines.index("dead letters: 1")
+        assert lines[at + 1].endswith("/broken.py")
+        assert lines[at + 2] == "    permanent: SyntaxError: invalid syntax (broken.py, line 1)"
+        assert any("2 completed or cancelled, 1 dead" in line for line in lines[at:])
+
+
+@pytest.mark.timeout(60)
+def test_the_demo_brings_a_server_of_its_own_and_stops_it() -> None:
+    lines = run_example("index_sources.py", "--limit", "30", seconds=50)
+    assert lines[0].startswith("enqueued 30 jobs")
+    shown = next(line for line in lines if line.startswith("$ headrace queue stats"))
+    port = re.search(r"redis://127\.0\.0\.1:(\d+)", shown)
+    assert port is not None
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(port[1]))) == errno.ECONNREFUSED
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_an_interrupted_demo_stops_what_it_started(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    argv = (sys.executable, str(EXAMPLES / "index_sources.py"))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    started: list[psutil.Process] = []
+    try:
+        with WorkerProcess(*argv, directory=tmp_path, env={"TMPDIR": str(temporary)}) as demo:
+            await until(lambda: "jobs/s" in demo.stdout, within=30, what="progress")
+            started = psutil.Process(demo.pid).children()
+            assert len(started) == 3, "a server and two workers"
+            os.kill(demo.pid, number)
+            assert await demo.wait(30) == 1
+            assert "interrupted: what was started is stopped" in demo.stderr
+        assert [child for child in started if child.is_running()] == []
+        assert list(temporary.iterdir()) == []
+    finally:
+        for child in started:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+
+
+# The documents
+
+
+def blocks(path: Path) -> list[tuple[int, str, str]]:
+    """Return the code blocks of a document: line, info string, text."""
+    found = []
+    for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", path.read_text(), re.M | re.S):
+        line = path.read_text()[: match.start()].count("\n") + 1
+        found.append((line, match[1].strip(), match[2]))
+    return found
+
+
+PYTHON_BLOCKS = [
+    pytest.param(info, text, id=f"{path.name}:{line}")
+    for path in DOCUMENTS
+    for line, info, text in blocks(path)
+    if info.startswith("python")
+]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("info", "text"), PYTHON_BLOCKS)
+def test_every_python_block_runs(info: str, text: str, redis_url: str, tmp_path: Path) -> None:
+    if info == "python no-run":
+        compile(text, "block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        return
+    assert info == "python", "say `python`, or `python no-run`"
+    program = tmp_path / "block.py"
+    program.write_text(text)
+    if "asyncio.run(" not in text:
+        runpy.run_path(str(program))  # declarations, which connect to nothing
+        return
+    env = {"HEADRACE_REDIS_URL": redis_url, "PYTHONPATH": str(tmp_path)}
+    if "Worker(" in text:
+        run_program(program, env)
+        return
+    with WorkerProcess.module("headrace", "worker", "block:app", directory=tmp_path, env=env):
+        run_program(program, env)
+
+
+def run_program(program: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, program],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_begins_with_the_program_and_the_two_commands() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()[:30]
+    assert "```python" in lines
+    assert {"make demo", "make test"} <= {line.partition("#")[0].strip() for line in lines}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_file_or_heading_leads_somewhere(path: Path) -> None:
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        name, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = path.parent / name if name else path
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            dead.append(target)
+    assert dead == []
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+def document(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def test_the_documents_have_every_key_that_lua_writes() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "lua").rglob("*.lua"))
+    used = set(re.findall(r"root \.\. '(:[a-z]+)", source))
+    used |= set(re.findall(r"'(:[a-z]+)'", source))
+    listed = set(re.findall(r"^\| `(:[a-z]+)", document("operations.md"), re.M))
+    assert listed == used
+
+
+def test_the_documents_have_every_error() -> None:
+    listed = set(re.findall(r"\b[A-Z]\w+", document("errors.md")))
+    known = {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, errors.HeadraceError | errors.Signal)
+    }
+    assert known - listed == set()
+
+
+def test_the_documents_have_every_option_of_a_call() -> None:
+    listed = set(re.findall(r"^\| `(\w+)` \|[^|]*\| yes \|", document("tasks.md"), re.M))
+    assert listed == set(inspect.signature(Task.options).parameters) - {"self"}
+
+
+def test_the_documents_have_every_attribute_of_the_context() -> None:
+    attributes = {name for name in dir(Context) if not name.startswith("_")}
+    rows = [line for line in document("tasks.md").splitlines() if line.startswith("| `")]
+    listed = {word for row in rows for word in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert attributes - listed == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("concepts.md", [*JobState, *FailReason]),
+        ("tasks.md", list(EnqueueOutcome)),
+        ("operations.md", list(JobEventKind)),
+    ],
+)
+def test_the_documents_have_every_word_of_a_closed_set(name: str, words: list[str]) -> None:
+    assert [word for word in words if word not in document(name)] == []

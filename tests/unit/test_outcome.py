@@ -1,0 +1,137 @@
+"""What a handler's error comes to, without running one."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headrace import FailPermanently, FailReason, Retry, RetryLater
+from headrace.outcome import Failed, Retried, decide, describe
+from headrace.retry import RetryFunction
+
+
+def outcome_of(
+    error: BaseException,
+    *,
+    errors_before: int = 0,
+    max_attempts: int = 3,
+    retry: Retry | RetryFunction | None = None,
+) -> Retried | Failed:
+    return decide(
+        error,
+        attempt=errors_before + 1,
+        errors_before=errors_before,
+        max_attempts=max_attempts,
+        retry=retry or Retry(min=1, max=300),
+        draw=lambda: 1.0,
+    )
+
+
+def test_an_error_with_attempts_left_is_retried_after_the_policy_s_wait() -> None:
+    outcome = outcome_of(ValueError("no"), errors_before=1)
+    assert isinstance(outcome, Retried)
+    assert outcome.delay_ms == 4000
+    assert (outcome.error.type, outcome.error.message) == ("ValueError", "no")
+    assert outcome.error.attempt == 2
+
+
+def test_the_last_attempt_fails_as_exhausted() -> None:
+    outcome = outcome_of(ValueError("no"), errors_before=2)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.EXHAUSTED
+    assert outcome.is_attempt
+
+
+def test_a_permanent_failure_ignores_what_is_left() -> None:
+    outcome = outcome_of(FailPermanently("bad address"))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.PERMANENT
+    assert outcome.error.message == "bad address"
+
+
+@pytest.mark.parametrize(("delay", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000)])
+def test_retry_later_says_its_own_delay(delay: float | timedelta, ms: int) -> None:
+    outcome = outcome_of(RetryLater(delay, "busy"))
+    assert isinstance(outcome, Retried)
+    assert outcome.delay_ms == ms
+    assert outcome.error.message == "busy"
+
+
+def test_retry_later_uses_up_an_attempt() -> None:
+    outcome = outcome_of(RetryLater(1), errors_before=2)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.EXHAUSTED
+
+
+@pytest.mark.parametrize("delay", [-1, float("nan"), "5", None, 1e18])
+def test_a_bad_delay_fails_for_good_and_says_so(delay: Any) -> None:
+    outcome = outcome_of(RetryLater(delay))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.PERMANENT
+    assert "RetryLater.delay=" in outcome.error.message
+
+
+def test_a_strategy_gets_the_errors_so_far_and_the_last_one() -> None:
+    seen: list[tuple[int, BaseException]] = []
+
+    def strategy(errors: int, error: BaseException) -> float:
+        seen.append((errors, error))
+        return 0.5
+
+    error = ValueError("no")
+    outcome = outcome_of(error, errors_before=1, retry=strategy)
+    assert isinstance(outcome, Retried)
+    assert outcome.delay_ms == 500
+    assert seen == [(2, error)]
+
+
+@pytest.mark.parametrize("answer", [-1, float("inf"), "soon", None, True])
+def test_a_strategy_with_a_bad_answer_fails_the_job_for_good(answer: Any) -> None:
+    outcome = outcome_of(ValueError("no"), retry=lambda _errors, _error: answer)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.PERMANENT
+    assert "retry strategy returned a bad delay" in outcome.error.message
+    assert "ValueError: no" in outcome.error.traceback, "the handler's own error must not be lost"
+
+
+def test_a_strategy_that_raises_fails_the_job_for_good() -> None:
+    def broken(errors: int, _error: BaseException) -> float:
+        return 1 / (errors - 1)
+
+    try:
+        int("no")
+    except ValueError as error:
+        # As in the worker: the strategy runs while the handler's error is being handled.
+        outcome: Retried | Failed | None = outcome_of(error, retry=broken)
+    else:
+        outcome = None
+    assert isinstance(outcome, Failed)
+    assert outcome.error.type == "ZeroDivisionError"
+    assert "ValueError: invalid literal" in outcome.error.traceback
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+def test_an_exception_that_can_not_be_shown_is_described_all_the_same() -> None:
+    info = describe(Unspeakable(), 1)
+    assert info.type.endswith("Unspeakable")
+    assert info.message == "<its text can't be shown: RuntimeError>"
+
+
+def test_a_description_is_cut_and_can_be_encoded() -> None:
+    info = describe(ValueError("\ud800" + "x" * 100_000), 1)
+    assert len(info.message) == 2_000
+    assert len(info.traceback) == 8_000
+    info.message.encode()
+    info.traceback.encode()
+
+
+def test_a_description_names_the_module_of_the_type() -> None:
+    assert describe(asyncio.CancelledError(), 1).type == "asyncio.exceptions.CancelledError"
+    assert describe(KeyError("x"), 1).type == "KeyError"

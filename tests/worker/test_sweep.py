@@ -1,0 +1,231 @@
+"""Who is taken for dead, by a clock that the test moves: one look of the sweep at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from headrace import App, JobState
+from headrace.events import JobsReconciled, WorkerReaped
+from headrace.job import ClaimedJob, new_job_id
+from headrace.storage.base import CallId, Storage, WorkerInfo
+from headrace.worker.execute import Executor
+from headrace.worker.session import Session
+from headrace.worker.slots import Slots
+from headrace.worker.sweep import Sweeper
+from tests.support.running import EventLog
+
+QUEUE = "default"
+LEASE_S = 15.0
+
+
+class Hand:
+    """A monotonic clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Watcher:
+    """One incarnation that sweeps, and the clock that it sweeps by."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.clock = Hand()
+        self.log = EventLog()
+        self.session = Session(
+            storage,
+            queue=QUEUE,
+            incarnation=new_job_id(),
+            lease_s=LEASE_S,
+            executor=Executor({}, middleware=(), state=None),
+            slots=Slots(1, {QUEUE: 1}),
+            emit=self.log,
+        )
+        self.sweeper = Sweeper(self.session, interval_s=5.0, monotonic=self.clock)
+
+    async def look(self, *, after: float = 0.0) -> float:
+        self.clock.move(after)
+        return await self.sweeper.sweep_once()
+
+    @property
+    def reaped(self) -> list[str]:
+        return [event.incarnation for event in self.log.of(WorkerReaped)]
+
+
+async def register(storage: Storage, incarnation: str, *, lease_s: float = LEASE_S) -> None:
+    worker = WorkerInfo(
+        incarnation=incarnation,
+        name="w",
+        host="h",
+        pid=1,
+        version="0",
+        concurrency=1,
+        lease_ms=round(lease_s * 1000),
+        registered_ms=0,
+    )
+    await storage.register(QUEUE, worker)
+
+
+async def claim(storage: Storage, incarnation: str, *, number: int = 1) -> list[ClaimedJob]:
+    call = CallId(incarnation, number)
+    nonce = f"{incarnation}/{number}"
+    return (await storage.claim(QUEUE, call=call, nonce=nonce, slots={"default": 10})).jobs
+
+
+def beat(storage: Storage, incarnation: str) -> None:
+    beater = storage.open_beater(timeout_s=5)
+    beater.beat(QUEUE, incarnation)
+    beater.close()
+
+
+@asynccontextmanager
+async def watcher_of(app: App[None]) -> AsyncIterator[Watcher]:
+    storage = app.open_storage()
+    try:
+        watcher = Watcher(storage)
+        await register(storage, watcher.session.incarnation)
+        yield watcher
+    finally:
+        await storage.aclose()
+
+
+async def test_a_silent_incarnation_is_reaped_after_its_lease_and_three_looks(
+    app: App[None],
+) -> None:
+    async with watcher_of(app) as watcher:
+        await app.enqueue("task", queue=QUEUE)
+        await register(watcher.storage, "silent")
+        (job,) = await claim(watcher.storage, "silent")
+        await watcher.look()
+        await watcher.look(after=5)
+        await watcher.look(after=5)
+        assert watcher.reaped == []
+        await watcher.look(after=5)
+        assert watcher.reaped == ["silent"]
+        record = await app.job(job.id).status()
+        # G9: a stall, and no attempt.
+        assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 1, 0)
+        assert record.errors[0].type == "WorkerDied"
+        assert "silent" in record.errors[0].message
+
+
+async def test_each_is_judged_by_its_own_lease(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        await register(watcher.storage, "quick", lease_s=1)
+        await register(watcher.storage, "patient", lease_s=100)
+        await watcher.look()
+        for _ in range(5):
+            await watcher.look(after=1)
+        assert watcher.reaped == ["quick"]
+        for _ in range(4):
+            await watcher.look(after=30)
+        assert watcher.reaped == ["quick", "patient"]
+
+
+async def test_one_that_beats_is_never_reaped(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        await register(watcher.storage, "alive")
+        for _ in range(10):
+            beat(watcher.storage, "alive")
+            await watcher.look(after=14)
+        assert watcher.reaped == []
+
+
+async def test_a_watcher_that_looks_too_seldom_condemns_nobody(app: App[None]) -> None:
+    # The lease may have passed while the watcher itself, or the server, stood still.
+    async with watcher_of(app) as watcher:
+        await register(watcher.storage, "alive")
+        await watcher.look()
+        for after in (3_600, 0.01, 0.01, 0.01):
+            await watcher.look(after=after)
+        assert watcher.reaped == [], "looks in quick succession are one look"
+        beat(watcher.storage, "alive")
+        for _ in range(3):
+            await watcher.look(after=4)
+        assert watcher.reaped == []
+
+
+async def test_the_next_look_comes_when_a_suspicion_ripens(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        assert await watcher.look() == 5.0, "it is alone"
+        await register(watcher.storage, "silent", lease_s=6)
+        assert await watcher.look() == 2.0
+        assert await watcher.look(after=2) == 2.0
+        assert await watcher.look(after=1.5) == 2.0
+        assert await watcher.look(after=2) == 0.5
+        await watcher.look(after=0.5)
+        assert watcher.reaped == ["silent"]
+
+
+async def test_a_watcher_never_condemns_itself(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        for _ in range(5):
+            await watcher.look(after=60)
+        assert watcher.reaped == []
+        assert watcher.session.incarnation in await watcher.storage.beats(QUEUE)
+
+
+async def test_a_dead_one_is_listed_for_one_more_lease_and_then_forgotten(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        await register(watcher.storage, "silent")
+        for _ in range(4):
+            await watcher.look(after=5)
+        assert watcher.reaped == ["silent"]
+        assert (await watcher.storage.beats(QUEUE))["silent"].is_condemned
+        for _ in range(5):
+            await watcher.look(after=5)
+        assert "silent" not in await watcher.storage.beats(QUEUE)
+        assert watcher.reaped == ["silent"]
+
+
+async def test_two_watchers_charge_one_stall(app: App[None]) -> None:
+    async with watcher_of(app) as first, watcher_of(app) as second:
+        await app.enqueue("task", queue=QUEUE)
+        await register(first.storage, "silent")
+        (job,) = await claim(first.storage, "silent")
+        for _ in range(6):
+            beat(first.storage, first.session.incarnation)
+            beat(second.storage, second.session.incarnation)
+            await first.look(after=5)
+            await second.look(after=5)
+        assert (await app.job(job.id).status()).stalls == 1
+
+
+async def test_many_jobs_of_a_dead_one_are_all_taken_back(app: App[None]) -> None:
+    # More than one call of `reap` takes.
+    async with watcher_of(app) as watcher:
+        jobs = 450
+        for _ in range(jobs):
+            await app.enqueue("task", queue=QUEUE)
+        await register(watcher.storage, "silent")
+        call = CallId("silent", 1)
+        reply = await watcher.storage.claim(
+            QUEUE, call=call, nonce="silent/1", slots={"default": 500}
+        )
+        assert len(reply.jobs) == jobs
+        for _ in range(4):
+            await watcher.look(after=5)
+        stats = await app.queue(QUEUE).stats()
+        assert (stats.queued, stats.active, stats.stalled) == (jobs, 0, jobs)
+
+
+async def test_what_the_storage_counts_as_ours_is_handed_back_after_two_looks(
+    app: App[None],
+) -> None:
+    # A claim whose answer never came, or a restored backup: BC-11.
+    async with watcher_of(app) as watcher:
+        await app.enqueue("task", queue=QUEUE)
+        (job,) = await claim(watcher.storage, watcher.session.incarnation)
+        await watcher.look()
+        assert (await app.job(job.id).status()).state is JobState.ACTIVE
+        await watcher.look(after=5)
+        record = await app.job(job.id).status()
+        assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 0, 0)
+        assert [event.count for event in watcher.log.of(JobsReconciled)] == [1]
