@@ -10,7 +10,7 @@ function functions.beat(keys, args)
   end
   local beats = q.root .. ':beats'
   local count = string.match(q.call('HGET', beats, incarnation) or '0', '^%d+')
-  q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. me.lease)
+  q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. me.lease .. ' ' .. q.now_text)
   local reply = { 'ok' }
   for _, id in ipairs(q.call('SRANDMEMBER', q.root .. ':cancels:' .. incarnation, CANCELS)) do
     reply[#reply + 1] = id

@@ -29,14 +29,14 @@ function functions.reap(keys, args)
   local q = queue.open(keys[1])
   local beats = q.root .. ':beats'
   local beat = q.call('HGET', beats, incarnation)
-  local count, lease = string.match(beat or '', '^(%-?%d+) (%d+)')
+  local count, lease, at = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)')
   if not count or (count ~= '-1' and count ~= seen) then
     return 'moved'
   end
   local processing = q.root .. ':processing:' .. incarnation
   local ids = q.call('SRANDMEMBER', processing, BATCH)
   -- Condemned for good: every later call of it answers gone.
-  q.call('HSET', beats, incarnation, '-1 ' .. lease)
+  q.call('HSET', beats, incarnation, '-1 ' .. lease .. ' ' .. at)
   q.call('UNLINK', worker.key(q, incarnation), q.root .. ':woken:' .. incarnation)
   for _, id in ipairs(ids) do
     take_back(q, incarnation, id, error)

@@ -11,6 +11,6 @@ function functions.register(keys, args)
   end
   q.call('HSET', q.root .. ':config', 'layout', LAYOUT)
   q.call('HSET', worker.key(q, incarnation), 'lease', lease_ms, 'info', info, 'since', q.now_text)
-  q.call('HSET', q.root .. ':beats', incarnation, '0 ' .. lease_ms)
+  q.call('HSET', q.root .. ':beats', incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
   return 'ok'
 end

@@ -1,4 +1,4 @@
--- The incarnations of a queue. Reply: incarnation, beat, info, since, active an incarnation.
+-- The incarnations of a queue. Reply: incarnation, beat, ms since it, info, since, active an incarnation.
 flags.workers = { 'no-writes' }
 
 function functions.workers(keys)
@@ -8,8 +8,9 @@ function functions.workers(keys)
   for i = 1, #beats, 2 do
     local v = q.call('HMGET', worker.key(q, beats[i]), 'info', 'since')
     local n = #reply
-    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = beats[i], beats[i + 1], v[1] or '', v[2] or '0'
-    reply[n + 5] = queue.text(q.call('SCARD', q.root .. ':processing:' .. beats[i]))
+    reply[n + 1], reply[n + 2], reply[n + 3] = beats[i], beats[i + 1], queue.text(worker.silent_ms(q, beats[i + 1]))
+    reply[n + 4], reply[n + 5] = v[1] or '', v[2] or '0'
+    reply[n + 6] = queue.text(q.call('SCARD', q.root .. ':processing:' .. beats[i]))
   end
   return reply
 end

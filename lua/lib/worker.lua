@@ -30,3 +30,8 @@ function worker.delete(q, incarnation)
     root .. ':cancels:' .. incarnation, root .. ':woken:' .. incarnation
   )
 end
+
+-- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
+function worker.silent_ms(q, beat)
+  return q.now - string.match(beat, '(%d+)$')
+end

@@ -59,7 +59,12 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
 def log_events(level: str) -> Emit:
     """Return what logs events of ``level`` (debug, info, warning, error) and above."""
     least = check_level(level)
-    logger = structlog.get_logger("headrace")
+    # Unconfigured, structlog would print among the program's own output.
+    logger = (
+        structlog.get_logger("headrace")
+        if structlog.is_configured()
+        else structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+    )
 
     def emit(event: WorkerEvent) -> None:
         name, event_level = NAMES[type(event)]
@@ -80,7 +85,10 @@ def _severity(event: JobFinished) -> int:
 
 
 def _fields(event: WorkerEvent) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(event).items() if value != ""}
+    fields = {name: value for name, value in msgspec.structs.asdict(event).items() if value != ""}
+    if fields.get("retry_in_ms") == 0:
+        del fields["retry_in_ms"]
+    return fields
 
 
 def check_level(level: str) -> int:

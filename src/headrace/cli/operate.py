@@ -143,7 +143,9 @@ def _show(found: list[Finding], *, output: str) -> None:
     if output == "json":
         echo_json(found)
     else:
-        table(("TOPIC", "LEVEL", "FINDING"), [(f.topic, f.level, f.detail) for f in found])
+        rows = [(finding.topic, finding.level, finding.detail) for finding in found]
+        # Whole, since the end of a finding says what to do.
+        table(("TOPIC", "LEVEL", "FINDING"), rows, is_cut=False)
     errors = [finding.topic for finding in found if finding.level == "error"]
     if errors:
         raise click.ClickException(f"{', '.join(errors)}: see what the doctor found above")

@@ -48,15 +48,23 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
-    """Print aligned columns, whole numbers to the right; a terminal's width cuts the last one."""
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str | int]], *, is_cut: bool = True
+) -> None:
+    """Print aligned columns, whole numbers to the right.
+
+    Args:
+        headers: names of the columns.
+        rows: their values.
+        is_cut: a terminal's width cuts the last column, rather than wrapping it.
+    """
     cells = [[_cell(value) for value in row] for row in rows]
     rights = [
         bool(cells) and all(isinstance(row[at], int) for row in rows) for at in range(len(headers))
     ]
     lines = [list(headers), *cells]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headers))]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    room = shutil.get_terminal_size().columns if is_cut and sys.stdout.isatty() else 0
     for line in lines:
         text = GAP.join(
             word.rjust(width) if is_right else word.ljust(width)

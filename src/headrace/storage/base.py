@@ -102,7 +102,10 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What an incarnation says of itself, and its claimed jobs."""
+    """What an incarnation says of itself, and what the storage knows of it.
+
+    ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat last.
+    """
 
     incarnation: str
     name: str
@@ -113,6 +116,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int
     registered_ms: int
     active: int = 0
+    silent_ms: int = 0
     is_condemned: bool = False
 
 
@@ -136,7 +140,8 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one queue now, and its work over the last minute.
 
     ``waits_ms`` and ``runs_ms`` map the upper bound of a logarithmic bucket to how many attempts of
-    the window fell in it. ``oldest_ms`` is how long the head of the queue has been ready.
+    the window fell in it. ``workers`` counts the incarnations that beat within their lease.
+    ``oldest_ms`` is how long the head of the queue has been ready.
     """
 
     queue: str

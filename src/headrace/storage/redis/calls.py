@@ -273,11 +273,11 @@ def beat(root: str, incarnation: str) -> Call[BeatReply]:
 
 
 def read_beat(word: bytes) -> Beat:
-    """Read a value of the beats hash: the count, -1 for a condemned one, and the lease."""
+    """Read a value of the beats hash: the count, -1 for a condemned one, lease and time."""
     try:
-        count, lease_ms = map(int, word.split())
+        count, lease_ms, _at_ms = map(int, word.split())
     except ValueError:
-        raise StorageFault(f"a beat reads {word!r}, expected a count and a lease") from None
+        raise StorageFault(f"a beat reads {word!r}, expected a count, a lease and a time") from None
     return Beat(count=count, lease_ms=lease_ms, is_condemned=count < 0)
 
 

@@ -74,7 +74,8 @@ def translate(error: BaseException, *, sent: bool = False) -> StorageError:
     """
     text = str(error) or type(error).__name__
     code = text.partition(" ")[0]
-    kind = _BY_CODE.get(code)
+    # A library that was flushed between its loading and the call: nothing was done, so try again.
+    kind = StorageUnavailable if is_missing_function(error) else _BY_CODE.get(code)
     if kind is None:
         kind = next(ours for theirs, ours in _BY_CLASS if isinstance(error, theirs))
     is_reply = isinstance(error, redis_errors.ResponseError | redis_errors.BusyLoadingError)

@@ -15,7 +15,7 @@ from headrace.storage.redis import keys
 from headrace.storage.redis.calls import Call, read_beat, read_error
 
 ROW_WIDTH = 14
-WORKER_WIDTH = 5
+WORKER_WIDTH = 6
 EVENT_FIELDS = 8
 
 
@@ -149,14 +149,13 @@ def workers(root: str) -> Call[list[WorkerInfo]]:
 
     def read(reply: list[bytes]) -> list[WorkerInfo]:
         rows = (reply[at : at + WORKER_WIDTH] for at in range(0, len(reply), WORKER_WIDTH))
-        return sorted((_worker(*row) for row in rows), key=lambda worker: worker.incarnation)
+        return sorted((_worker(row) for row in rows), key=lambda worker: worker.incarnation)
 
     return Call("workers", root, [], read)
 
 
-def _worker(
-    incarnation: bytes, beat: bytes, info: bytes, since: bytes, active: bytes
-) -> WorkerInfo:
+def _worker(words: list[bytes]) -> WorkerInfo:
+    incarnation, beat, silent, info, since, active = words
     known = read_beat(beat)
     if info:
         worker = msgspec.json.decode(info, type=WorkerInfo)
@@ -172,7 +171,11 @@ def _worker(
             registered_ms=0,
         )
     return msgspec.structs.replace(
-        worker, registered_ms=int(since), active=int(active), is_condemned=known.is_condemned
+        worker,
+        registered_ms=int(since),
+        active=int(active),
+        silent_ms=int(silent),
+        is_condemned=known.is_condemned,
     )
 
 
