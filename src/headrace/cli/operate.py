@@ -65,8 +65,17 @@ def _line(found: dict[str, WorkerInfo]) -> tuple[str | int, ...]:
         span(view.lease_ms),
         ago(started),
         ", ".join(view.queues),
-        "died" if view.condemned else "",
+        _state(view),
     )
+
+
+def _state(view: WorkerView) -> str:
+    """Return a mark for a worker that is dead, or that its peers will soon take for dead."""
+    if view.condemned:
+        return "died"
+    if view.silent_ms > view.lease_ms:
+        return f"silent for {span(view.silent_ms)}"
+    return ""
 
 
 async def _workers(target: Target) -> list[dict[str, WorkerInfo]]:

@@ -64,6 +64,7 @@ class WorkerView(msgspec.Struct, kw_only=True):
     lease_ms: int
     started_at: str | None
     active: int
+    silent_ms: int
     condemned: bool
     queues: dict[str, str]
 
@@ -136,6 +137,7 @@ def worker_view(found: dict[str, WorkerInfo]) -> WorkerView:
         lease_ms=first.lease_ms,
         started_at=instant(first.registered_ms),
         active=sum(info.active for info in found.values()),
+        silent_ms=max(info.silent_ms for info in found.values()),
         condemned=any(info.is_condemned for info in found.values()),
         queues={queue: info.incarnation for queue, info in sorted(found.items())},
     )
