@@ -9,7 +9,7 @@ import pytest
 from headrace import App, EnqueueOutcome
 from headrace.storage.redis.library import library
 from tests.apps.crash_app import QUEUE, echo, producer
-from tests.crash.crew import Crew
+from tests.crash.crew import Crew, passed
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
 from tests.support.until import until
@@ -47,6 +47,25 @@ async def test_every_second_call_of_a_worker_may_lose_its_reply(
     ids = [handle.id for handle in handles]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
     assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+
+
+async def test_the_sweep_leaves_a_claim_alone_that_is_being_repeated(
+    crew: Crew, app: App[None], proxy: Proxy
+) -> None:
+    """G7: handed back in between, its jobs would run here and elsewhere at once."""
+    handles = await app.enqueue_many(echo.job(n) for n in range(5))
+    lost = proxy.drop_next_reply(after=function("claim"))
+    worker = crew.worker("only", url=proxy.url, lease=15, sweep_interval=0.01)
+    async with asyncio.timeout(8):
+        await lost.wait()
+    # By the end of this the pauses between repetitions are longer than those between sweeps.
+    await proxy.refuse()
+    await passed(3)
+    await proxy.admit()
+    ids = [handle.id for handle in handles]
+    records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
+    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert worker.count("JobsReconciled") == 0
 
 
 async def test_an_enqueue_whose_reply_was_lost_stores_one_job(

@@ -488,8 +488,8 @@ async def test_garbage_collection_takes_no_running_attempt(app: App[Any]) -> Non
         await go_on.wait()
         return 5
 
-    runs = [Run(app, claimed(work)) for _ in range(5)]
-    for _ in range(5):
+    runs = [Run(app, claimed(work)) for _ in range(2)]
+    for _ in range(3):
         gc.collect()
         await asyncio.sleep(0)
     go_on.set()

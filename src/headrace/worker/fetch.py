@@ -111,9 +111,13 @@ class Fetcher:
         call = CallId(session.incarnation, self._number)
         nonce = f"{session.incarnation}/{secrets.token_hex(8)}"
         slots = {DEFAULT_LANE: count} if count else {}
-        reply = await self._repeat(
-            lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
-        )
+        session.asking = nonce
+        try:
+            reply = await self._repeat(
+                lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
+            )
+        finally:
+            session.asking = ""
         if reply is not None and reply.is_gone:
             session.condemned()
             return None

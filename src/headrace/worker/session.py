@@ -58,6 +58,7 @@ class Session:
         self.is_gone: asyncio.Event = asyncio.Event()
         self.is_condemned: bool = False
         self.acked_at: float = time.monotonic()
+        self.asking: str = ""  # the nonce of the claim call on its way
         self.on_change: Callable[[], None] = lambda: None
         self._executor = executor
         self._is_quiet = asyncio.Event()

@@ -113,7 +113,9 @@ class Sweeper:
         session = self._session
         held = await session.storage.held(session.queue, session.incarnation)
         known = session.knows()
-        strangers = {job for job in held if job[0] not in known}
+        # A claim whose answer was lost is being repeated, and will bring its jobs.
+        asking = session.asking
+        strangers = {job for job in held if job[0] not in known and job[1].nonce != asking}
         lost = list(strangers & self._strangers)
         self._strangers = strangers
         if lost:
