@@ -13,7 +13,7 @@ is_bank_open = False
 
 
 @app.task(queue="payments", max_attempts=3, retry=Retry(min=0.01, max=0.05))
-async def charge(context: Context[None], amount: int) -> str:
+async def charge(context: Context, amount: int) -> str:
     """Fail twice: the wait between attempts grows, and is drawn at random."""
     if context.attempts < 2:
         raise ConnectionError("the bank is busy")

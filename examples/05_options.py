@@ -15,7 +15,7 @@ ran: list[str] = []
 
 
 @app.task(queue="reports")
-async def report(context: Context[None], name: str) -> str:
+async def report(context: Context, name: str) -> str:
     """Note in which order jobs ran."""
     ran.append(name)
     return f"{name} for {context.headers.get('user', 'nobody')}"

@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, overload
+
+from typing_extensions import TypeVar
 
 from headrace.client import Client
 from headrace.clock import Duration, duration_ms
@@ -38,7 +40,7 @@ from headrace.task import Task, TaskSettings, call_settings, make_job, task_sett
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S")
+S = TypeVar("S", default=None)
 
 DEFAULT_URL = "redis://localhost:6379"
 Lifespan = Callable[[], AbstractAsyncContextManager[S]]
@@ -60,7 +62,8 @@ class App(Generic[S]):
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``; default: the environment's
             ``HEADRACE_REDIS_URL``, else ``REDIS_URL``, else ``redis://localhost:6379``.
-        tenant: a name that keeps this app's queues apart from other tenants'.
+        tenant: a name that keeps this app's queues apart from other tenants'; default: the
+            environment's ``HEADRACE_TENANT``, else ``default``.
         lifespan: makes an async context manager; a worker enters it before its first job and leaves
             it after its last. What it yields is every handler's ``context.state``.
         allow_eviction: use a server whose ``maxmemory-policy`` may throw jobs away.
@@ -75,7 +78,7 @@ class App(Generic[S]):
         self: App[None],
         url: str | None = None,
         *,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         lifespan: None = None,
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
@@ -86,7 +89,7 @@ class App(Generic[S]):
         self,
         url: str | None = None,
         *,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         lifespan: Lifespan[S],
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
@@ -96,13 +99,15 @@ class App(Generic[S]):
         self,
         url: str | None = None,
         *,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         lifespan: Lifespan[Any] | None = None,
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
     ) -> None:
         environment = os.environ.get("HEADRACE_REDIS_URL") or os.environ.get("REDIS_URL")
         self.url: str = check_url(url if url is not None else environment or DEFAULT_URL)
+        if tenant is None:
+            tenant = os.environ.get("HEADRACE_TENANT") or DEFAULT_TENANT
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = lifespan
         self.allow_eviction = allow_eviction
@@ -236,9 +241,9 @@ class App(Generic[S]):
         """Store one job made by ``task.job(...)``, as `Task.enqueue` does."""
         return await self.client().submit(job)
 
-    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+    async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and return its result, as `Task.enqueue_and_wait` does."""
-        return await self.client().submit_and_wait(job, timeout_ms=timeout_ms)
+        return await self.client().submit_and_wait(job)
 
     async def enqueue(
         self, name: str, /, *args: Any, queue: str | None = None, **kwargs: Any
@@ -358,7 +363,8 @@ class App(Generic[S]):
     async def aclose(self) -> None:
         """Send what waits, then close every connection. The app can be used again afterwards."""
         client, self._client = self._client, None
-        if client is not None:
+        # The client of another loop or of a forked child's parent is not ours to close.
+        if client is not None and self._owner == (_forks, asyncio.get_running_loop()):
             await client.aclose()
 
     async def __aenter__(self) -> Self:

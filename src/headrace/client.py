@@ -88,7 +88,7 @@ class Client:
             for job, outcome in zip(chunk, outcomes, strict=True)
         ]
 
-    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+    async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and return its result; the storage hears of the wait with the job."""
         channel = await self.waits.channel()
         asked = msgspec.structs.replace(job, reply_to=channel, is_plain=False)

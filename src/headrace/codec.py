@@ -18,6 +18,8 @@ from headrace.errors import InvalidArguments, NotSerializable, PayloadTooLarge, 
 from headrace.job import PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES
 
 DEPTH_LIMIT = 64
+DIGITS_LIMIT = 300
+_INTEGER_LIMIT = 10**DIGITS_LIMIT
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 _encode = msgspec.json.Encoder(decimal_format="string").encode
@@ -39,6 +41,11 @@ def encode_arguments(arguments: Mapping[str, object]) -> bytes:
     for name, value in arguments.items():
         if type(value) not in _SCALARS:
             _check(value, f"args.{name}", 1)
+        elif type(value) is int and abs(value) >= _INTEGER_LIMIT:
+            raise NotSerializable(
+                f"args.{name} is an integer of over {DIGITS_LIMIT} digits, which can't be read "
+                "back: pass it as a string"
+            )
     payload = _encoded(arguments, "args")
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise PayloadTooLarge(
@@ -97,9 +104,9 @@ def _parts(value: object, path: str) -> Iterator[tuple[str, object]]:
             yield f"{path}.{name}", getattr(value, name, None)
 
 
-def _at(path: str, key: str) -> str:
+def _at(path: str, key: object) -> str:
     # A message with a lone surrogate could not be shown.
-    return f"{path}.{key[:100].encode(errors='backslashreplace').decode()}"
+    return f"{path}.{str(key)[:100].encode(errors='backslashreplace').decode()}"
 
 
 def _check(value: object, path: str, depth: int) -> None:
@@ -139,7 +146,8 @@ def _check_parts(value: object, path: str, depth: int) -> None:
 
 
 def _check_key(key: object, path: str) -> None:
-    if not isinstance(key, str):
+    # An annotation such as dict[int, str] brings whole numbers back; other keys would stay text.
+    if not isinstance(key, str) and type(key) is not int:
         raise NotSerializable(
             f"{path} has the key {key!r}, but JSON's keys are strings and it would come back as "
             "one: convert it first"

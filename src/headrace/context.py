@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from headrace.clock import datetime_of
 from headrace.job import Claim, ClaimedJob
 
-S = TypeVar("S")
+S = TypeVar("S", default=None)
 
 
 class Context(Generic[S]):

@@ -41,7 +41,7 @@ class Submitter(Protocol):
     async def submit(self, job: Job) -> JobHandle[Any]:
         """Store one job."""
 
-    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None) -> Any:
+    async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and wait for its result."""
 
 
@@ -314,7 +314,7 @@ class TaskCall(Generic[P, R]):
             UsageError, StorageError: as `enqueue`.
         """
         job = self._kept(self.job(*args, **kwargs))
-        result: R = await self._submitter.submit_and_wait(job, timeout_ms=None)
+        result: R = await self._submitter.submit_and_wait(job)
         return result
 
     def _kept(self, job: Job) -> Job:

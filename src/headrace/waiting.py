@@ -18,6 +18,7 @@ from headrace.storage.base import BATCH_LIMIT, End, Inbox, Storage
 
 POLL_S = 3.0
 RETRY_FOR_S = 10.0
+LOOK_S = 1.0
 
 Key = tuple[str, str]
 
@@ -103,12 +104,16 @@ class Waits:
             StorageUnavailable: the storage was away for ten seconds at the start.
         """
         future = self.expect(queue, job_id)
+        timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        started_at = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+            # However short the time-out, one look at a job that has ended is answered.
+            async with asyncio.timeout(None if timeout_s is None else max(timeout_s, LOOK_S)):
                 end = await self._look(queue, job_id)
+            async with asyncio.timeout_at(None if timeout_s is None else started_at + timeout_s):
                 if not is_end(end):
                     end = await future
-                return await self.whole(end)
+            return await self.whole(end)
         except TimeoutError:
             raise WaitTimeout(
                 f"job {job_id!r} has not ended within {(timeout_ms or 0) / 1000:g} s; it goes on",

@@ -77,6 +77,16 @@ def test_plain_values_come_back_unchanged(value: object) -> None:
     assert decode_any(encode_result(value)) == value
 
 
+def test_whole_number_keys_come_back_as_annotated() -> None:
+    async def count(tallies: dict[int, str]) -> dict[int, int]:
+        raise AssertionError(tallies)
+
+    signature: Signature[dict[int, int]] = Signature(count)
+    payload = encode_arguments({"tallies": {1: "a", -2: "b"}})
+    assert signature.decode(payload) == ((), {"tallies": {1: "a", -2: "b"}})
+    assert signature.decode_result(encode_result({3: 4})) == {3: 4}
+
+
 def test_negative_zero_keeps_its_sign() -> None:
     assert math.copysign(1, decode_any(encode_arguments({"x": -0.0}))["x"]) == -1
 
@@ -97,7 +107,9 @@ def test_negative_zero_keeps_its_sign() -> None:
         ({"file": [b"raw"]}, "args.value.file[0]"),
         (Box(b"raw"), "args.value.content"),
         ({b"raw": 1}, "args.value"),
-        ({1: "a"}, "args.value"),
+        ({True: "a"}, "args.value"),
+        ({1.5: "a"}, "args.value"),
+        (10**300, "args.value"),
         ({"a": [{None: 1}]}, "args.value.a[0]"),
         ({(1, 2): 1}, "args.value"),
         ({math.nan: 1}, "args.value"),

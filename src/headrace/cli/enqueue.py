@@ -221,7 +221,7 @@ async def _wait(sender: App[Any], job: Job, *, timeout: float | None, output: st
     ended = Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=None)
     try:
         async with asyncio.timeout(timeout):
-            ended.result = await sender.submit_and_wait(job, timeout_ms=None)
+            ended.result = await sender.submit_and_wait(job)
         ended.state = JobState.COMPLETED.value
     except TimeoutError:
         raise WaitTimeout(

@@ -48,6 +48,10 @@ CLAIM_WIDTH = 9
 WATCH_WIDTH = 4
 
 
+READS = frozenset({"get", "held", "list_jobs", "stats", "watch", "workers"})
+"""Verbs that may be called again after a lost answer, since twice is as good as once."""
+
+
 class Call(NamedTuple, Generic[T]):
     """One function call: the verb, the queue's root, its arguments, and how to read the reply."""
 

@@ -15,8 +15,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from headrace.errors import InvalidOption, StorageError, StorageRefused
-from headrace.storage.redis.calls import Call
+from headrace.errors import InvalidOption, ReplyLost, StorageError, StorageRefused
+from headrace.storage.redis.calls import READS, Call
 from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
@@ -88,22 +88,27 @@ class AsyncClient:
         self._last_failure: tuple[float, StorageError] | None = None
 
     async def run(self, call: Call[T]) -> T:
-        """Run a call.
+        """Run a call; one that only reads is repeated once when its connection is lost.
 
         Raises:
             StorageError: see `headrace.errors`; `ReplyLost` when it may have been executed.
         """
         words = ("FCALL", self._library.function(call.verb), 1, call.root, *call.words)
         try:
-            reply = await self.command(*words)
+            reply = await self._run(words)
+        except ReplyLost:
+            if call.verb not in READS:
+                raise
+            reply = await self._run(words)
+        return call.read(reply)
+
+    async def _run(self, words: tuple[Any, ...]) -> Any:
+        try:
+            return await self.command(*words)
         except ResponseError as error:
             if not is_missing_function(error):
                 raise translate(error) from error
-            await self._load()
-            reply = await self._retried(words)
-        return call.read(reply)
-
-    async def _retried(self, words: tuple[Any, ...]) -> Any:
+        await self._load()
         try:
             return await self.command(*words)
         except ResponseError as error:
