@@ -3,16 +3,21 @@
 local BATCH = 500
 local BATCH_BYTES = 4 * 1024 * 1024
 local POPS = 1000 -- entries looked at in one call, left-over ones included
-local FIELDS = {
-  'state', 'gen', 'task', 'payload', 'epoch', 'attempts', 'stalls', 'created', 'at', 'expires', 'options',
-}
+local MORE = { 'epoch', 'attempts', 'stalls', 'expires', 'options' }
+local NOTHING = {}
 
--- Ready entries of jobs that fell due, and of those that expired while they waited.
+local function next_due(q)
+  local first = q.call('ZRANGE', q.root .. ':delayed', 0, 0, 'WITHSCORES')
+  return first[2] and queue.text(math.max(0, first[2] - q.now)) or '-1'
+end
+
+-- Make ready what fell due, end what expired while it waited; return the ms to the next due job.
 local function promote(q)
-  local ids = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
-  if #ids == 0 then
-    return
+  local due_ms = next_due(q)
+  if due_ms ~= '0' then
+    return due_ms
   end
+  local ids = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
   for _, id in ipairs(ids) do
     local record = job.load_waiting(q, id)
     if record and job.is_overdue(q, record) then
@@ -24,19 +29,15 @@ local function promote(q)
   end
   q.call('ZREM', q.root .. ':delayed', unpack(ids))
   queue.flush(q)
-end
-
-local function next_due(q)
-  local first = q.call('ZRANGE', q.root .. ':delayed', 0, 0, 'WITHSCORES')
-  return first[2] and queue.text(math.max(0, first[2] - q.now)) or '-1'
+  return next_due(q)
 end
 
 -- Append one claimed job to the reply.
-local function append(reply, id, v, payload, epoch, wait_ms)
+local function append(reply, id, v, more, payload, epoch, wait_ms)
   local n = #reply
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, v[3], payload, epoch
-  reply[n + 5], reply[n + 6], reply[n + 7] = v[6] or '0', v[7] or '0', v[8]
-  reply[n + 8], reply[n + 9] = wait_ms, v[11] or ''
+  reply[n + 5], reply[n + 6], reply[n + 7] = more[2] or '0', more[3] or '0', v[5]
+  reply[n + 8], reply[n + 9] = wait_ms, more[5] or ''
 end
 
 -- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
@@ -60,74 +61,79 @@ end
 -- Take one ready entry if it still stands for a queued job. Returns its size, nil if it was not taken, and
 -- true if it must stay.
 local function take(q, entry, claim, reply)
-  local colon = string.find(entry, ':', 1, true)
-  local id = string.sub(entry, colon + 1)
+  local gen, id = string.match(entry, '^(%d+):(.*)$')
   local key = q.root .. ':job:' .. id
-  local v = q.call('HMGET', key, unpack(FIELDS))
-  if v[1] ~= 'queued' or v[2] ~= string.sub(entry, 1, colon - 1) then
+  -- A field costs 0.2 µs, and a record without `at` is of a plain job that has not moved yet.
+  local v = q.call('HMGET', key, 'state', 'gen', 'task', 'payload', 'created', 'at')
+  if v[1] ~= 'queued' or v[2] ~= gen then
     return nil
   end
-  if v[10] and tonumber(v[10]) <= q.now then
+  local more = v[6] and q.call('HMGET', key, unpack(MORE)) or NOTHING
+  if more[4] and tonumber(more[4]) <= q.now then
     finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
     return nil
   end
-  if v[7] and must_wait(q, claim, id, v[7]) then
+  if more[3] and must_wait(q, claim, id, more[3]) then
     return nil, true
   end
   local payload = v[4] or q.call('GET', q.root .. ':payload:' .. id) or ''
-  local epoch = v[5] and queue.text(v[5] + 1) or '1'
+  local epoch = more[1] and queue.text(more[1] + 1) or '1'
   q.call('HSET', key, 'state', 'active', 'at', q.now_text, 'epoch', epoch, 'claim', claim.nonce)
-  local wait_ms = q.now - (v[9] or v[8])
+  local wait_ms = q.now - (v[6] or v[5])
   local wait_text = queue.text(wait_ms)
   queue.observe(q, 'wait:', wait_ms)
   queue.event(q, 'active', id, v[3], epoch, claim.incarnation, wait_text, '', '')
-  append(reply, id, v, payload, epoch, wait_text)
+  append(reply, id, v, more, payload, epoch, wait_text)
   claim.ids[#claim.ids + 1] = id
   return #payload
 end
 
--- Take up to `limit` jobs of one lane, best tier first.
+-- Take up to `limit` jobs of one lane, best tier first: LMPOP pops from the first list that has any.
 local function drain(q, lane, limit, claim, reply)
-  for tier = 9, 0, -1 do
-    local list = q.root .. ':ready:' .. lane .. ':' .. tier
-    local waiting = {}
-    while limit > 0 and claim.pops > 0 and claim.bytes > 0 do
-      local entries = q.call('LPOP', list, math.min(limit, claim.pops, 50))
-      if not entries then
+  local ready = q.root .. ':ready:' .. lane .. ':'
+  local waiting = {}
+  while limit > 0 and claim.pops > 0 and claim.bytes > 0 do
+    local popped = q.call(
+      'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
+      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', math.min(limit, claim.pops, 50)
+    )
+    if not popped then
+      break
+    end
+    local list, entries = popped[1], popped[2]
+    claim.pops = claim.pops - #entries
+    for i, entry in ipairs(entries) do
+      local size, must_stay = take(q, entry, claim, reply)
+      if must_stay then
+        waiting[#waiting + 1] = { list, entry }
+      end
+      if size then
+        limit = limit - 1
+        claim.bytes = claim.bytes - size
+      end
+      if claim.bytes <= 0 then
+        for back = #entries, i + 1, -1 do
+          q.call('LPUSH', list, entries[back])
+        end
         break
       end
-      claim.pops = claim.pops - #entries
-      for i, entry in ipairs(entries) do
-        local size, must_stay = take(q, entry, claim, reply)
-        if must_stay then
-          waiting[#waiting + 1] = entry
-        end
-        if size then
-          limit = limit - 1
-          claim.bytes = claim.bytes - size
-        end
-        if claim.bytes <= 0 then
-          for back = #entries, i + 1, -1 do
-            q.call('LPUSH', list, entries[back])
-          end
-          break
-        end
-      end
     end
-    if #waiting > 0 then
-      -- At the tail, where it holds nobody up.
-      q.call('RPUSH', list, unpack(waiting))
-      claim.has_waiting = true
-    end
+  end
+  -- At the tail, where it holds nobody up.
+  for _, pair in ipairs(waiting) do
+    q.call('RPUSH', pair[1], pair[2])
+    claim.has_waiting = true
   end
 end
 
 -- A repeated call: what it claimed the first time and still owns.
 local function again(q, claim, reply)
   for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. claim.incarnation)) do
-    local v = q.call('HMGET', job.key(q, id), unpack(FIELDS))
-    if v[1] == 'active' and q.call('HGET', job.key(q, id), 'claim') == claim.nonce then
-      append(reply, id, v, v[4] or q.call('GET', q.root .. ':payload:' .. id) or '', v[5], '0')
+    local key = job.key(q, id)
+    local v = q.call('HMGET', key, 'state', 'claim', 'task', 'payload', 'created')
+    if v[1] == 'active' and v[2] == claim.nonce then
+      local more = q.call('HMGET', key, unpack(MORE))
+      append(reply, id, v, more, v[4] or q.call('GET', q.root .. ':payload:' .. id) or '', more[1], '0')
     end
   end
 end
@@ -153,7 +159,7 @@ function functions.claim(keys, args)
   if queue.config(q).is_paused then
     return { 'paused', '0', '-1' }
   end
-  promote(q)
+  reply[3] = promote(q)
   local room = BATCH
   for at = 4, #args, 2 do
     local limit = math.min(tonumber(args[at + 1]), room)
@@ -166,13 +172,14 @@ function functions.claim(keys, args)
     queue.count(q, 'queued', -taken)
     queue.count(q, 'active', taken)
   end
-  reply[3] = next_due(q)
   queue.close(q)
-  local left = tonumber(q.call('HGET', q.root .. ':counts', 'queued') or 0)
   -- Who took nothing although it had room can't take what is left: to wake it again would never end.
-  if left > 0 and (taken > 0 or #args == 3 or (claim.pops == 0 and not claim.has_waiting)) then
-    reply[2] = '1'
-    queue.leave_wake(q)
+  if taken > 0 or #args == 3 or (claim.pops == 0 and not claim.has_waiting) then
+    local left = q.now_counts.queued or q.call('HGET', q.root .. ':counts', 'queued') or 0
+    if tonumber(left) > 0 then
+      reply[2] = '1'
+      queue.leave_wake(q)
+    end
   end
   return reply
 end

@@ -5,10 +5,11 @@ flags.enqueue = {}
 -- A job is id, flags, task, payload, tier; then, unless it is plain: lane, delay, run at, expires in,
 -- expires at, max_stalls, keep, options, inbox. The flags are two digits: 1 for an id that was just
 -- drawn at random, 1 for a plain job.
+local IS_NEW, IS_PLAIN = { ['10'] = true, ['11'] = true }, { ['01'] = true, ['11'] = true }
 local PLAIN_WIDTH = 5
 local WIDTH = 14
 local MEMORY = 2 -- calls of one client that may be in flight together
-local MEMORY_TTL_MS = 600000
+local MEMORY_TTL_MS = '600000'
 
 local function due_ms(q, delay_ms, at_ms)
   if delay_ms ~= '0' then
@@ -44,6 +45,7 @@ local function extras(q, args, at)
       fields[#fields + 1] = value
     end
   end
+  set('at', q.now_text, '') -- tells a claim to look for more than a plain job has
   set('lane', args[at + 5], job.DEFAULT_LANE)
   set('expires', queue.text(due_ms(q, args[at + 8], args[at + 9])), '0')
   set('max_stalls', args[at + 10], '')
@@ -57,7 +59,7 @@ local function store(q, args, at, is_plain)
   local id, task, payload, tier = args[at], args[at + 2], args[at + 3], args[at + 4]
   local key = q.root .. ':job:' .. id
   -- An id that was just drawn at random can't be there, and the look costs 2 µs.
-  if string.sub(args[at + 1], 1, 1) == '0' then
+  if not IS_NEW[args[at + 1]] then
     local verdict = standing(q, key, id, is_plain and '' or args[at + 13])
     if verdict then
       return verdict
@@ -97,24 +99,21 @@ function functions.enqueue(keys, args)
   local client, number = unpack(args)
   local q = queue.open(keys[1])
   local memory = q.root .. ':calls:' .. client
-  local last = tonumber(q.call('HGET', memory, 'last') or 0)
-  if number + 0 <= last then
-    local answer = q.call('HGET', memory, number)
-    if answer then
-      return cmsgpack.unpack(answer)
-    end
-    if number + 0 <= last - MEMORY then
-      return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. queue.text(last))
-    end
+  -- Each slot holds the last number that came to it, and its answer.
+  local slot = number % MEMORY == 0 and 'even' or 'odd'
+  local answered, answer = string.match(q.call('HGET', memory, slot) or '', '^(%d+) (.*)$')
+  if answered == number then
+    return cmsgpack.unpack(answer)
+  elseif answered and number + 0 < answered + 0 then
+    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. answered)
   end
   local verdicts, at = {}, 3
   while at <= #args do
-    local is_plain = string.sub(args[at + 1], 2, 2) == '1'
+    local is_plain = IS_PLAIN[args[at + 1]]
     verdicts[#verdicts + 1] = store(q, args, at, is_plain)
     at = at + (is_plain and PLAIN_WIDTH or WIDTH)
   end
-  q.call('HSET', memory, 'last', queue.text(math.max(last, number + 0)), number, cmsgpack.pack(verdicts))
-  q.call('HDEL', memory, queue.text(number - MEMORY))
+  q.call('HSET', memory, slot, number .. ' ' .. cmsgpack.pack(verdicts))
   q.call('PEXPIRE', memory, MEMORY_TTL_MS)
   queue.close(q)
   return verdicts

@@ -50,13 +50,17 @@ local function settle(q, incarnation, args, at)
     return 'stale'
   end
   -- A claim is of no use to another incarnation: the job lies in its own one's processing set.
-  if string.find(record.claim, incarnation .. '/', 1, true) ~= 1 then
-    return 'stale'
+  -- One nonce is shared by all that a call claimed, so this is looked at once a batch.
+  if record.claim ~= q.own_nonce then
+    if string.find(record.claim, incarnation .. '/', 1, true) ~= 1 then
+      return 'stale'
+    end
+    q.own_nonce = record.claim
   end
+  record.owner = incarnation
   if record.state ~= 'active' then
     return job.is_terminal(record.state) and 'ok' or 'stale'
   end
-  record.owner = incarnation
   if record.stalls ~= 0 then
     q.is_wake_due = true -- another on its last chance may wait for this one's end
   end

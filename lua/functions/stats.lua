@@ -40,7 +40,7 @@ function functions.stats(keys)
     'set:history', queue.text(config.history),
     'set:dead_letters', queue.text(config.dead),
     'set:dead_letter_ttl_ms', config.dead_ttl_ms,
-    'set:events', queue.text(config.events),
+    'set:events', config.events,
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

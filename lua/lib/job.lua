@@ -5,8 +5,6 @@ job.DEFAULT_TIER = '5'
 job.DEFAULT_KEEP_MS = '3600000'
 job.DEFAULT_MAX_STALLS = 3
 
--- The fields that every transition reads, and those that only the rarer ones do.
-local FIELDS = { 'state', 'claim', 'epoch', 'task', 'attempts', 'stalls', 'cancel', 'inbox', 'big' }
 local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
 
 function job.key(q, id)
@@ -16,13 +14,20 @@ end
 -- nil when there is no record.
 function job.load(q, id)
   local key = q.root .. ':job:' .. id
-  local v = q.call('HMGET', key, unpack(FIELDS))
-  if not v[1] then
+  -- A field costs 0.2 µs.
+  local v = q.call('HMGET', key, 'state', 'claim', 'epoch', 'task', 'cancel', 'inbox', 'big')
+  local state, epoch = v[1], v[3]
+  if not state then
     return nil
   end
+  local attempts, stalls
+  -- Neither an error nor a stall comes before the end of the first attempt.
+  if epoch and not (epoch == '1' and state == 'active') then
+    attempts, stalls = unpack(q.call('HMGET', key, 'attempts', 'stalls'))
+  end
   return {
-    key = key, id = id, state = v[1], claim = v[2], epoch = v[3] or '0', task = v[4],
-    attempts = v[5] or 0, stalls = v[6] or 0, cancel = v[7], inbox = v[8], big = v[9],
+    key = key, id = id, state = state, claim = v[2], epoch = epoch or '0', task = v[4],
+    attempts = attempts or 0, stalls = stalls or 0, cancel = v[5], inbox = v[6], big = v[7],
   }
 end
 

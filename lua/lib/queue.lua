@@ -1,6 +1,6 @@
 -- One call's view of a queue: its keys, its time, and what it gathers to write once at the end.
 -- Every function opens it first and closes it last.
-local EVENTS_DEFAULT = 5000
+local EVENTS_DEFAULT = '5000'
 local EVENTS_AN_ENTRY = 20
 local HISTORY_DEFAULT = 100000
 local DEAD_DEFAULT = 10000
@@ -32,6 +32,7 @@ function queue.open(root)
     now = now,
     now_text = queue.text(now),
     counts = {},
+    now_counts = {}, -- those that this call changed, once it is closed
     stats = {},
     heads = {},
     tails = {},
@@ -53,7 +54,7 @@ function queue.config(q)
       history = tonumber(values[2] or HISTORY_DEFAULT),
       dead = tonumber(values[3] or DEAD_DEFAULT),
       dead_ttl_ms = values[4] or DEAD_TTL_DEFAULT_MS,
-      events = tonumber(values[5] or EVENTS_DEFAULT),
+      events = values[5] or EVENTS_DEFAULT,
     }
   end
   return q.settings
@@ -109,13 +110,13 @@ local function write_events(q)
   if count == 0 then
     return
   end
+  local limit = queue.config(q).events
   local total = q.call('HINCRBY', q.root .. ':counts', 'events', count) - count
   for first = 1, count, EVENTS_AN_ENTRY do
     local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
     local lines = table.concat(q.events, '\n', first, last)
-    q.call('XADD', key, '*', 'n', queue.text(total + last), 'events', lines)
+    q.call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', queue.text(total + last), 'events', lines)
   end
-  q.call('XTRIM', key, 'MAXLEN', '~', queue.config(q).events)
 end
 
 -- Leave one wake-up token where none is: whoever takes it claims.
@@ -178,15 +179,18 @@ function queue.close(q)
   index(q, ':dead', q.dead, queue.config(q).dead)
   for state, delta in pairs(q.counts) do
     if delta ~= 0 then
-      q.call('HINCRBY', q.root .. ':counts', state, delta)
+      q.now_counts[state] = q.call('HINCRBY', q.root .. ':counts', state, delta)
     end
   end
   if next(q.stats) then
     local key = q.root .. ':stats:' .. queue.text(q.now - q.now % STATS_BUCKET_MS)
+    local is_new = false
     for field, n in pairs(q.stats) do
-      q.call('HINCRBY', key, field, n)
+      is_new = q.call('HINCRBY', key, field, n) == n or is_new
     end
-    q.call('PEXPIRE', key, STATS_TTL_MS)
+    if is_new then -- perhaps the first field; the TTL runs from then on
+      q.call('PEXPIRE', key, STATS_TTL_MS)
+    end
   end
   write_events(q)
   if q.is_wake_due then
