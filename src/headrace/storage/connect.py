@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from headrace.errors import InvalidOption
 from headrace.storage.base import Storage
-from headrace.storage.redis.storage import RedisStorage
 
-SCHEMES = ("redis", "rediss", "unix")
+REDIS = "headrace.storage.redis.storage:RedisStorage"
+SCHEMES = {"redis": REDIS, "rediss": REDIS, "unix": REDIS}
+"""Where the storage of each scheme is. It is imported when it is opened: redis-py takes as long to
+import as all else together.
+"""
 
 
 def check_url(url: str) -> str:
@@ -39,7 +43,11 @@ def open_storage(url: str, *, tenant: str, allow_eviction: bool = False) -> Stor
     Raises:
         InvalidOption: the URL is not valid.
     """
-    return RedisStorage(check_url(url), tenant=tenant, allow_eviction=allow_eviction)
+    module, _, name = SCHEMES[check_url(url).partition("://")[0]].partition(":")
+    storage: Storage = getattr(import_module(module), name)(
+        url, tenant=tenant, allow_eviction=allow_eviction
+    )
+    return storage
 
 
 def redacted(url: str) -> str:
