@@ -13,6 +13,7 @@ from benchmarks import (
     coalesced,
     delayed,
     drain,
+    floor,
     idle,
     imports,
     round_trip,
@@ -23,6 +24,7 @@ from benchmarks import (
 from benchmarks.harness import RESULTS, Figure, machine, shown
 
 SCENARIOS = {
+    "floor": floor.measure,
     "bulk": bulk.measure,
     "coalesced": coalesced.measure,
     "single": single.measure,
