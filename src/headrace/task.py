@@ -38,7 +38,7 @@ WAITED_RESULT_TTL_MS = 60_000
 class Submitter(Protocol):
     """What a task needs of the app."""
 
-    async def submit(self, job: Job) -> JobHandle[Any]:
+    def submit(self, job: Job) -> Awaitable[JobHandle[Any]]:
         """Store one job."""
 
     async def submit_and_wait(self, job: Job) -> Any:
@@ -372,7 +372,9 @@ class Task(Generic[P, R]):
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job with the task's own options, see `TaskCall.enqueue`."""
-        return await self._plain.enqueue(*args, **kwargs)
+        job = self._plain.job(*args, **kwargs)
+        handle: JobHandle[R] = await self._submitter.submit(job)
+        return handle
 
     async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Store a job and return its result, see `TaskCall.enqueue_and_wait`."""

@@ -36,21 +36,23 @@ class Address:
     """
 
     def __init__(self, url: str) -> None:
+        self._url = url
         try:
-            # RESP2: replies are the same, and a message on a channel is a plain array.
             self._pool = ConnectionPool.from_url(
                 url,
-                protocol=2,
                 socket_timeout=None,
                 socket_connect_timeout=CONNECT_TIMEOUT_S,
-                socket_keepalive=True,
                 client_name="headrace",
-                driver_info=None,
-                retry=Retry(NoBackoff(), 0),
+                **self._settings(),
             )
         except ValueError as error:
             raise InvalidOption(f"the storage URL can't be read: {error}") from None
-        self._url = url
+
+    def _settings(self) -> dict[str, Any]:
+        # RESP2: replies are the same, and a message on a channel is a plain array.
+        settings = {"protocol": 2, "driver_info": None, "retry": Retry(NoBackoff(), 0)}
+        # redis-py refuses a TCP option for a Unix socket.
+        return settings if self._url.startswith("unix:") else {**settings, "socket_keepalive": True}
 
     async def open_wire(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Wire:
         """Return a new open connection for calls."""
@@ -66,13 +68,10 @@ class Address:
         """Return a synchronous redis-py client without retries."""
         return redis.Redis.from_url(
             self._url,
-            protocol=2,
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
-            socket_keepalive=True,
             client_name="headrace-beat",
-            driver_info=None,
-            retry=Retry(NoBackoff(), 0),
+            **self._settings(),
         )
 
 
