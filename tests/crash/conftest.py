@@ -10,9 +10,15 @@ import pytest_asyncio
 import redis
 
 from headrace import App
+from tests.apps.crash_app import QUEUE
 from tests.crash.crew import Crew
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
+
+
+async def watch_all(producer: App[None]) -> None:
+    """Connect, and have every event kept: the checker counts outcomes by them."""
+    await producer.queue(QUEUE).configure(events=1_000_000)
 
 
 @pytest.fixture
@@ -26,7 +32,7 @@ def crew(redis_url: str, tmp_path: Path) -> Iterator[Crew]:
 async def app(crew: Crew) -> AsyncIterator[App[None]]:
     """Return a producer beside the crew."""
     async with crew.app() as producer:
-        await producer.connect()
+        await watch_all(producer)
         yield producer
 
 
@@ -62,5 +68,5 @@ def own_crew(own_server: RedisServer, tmp_path: Path) -> Iterator[Crew]:
 async def own_app(own_crew: Crew) -> AsyncIterator[App[None]]:
     """Return a producer beside the own crew."""
     async with own_crew.app() as producer:
-        await producer.connect()
+        await watch_all(producer)
         yield producer
