@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, overload
 
 from typing_extensions import TypeVar
 
-from headrace.client import Client
+from headrace.client import Client, CurrentClient
 from headrace.clock import Duration, duration_ms
 from headrace.codec import decode_any
 from headrace.context import Context
@@ -25,18 +25,17 @@ from headrace.job import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     DEFAULT_TENANT,
-    CancelOutcome,
     Job,
-    JobRecord,
     check_name,
     check_text,
 )
 from headrace.middleware import Middleware
 from headrace.queues import Queue
 from headrace.retry import Retry, RetryFunction
-from headrace.storage.base import End, Inspector, Storage
+from headrace.settings import TaskSettings, call_settings, task_settings
+from headrace.storage.base import Inspector, Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.task import Task, TaskSettings, call_settings, make_job, task_settings
+from headrace.task import Task, make_job
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -383,25 +382,6 @@ class App(Generic[S]):
         self._entered -= 1
         if self._entered <= 0:
             await self.aclose()
-
-
-class CurrentClient:
-    """What handles use: the app's client of the moment, since they may outlive a closed one."""
-
-    def __init__(self, client: Callable[[], Client]) -> None:
-        self._client = client
-
-    async def look(self, queue: str, job_id: str) -> JobRecord | None:
-        """Return what is kept of a job."""
-        return await self._client().look(queue, job_id)
-
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Wait until a job has ended."""
-        return await self._client().wait(queue, job_id, timeout_ms=timeout_ms)
-
-    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel a job."""
-        return await self._client().cancel(queue, job_id)
 
 
 class TaskDecorator(Generic[S]):

@@ -124,6 +124,25 @@ class Client:
         await self.storage.aclose()
 
 
+class CurrentClient:
+    """What handles use: the app's client of the moment, since they may outlive a closed one."""
+
+    def __init__(self, client: Callable[[], Client]) -> None:
+        self._client = client
+
+    async def look(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return what is kept of a job."""
+        return await self._client().look(queue, job_id)
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Wait until a job has ended."""
+        return await self._client().wait(queue, job_id, timeout_ms=timeout_ms)
+
+    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
+        """Cancel a job."""
+        return await self._client().cancel(queue, job_id)
+
+
 def _chunks(jobs: Iterable[Job]) -> Iterable[Sequence[Job]]:
     """Split jobs, in order, where the queue changes or a call would grow too large."""
     source = iter(jobs)

@@ -10,8 +10,8 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
 from headrace.job import JobRow, JobState, check_name, check_text
+from headrace.settings import check_count
 from headrace.storage.base import BATCH_LIMIT, Inspector, QueueSettings, QueueStats, WorkerInfo
-from headrace.task import check_count
 
 PURGEABLE = (
     JobState.QUEUED,

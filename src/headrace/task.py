@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
-from headrace.clock import Duration, duration_ms, instant_ms
+from headrace.clock import Duration
 from headrace.codec import Signature, encode_arguments
 from headrace.context import Context, current_job
-from headrace.errors import InvalidOption
 from headrace.handle import JobHandle
 from headrace.job import (
-    DEFAULT_KEEP_MS,
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_MAX_STALLS,
-    DEFAULT_PRIORITY,
-    DEFAULT_QUEUE,
-    PRIORITIES,
     Job,
-    JobOptions,
-    check_name,
     check_text,
     new_job_id,
 )
-from headrace.retry import Retry, RetryFunction
+from headrace.retry import Retry
+from headrace.settings import CallSettings, TaskSettings, call_settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,200 +35,6 @@ class Submitter(Protocol):
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and wait for its result."""
-
-
-class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's defaults, converted and checked."""
-
-    queue: str = DEFAULT_QUEUE
-    priority: int = DEFAULT_PRIORITY
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS
-    max_stalls: int = DEFAULT_MAX_STALLS
-    timeout_ms: int | None = None
-    retry: Retry | RetryFunction = Retry()
-    result_ttl_ms: int = DEFAULT_KEEP_MS
-    keep_ms: int = DEFAULT_KEEP_MS
-
-
-class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call asks for, converted and checked; a template for its job."""
-
-    id: str | None = None
-    queue: str
-    priority: int
-    delay_ms: int = 0
-    run_at_ms: int = 0
-    expires_in_ms: int = 0
-    expires_at_ms: int = 0
-    max_stalls: int
-    keep_ms: int
-    result_ttl_ms: int
-    options: JobOptions = JobOptions()
-    encoded_options: bytes = b""
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a job of this needs no more than its id, task, payload and priority."""
-        has_time = self.delay_ms or self.run_at_ms or self.expires_in_ms or self.expires_at_ms
-        has_limits = self.max_stalls != DEFAULT_MAX_STALLS or self.keep_ms != DEFAULT_KEEP_MS
-        return not (has_time or has_limits or self.encoded_options)
-
-
-def check_count(value: int, *, name: str, most: int) -> int:
-    """Return ``value`` if it is a whole number from 1 to ``most``, or raise `InvalidOption`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InvalidOption(f"{name}={value!r} is out of bounds: use a whole number, 1 to {most:,}")
-    return value
-
-
-def check_priority(value: int) -> int:
-    """Return ``value`` if it is a tier, or raise `InvalidOption`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise InvalidOption(f"priority={value!r} is out of bounds: use 0 to 9, 9 runs first")
-    return value
-
-
-def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return a copy of ``headers`` if all are strings of 8 KiB together at most."""
-    if not isinstance(headers, Mapping):
-        raise InvalidOption(f"headers={headers!r}: pass a mapping of strings to strings")
-    pairs = dict(headers)
-    size = 0
-    for name, value in pairs.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidOption(f"headers[{name!r}]={value!r}: names and values must be strings")
-        try:
-            size += len(name.encode()) + len(value.encode())
-        except UnicodeEncodeError:
-            raise InvalidOption(f"headers[{name!r}]={value!r} can't be encoded as UTF-8") from None
-    if size > 8192:
-        raise InvalidOption(f"the headers are {size:,} bytes, the limit is 8,192")
-    return pairs
-
-
-def resolve_retention(result_ttl_ms: int | None, keep_ms: int | None) -> tuple[int, int]:
-    """Return both TTLs where one may not be said: a result needs its record as long as it lives.
-
-    Raises:
-        InvalidOption: the result would outlive the record.
-    """
-    if keep_ms is None:
-        result = DEFAULT_KEEP_MS if result_ttl_ms is None else result_ttl_ms
-        return result, max(DEFAULT_KEEP_MS, result)
-    if result_ttl_ms is None:
-        return min(DEFAULT_KEEP_MS, keep_ms), keep_ms
-    if result_ttl_ms > keep_ms:
-        raise InvalidOption(
-            f"result_ttl={result_ttl_ms / 1000:g} is over keep={keep_ms / 1000:g}: "
-            "the result can't outlive its job's record"
-        )
-    return result_ttl_ms, keep_ms
-
-
-def _optional_ms(value: Duration | None, *, name: str, least_ms: int = 0) -> int | None:
-    return None if value is None else duration_ms(value, name=name, least_ms=least_ms)
-
-
-def task_settings(
-    *,
-    queue: str = DEFAULT_QUEUE,
-    priority: int = DEFAULT_PRIORITY,
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-    max_stalls: int = DEFAULT_MAX_STALLS,
-    timeout: Duration | None = None,
-    retry: Retry | RetryFunction | None = None,
-    result_ttl: Duration | None = None,
-    keep: Duration | None = None,
-) -> TaskSettings:
-    """Check and convert what a declaration says; see `App.task`."""
-    result_ttl_ms, keep_ms = resolve_retention(
-        _optional_ms(result_ttl, name="result_ttl"), _optional_ms(keep, name="keep")
-    )
-    if retry is not None and (isinstance(retry, type) or not isinstance(retry, Retry | Callable)):
-        raise InvalidOption(
-            f"retry={retry!r}: pass a Retry, or a function of (errors so far, last error) to "
-            "seconds"
-        )
-    return TaskSettings(
-        queue=check_name(queue, what="queue"),
-        priority=check_priority(priority),
-        max_attempts=check_count(max_attempts, name="max_attempts", most=1_000_000),
-        max_stalls=check_count(max_stalls, name="max_stalls", most=1_000_000),
-        timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
-        retry=Retry() if retry is None else retry,
-        result_ttl_ms=result_ttl_ms,
-        keep_ms=keep_ms,
-    )
-
-
-def call_settings(
-    task: TaskSettings,
-    *,
-    id: str | None = None,
-    queue: str | None = None,
-    priority: int | None = None,
-    delay: Duration | None = None,
-    run_at: datetime | None = None,
-    expires: Duration | datetime | None = None,
-    max_attempts: int | None = None,
-    max_stalls: int | None = None,
-    timeout: Duration | None = None,
-    retry: Retry | None = None,
-    result_ttl: Duration | None = None,
-    keep: Duration | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> CallSettings:
-    """Check and convert what one call asks for; see `Task.options`."""
-    if delay is not None and run_at is not None:
-        raise InvalidOption(f"delay={delay!r} and run_at={run_at!r}: say one of them")
-    if retry is not None and not isinstance(retry, Retry):
-        raise InvalidOption(
-            f"retry={retry!r}: a single call takes a Retry; a strategy function goes to @app.task"
-        )
-    ttl_ms, keep_ms = _call_retention(task, result_ttl, keep)
-    options = JobOptions(
-        max_attempts=None
-        if max_attempts is None
-        else check_count(max_attempts, name="max_attempts", most=1_000_000),
-        timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
-        retry=retry,
-        result_ttl_ms=ttl_ms,
-        keep_ms=keep_ms,
-        headers=check_headers(headers or {}),
-    )
-    expires_at = isinstance(expires, datetime)
-    return CallSettings(
-        id=None if id is None else check_text(id, what="job id"),
-        queue=task.queue if queue is None else check_name(queue, what="queue"),
-        priority=task.priority if priority is None else check_priority(priority),
-        delay_ms=_optional_ms(delay, name="delay") or 0,
-        run_at_ms=0 if run_at is None else instant_ms(run_at, name="run_at"),
-        expires_at_ms=instant_ms(cast(datetime, expires), name="expires") if expires_at else 0,
-        expires_in_ms=0
-        if expires_at
-        else _optional_ms(cast("Duration | None", expires), name="expires", least_ms=1) or 0,
-        max_stalls=task.max_stalls
-        if max_stalls is None
-        else check_count(max_stalls, name="max_stalls", most=1_000_000),
-        keep_ms=task.keep_ms if keep_ms is None else keep_ms,
-        result_ttl_ms=task.result_ttl_ms if ttl_ms is None else ttl_ms,
-        options=options,
-        encoded_options=b"" if options == JobOptions() else msgspec.json.encode(options),
-    )
-
-
-def _call_retention(
-    task: TaskSettings, result_ttl: Duration | None, keep: Duration | None
-) -> tuple[int | None, int | None]:
-    if result_ttl is None and keep is None:
-        return None, None
-    ttl_ms = _optional_ms(result_ttl, name="result_ttl")
-    keep_ms = _optional_ms(keep, name="keep")
-    if ttl_ms is None and keep_ms is not None:
-        return min(task.result_ttl_ms, keep_ms), keep_ms
-    if ttl_ms is not None and keep_ms is None:
-        return ttl_ms, max(task.keep_ms, ttl_ms)
-    return resolve_retention(ttl_ms, keep_ms)
 
 
 def make_job(

@@ -31,7 +31,8 @@ from headrace.errors import (
     WaitTimeout,
 )
 from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
-from headrace.task import call_settings, make_job, task_settings
+from headrace.settings import call_settings, task_settings
+from headrace.task import make_job
 
 TOLD = {
     EnqueueOutcome.QUEUED: "queued",

@@ -33,8 +33,8 @@ from headrace.events import (
 from headrace.job import check_name, check_text, new_job_id
 from headrace.logs import log_events
 from headrace.release import VERSION
+from headrace.settings import check_count
 from headrace.storage.base import Storage, WorkerInfo
-from headrace.task import check_count
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
