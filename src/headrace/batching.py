@@ -46,7 +46,9 @@ class Batcher:
         loop = asyncio.get_running_loop()
         answer: Answer = loop.create_future()
         self._pending.append((jobs, answer))
-        if not self._is_due:
+        if not self._in_flight:
+            self._flush()
+        elif not self._is_due:
             # Whatever this turn of the loop still adds goes along.
             self._is_due = True
             loop.call_soon(self._flush)
