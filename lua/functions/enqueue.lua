@@ -98,10 +98,9 @@ end
 function functions.enqueue(keys, args)
   local client, number = unpack(args)
   local q = queue.open(keys[1])
-  local memory = q.root .. ':calls:' .. client
   -- Each slot holds the last number that came to it, and its answer.
-  local slot = number % MEMORY == 0 and 'even' or 'odd'
-  local answered, answer = string.match(q.call('HGET', memory, slot) or '', '^(%d+) (.*)$')
+  local memory = q.root .. ':calls:' .. client .. ':' .. number % MEMORY
+  local answered, answer = string.match(q.call('GET', memory) or '', '^(%d+) (.*)$')
   if answered == number then
     return cmsgpack.unpack(answer)
   elseif answered and number + 0 < answered + 0 then
@@ -113,8 +112,7 @@ function functions.enqueue(keys, args)
     verdicts[#verdicts + 1] = store(q, args, at, is_plain)
     at = at + (is_plain and PLAIN_WIDTH or WIDTH)
   end
-  q.call('HSET', memory, slot, number .. ' ' .. cmsgpack.pack(verdicts))
-  q.call('PEXPIRE', memory, MEMORY_TTL_MS)
+  q.call('SET', memory, number .. ' ' .. cmsgpack.pack(verdicts), 'PX', MEMORY_TTL_MS)
   queue.close(q)
   return verdicts
 end

@@ -25,11 +25,12 @@ function queue.text(number)
 end
 
 function queue.open(root)
-  local now = clock.now_ms()
+  local now, stamp = clock.read()
   return {
     call = redis.call,
     root = root,
     now = now,
+    stamp = stamp,
     now_text = queue.text(now),
     counts = {},
     now_counts = {}, -- those that this call changed, once it is closed
@@ -60,10 +61,11 @@ function queue.config(q)
   return q.settings
 end
 
--- A number that no other call of this queue has: entries left behind by cancelled jobs never match.
+-- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled
+-- jobs don't match, and one that did would only let its job run from another place in line.
 function queue.generation(q)
   if not q.gen then
-    q.gen = queue.text(q.call('HINCRBY', q.root .. ':counts', 'calls', 1))
+    q.gen = queue.text(q.stamp)
   end
   return q.gen
 end

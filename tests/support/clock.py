@@ -11,9 +11,10 @@ from headrace.storage.redis.library import Library, assemble
 
 KEY = "headrace-test:now-ms"
 
-CLOCK = f"""-- The time is what the test last set.
-function clock.now_ms()
-  return tonumber(redis.call('GET', '{KEY}'))
+CLOCK = f"""-- The time is what the test last set; the stamp goes on as the server's clock does.
+function clock.read()
+  local t = redis.call('TIME')
+  return tonumber(redis.call('GET', '{KEY}')), t[1] % 100000 * 1000000 + t[2]
 end
 """
 

@@ -137,7 +137,7 @@ class _Queue:
         for state in COUNTED:
             if stored.get(state, 0) != states[state]:
                 yield f"counts {stored.get(state, 0)} {state} jobs of {states[state]}"
-        if extra := set(stored) - {*COUNTED, "calls", "events"}:
+        if extra := set(stored) - {*COUNTED, "events"}:
             yield f"counts {extra}"
 
     def _places(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
