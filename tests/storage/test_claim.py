@@ -198,7 +198,7 @@ async def test_fifty_thousand_jobs_due_at_one_instant_all_come_in_bounded_calls(
     assert (stats.scheduled, stats.queued, stats.active) == (0, 0, 0)
 
 
-async def test_ten_thousand_left_over_entries_cost_a_few_bounded_calls(
+async def test_what_ten_thousand_cancelled_jobs_left_costs_a_few_bounded_calls(
     storage: Storage, client: Client, worker: Incarnation
 ) -> None:
     total = 10_000
@@ -213,7 +213,7 @@ async def test_ten_thousand_left_over_entries_cost_a_few_bounded_calls(
         assert reply.has_more
         calls += 1
     assert ids(reply.jobs) == ["last"]
-    assert 1 < calls <= 20
+    assert calls <= 20
 
 
 @pytest.mark.parametrize("option", ["expires_in_ms", "expires_at_ms"])
