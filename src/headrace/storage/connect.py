@@ -24,7 +24,7 @@ def check_url(url: str) -> str:
         InvalidOption: the scheme is not known, host and port can't be read, or a directory or its
             options are not valid.
     """
-    if not isinstance(url, str) or url.partition("://")[0] not in SCHEMES:
+    if not isinstance(url, str) or "://" not in url or url.partition("://")[0] not in SCHEMES:
         raise InvalidOption(
             f"the storage URL {redacted(str(url))!r} is not valid: use one of "
             f"{', '.join(f'{name}://' for name in SCHEMES)}, as in redis://localhost:6379/0"
