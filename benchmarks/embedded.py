@@ -67,7 +67,7 @@ async def on_file() -> list[float]:
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         url = f"file://{directory}/data"
-        load = await stack.enter_async_context(Workload(url).app) and Workload(url)
+        load = Workload(url)
         await stack.enter_async_context(load.app)
         stack.enter_context(
             WorkerProcess.module("benchmarks.workload", url, directory=Path(directory))
@@ -82,8 +82,14 @@ async def measure() -> list[Figure]:
     file = await repeated(on_file)
     names = ("bulk enqueue", "drain", "enqueue + drain")
     return [
-        *(Figure(f"memory://: {n}", "jobs/s", runs) for n, runs in zip(names[:2], memory, strict=False)),
+        *(
+            Figure(f"memory://: {n}", "jobs/s", runs)
+            for n, runs in zip(names[:2], memory, strict=False)
+        ),
         Figure(f"memory://: {names[2]}", "jobs/s", memory[2], at_least(20_000)),
-        *(Figure(f"file://: {n}", "jobs/s", runs) for n, runs in zip(names[:2], file, strict=False)),
+        *(
+            Figure(f"file://: {n}", "jobs/s", runs)
+            for n, runs in zip(names[:2], file, strict=False)
+        ),
         Figure(f"file://: {names[2]}", "jobs/s", file[2], at_least(10_000)),
     ]

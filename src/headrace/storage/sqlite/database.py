@@ -98,12 +98,12 @@ def check_directory(directory: Path) -> None:
         raise StorageRefused(f"{directory} is read-only for this user: make it writable")
 
 
-def filesystem(directory: Path, mounts: Path = MOUNTS) -> str:
+def filesystem(directory: Path) -> str:
     """Return the type of the filesystem that holds a directory, "" if the system doesn't tell."""
     device = directory.stat().st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
-        lines = mounts.read_text().splitlines()
+        lines = MOUNTS.read_text().splitlines()
     except OSError:
         return ""
     # id, parent, major:minor, root, mount point, options, ... "-", type

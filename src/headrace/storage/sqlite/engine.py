@@ -11,6 +11,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 
 import msgspec
@@ -55,6 +56,7 @@ class Engine:
             ended=self._ended,
             before=self._writer,
         )
+        _writers.add(self._writer)
 
     @property
     def writer(self) -> Writer:
@@ -136,6 +138,8 @@ class Engine:
 
 _lock = threading.Lock()
 _engines: dict[Place, Engine] = {}
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+_held: list[Writer] = []
 _inherited: list[dict[Place, Engine]] = []
 
 
@@ -181,12 +185,30 @@ def detach_now(engine: Engine) -> None:
         writer.join()
 
 
-def _forget_all() -> None:
-    """Leave a parent's engines alone: a child must not use or close SQLite's connections."""
+def _before_fork() -> None:
+    _lock.acquire()
+    _held.extend(_writers)
+    for writer in _held:
+        writer.turn.acquire()
+
+
+def _after_fork() -> None:
+    for writer in _held:
+        writer.turn.release()
+    _held.clear()
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    """Leave the parent's engines alone: a child must not use or close SQLite's connections."""
     global _lock
     _lock = threading.Lock()
     _inherited.append(dict(_engines))
     _engines.clear()
+    _writers.clear()
+    _held.clear()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+)

@@ -46,6 +46,7 @@ _REFUSED_ERRNOS = {
     errno.ELOOP,
     errno.ENAMETOOLONG,
     errno.EEXIST,
+    errno.ENOENT,
 }
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 

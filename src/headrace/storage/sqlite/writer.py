@@ -67,6 +67,9 @@ class Request:
 class Writer:
     """A thread with the database's only connection in this process.
 
+    ``turn`` is held while SQLite is at work: a fork waits for it, or the child would inherit locks
+    that nobody opens any more.
+
     Args:
         place: which database.
         connect: opens the connection, in the thread.
@@ -98,6 +101,7 @@ class Writer:
         self._is_durable = True
         self._failure: StorageError | None = None
         self._whenever_ended: list[Callable[[], object]] = []
+        self.turn: threading.Lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="headrace-sqlite", daemon=True)
         self._thread.start()
 
@@ -161,11 +165,13 @@ class Writer:
                 break
             batch = [first]
             is_last = self._gather(batch)
-            self._commit(batch)
+            with self.turn:
+                self._commit(batch)
             _answer(batch)
             if is_last:
                 break
-        self._ended(self._db)
+        with self.turn:
+            self._ended(self._db)
         for tell in self._whenever_ended:
             tell()
 
