@@ -71,7 +71,7 @@ class Engine:
             StorageError: the database can't be opened.
         """
         if self.place.is_file and (self._post is None or not self._post.is_open):
-            await self.writer.run(lambda _step: self._listen(clock), clock, is_durable=False)
+            await self.writer.run(lambda step: self._listen(step, clock), clock, is_durable=False)
 
     def subscribe(self, channel: str, deliver: Deliver) -> None:
         """Call ``deliver`` in the writer's thread for every end that the channel is told."""
@@ -91,9 +91,9 @@ class Engine:
             self._kept = connection
         return connection
 
-    def _listen(self, clock: Clock) -> None:
-        if self._post is not None:
-            self._post.listen(lambda: self._heard(clock))
+    def _listen(self, step: Step, clock: Clock) -> None:
+        if self._post is not None and self._post.listen(lambda: self._heard(clock)):
+            self._look(step)  # at what came before there was a socket to tell
 
     def _heard(self, clock: Clock) -> None:
         """Have a look, soon; called in the thread of the socket."""

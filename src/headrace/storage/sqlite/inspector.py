@@ -200,12 +200,20 @@ def _worker(step: Step, row: tuple[Any, ...]) -> WorkerInfo:
     )
 
 
-def events(step: Step, name: QueueName, after: str, limit: int) -> EventPage:
-    """Return the events after a stream id."""
+def event_number(stream_id: str) -> int:
+    """Return the number of an event entry in its queue.
+
+    Raises:
+        InvalidOption: it is not the id of one.
+    """
     try:
-        seen = int(after.rpartition("-")[2])
+        return int(stream_id.rpartition("-")[2])
     except ValueError:
-        raise InvalidOption(f"after={after!r} is not an event's stream_id") from None
+        raise InvalidOption(f"after={stream_id!r} is not an event's stream_id") from None
+
+
+def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:
+    """Return the events after an entry."""
     view = find_view(step, name)
     if view is None:
         return EventPage(events=[], last_id="")

@@ -40,14 +40,14 @@ class Post:
         """Whether it listens."""
         return self._socket is not None
 
-    def listen(self, heard: Callable[[], None]) -> None:
-        """Open the socket, if it is not yet.
+    def listen(self, heard: Callable[[], None]) -> bool:
+        """Open the socket; False: it was.
 
         Args:
             heard: called in a thread when others have something to tell.
         """
         if self._socket is not None:
-            return
+            return False
         self._folder.mkdir(mode=0o700, exist_ok=True)
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
@@ -60,12 +60,13 @@ class Post:
             target=self._read, args=(receiver, heard), name="headrace-wakeups", daemon=True
         )
         self._thread.start()
+        return True
 
     def nudge(self) -> None:
         """Send a byte to every other process that listens."""
         try:
             names = os.listdir(self._folder)
-        except FileNotFoundError:
+        except OSError:
             return  # nobody has listened yet
         for name in names:
             if name == self._name:

@@ -183,7 +183,8 @@ class SqliteStorage:
         return await self._pass(lambda s: inspector.workers(s, self._name(queue)))
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
-        return await self._pass(lambda s: inspector.events(s, self._name(queue), after, limit))
+        seen = inspector.event_number(after)
+        return await self._pass(lambda s: inspector.events(s, self._name(queue), seen, limit))
 
     async def pause(self, queue: str) -> None:
         await self._write(lambda s: steering.pause(s, self._name(queue)))

@@ -170,10 +170,12 @@ class Writer:
             _answer(batch)
             if is_last:
                 break
-        with self.turn:
-            self._ended(self._db)
-        for tell in self._whenever_ended:
-            tell()
+        try:
+            with self.turn:
+                self._ended(self._db)
+        finally:
+            for tell in self._whenever_ended:
+                tell()
 
     def _gather(self, batch: list[Request]) -> bool:
         """Take along what else is queued; whether the end is among it."""
