@@ -164,3 +164,19 @@ async def test_what_is_in_memory_outlives_its_storages_and_is_shared_by_name() -
     assert await other_tenant.queues() == []
     for storage in (second, third, other_name, other_tenant):
         await storage.aclose()
+
+
+async def test_a_clock_that_is_set_back_makes_no_negative_times(subject: SqliteSubject) -> None:
+    client, worker = Client(subject.storage), Incarnation(subject.storage, "w1")
+    await worker.register()
+    await client.enqueue(a_job(), a_job("later", delay_ms=1000))
+    subject.advance(-60_000)
+    stats = await subject.storage.stats(QUEUE)
+    assert (stats.oldest_ms, stats.workers) == (0, 1)
+    assert (await subject.storage.workers(QUEUE))[0].silent_ms == 0
+    job = await worker.claim_one()
+    assert job.waited_ms == 0
+    assert await worker.settle(job, completed())
+    # Delays follow the clock, as on a server.
+    subject.advance(61_000)
+    assert ids(await worker.claim()) == ["later"]

@@ -199,7 +199,7 @@ def _must_wait(view: View, taking: Taking, row: tuple[Any, ...]) -> bool:
 
 def _take(view: View, taking: Taking, row: tuple[Any, ...]) -> None:
     key, job_id, task, payload, created, at, epoch, attempts, stalls, _, options, _ = row
-    waited_ms = view.now - at
+    waited_ms = max(0, view.now - at)  # the clock may have been set back
     epoch += 1
     view.observe("wait", waited_ms)
     view.event("active", job_id, task, attempt=epoch, worker=taking.name, wait_ms=waited_ms)

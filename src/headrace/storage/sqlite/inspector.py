@@ -138,7 +138,7 @@ def stats(step: Step, name: QueueName) -> QueueStats:
         sql = "SELECT count(*) FROM workers WHERE queue = ? AND ? - at <= lease_ms"
         [workers] = step.db.execute(sql, (view.key, step.now)).fetchone()
         row = step.db.execute(_OLDEST, (view.key, DEFAULT_LANE)).fetchone()
-        oldest_ms = step.now - row[0] if row else 0
+        oldest_ms = max(0, step.now - row[0]) if row else 0
     return QueueStats(
         queue=name[1],
         is_paused=view is not None and view.is_paused,
@@ -195,7 +195,7 @@ def _worker(step: Step, row: tuple[Any, ...]) -> WorkerInfo:
         worker,
         registered_ms=since if info else 0,
         active=active,
-        silent_ms=step.now - at,
+        silent_ms=max(0, step.now - at),
         is_condemned=bool(is_condemned),
     )
 
