@@ -13,6 +13,7 @@ from benchmarks import (
     coalesced,
     delayed,
     drain,
+    embedded,
     floor,
     idle,
     imports,
@@ -35,6 +36,7 @@ SCENARIOS = {
     "delayed": delayed.measure,
     "idle": idle.measure,
     "imports": imports.measure,
+    "embedded": embedded.measure,
 }
 
 ROW = "{:<40} {:>10} {:<7} {:>10} {:<7} {:>22}"

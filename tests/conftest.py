@@ -1,9 +1,10 @@
-"""The Redis server that the tests of a session share, and an app on it."""
+"""The Redis server that the tests of a session share, and an app on each kind of storage."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,8 +27,27 @@ def redis_url(redis_server: RedisServer) -> str:
     return redis_server.url
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what takes `storage_url` on every kind; on Redis alone what looks at the server too."""
+    if "storage_url" in metafunc.fixturenames:
+        is_redis = {"redis_server", "redis_url"} & set(metafunc.fixturenames)
+        kinds = ["redis"] if is_redis else ["redis", "memory", "file"]
+        metafunc.parametrize("storage_url", kinds, indirect=True)
+
+
 @pytest.fixture
-async def app(redis_url: str) -> AsyncIterator[App[None]]:
-    """Return an app on the session's server with a tenant of its own; closed at the end."""
-    async with App(redis_url, tenant=f"test-{secrets.token_hex(6)}") as app:
+def storage_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty storage of the kind that the test is run with."""
+    if request.param == "memory":
+        return f"memory://test-{secrets.token_hex(6)}"
+    if request.param == "file":
+        return f"file://{tmp_path}/data"
+    url: str = request.getfixturevalue("redis_url")
+    return url
+
+
+@pytest.fixture
+async def app(storage_url: str) -> AsyncIterator[App[None]]:
+    """Return an app on an empty storage with a tenant of its own; closed at the end."""
+    async with App(storage_url, tenant=f"test-{secrets.token_hex(6)}") as app:
         yield app

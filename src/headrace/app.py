@@ -59,8 +59,9 @@ class App(Generic[S]):
     the end; the connection opens on first use and can be shared by any number of coroutines.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://``; default: the environment's
-            ``HEADRACE_REDIS_URL``, else ``REDIS_URL``, else ``redis://localhost:6379``.
+        url: ``redis://``, ``rediss://`` or ``unix://``; without a server ``file:///directory`` or
+            ``memory://``. Default: the environment's ``HEADRACE_REDIS_URL``, else ``REDIS_URL``,
+            else ``redis://localhost:6379``.
         tenant: a name that keeps this app's queues apart from other tenants'; default: the
             environment's ``HEADRACE_TENANT``, else ``default``.
         lifespan: makes an async context manager; a worker enters it before its first job and leaves

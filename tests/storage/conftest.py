@@ -6,8 +6,12 @@ To put another storage under the same tests, write its `Subject` and add it to t
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -15,8 +19,9 @@ import redis
 
 from headrace.storage.base import Storage
 from headrace.storage.redis.storage import RedisStorage
+from headrace.storage.sqlite.storage import SqliteStorage
 from tests.storage.steps import Client, Incarnation
-from tests.support import leaks
+from tests.support import leaks, sqlite_check
 from tests.support.clock import ServerClock, library_with_test_clock
 from tests.support.redis_server import RedisServer
 
@@ -62,6 +67,32 @@ class RedisSubject:
         self._client.close()
 
 
+class SqliteSubject:
+    """The embedded storage, in memory or in a directory."""
+
+    def __init__(self, url: str) -> None:
+        self._now = time.time_ns() // 1_000_000
+        self._sqlite = SqliteStorage(url, tenant="acme", clock=lambda: self._now)
+        self.storage: Storage = self._sqlite
+
+    def advance(self, ms: int) -> int:
+        self._now += ms
+        return self._now
+
+    def _call(self, work: Any) -> Any:
+        return self._sqlite.engine().writer.call(work, lambda: self._now, timeout_s=10)
+
+    def dump(self, *, with_calls: bool = True) -> Any:
+        return self._call(partial(sqlite_check.dump, with_calls=with_calls))
+
+    def problems(self) -> list[str]:
+        found: list[str] = self._call(sqlite_check.problems)
+        return found
+
+    async def aclose(self) -> None:
+        await self.storage.aclose()
+
+
 @asynccontextmanager
 async def in_order(subject: Subject) -> AsyncIterator[Subject]:
     """Close a subject at the end, and see that what it stored is in order."""
@@ -72,14 +103,23 @@ async def in_order(subject: Subject) -> AsyncIterator[Subject]:
         await subject.aclose()
 
 
-@pytest.fixture(params=["redis"])
-async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
+@pytest.fixture(params=["redis", "memory", "file"])
+async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
     """Open an empty storage of each kind, and see at the end that it is in order."""
+    async with in_order(open_subject(request, tmp_path)) as subject:
+        yield subject
+
+
+def open_subject(request: pytest.FixtureRequest, directory: Path) -> Subject:
+    """Return an empty storage of the kind that the test is run with."""
+    if request.param == "memory":
+        return SqliteSubject(f"memory://test-{secrets.token_hex(6)}")
+    if request.param == "file":
+        return SqliteSubject(f"file://{directory}/data")
     server: RedisServer = request.getfixturevalue("redis_server")
     with server.client() as client:
         client.flushall()
-    async with in_order(RedisSubject(server.url)) as subject:
-        yield subject
+    return RedisSubject(server.url)
 
 
 @pytest.fixture

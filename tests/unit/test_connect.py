@@ -32,13 +32,50 @@ def test_a_redis_url_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
+        "memory://",
+        "memory://name",
+        "file:///var/lib/app",
+        "file:///var/lib/my%20app/",
+        "file:///var/lib/app?sync=full",
+        "file:///var/lib/app?sync=normal",
+    ],
+)
+def test_an_embedded_url_is_taken(url: str) -> None:
+    assert check_url(url) == url
+    open_storage(url, tenant="t")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "memory://a/b",
+        "memory://a?b=c",
+        "memory://-",
+        "file://",
+        "file:///",
+        "file://host/dir",
+        "file://relative",
+        "file:///dir?sync=off",
+        "file:///dir?mode=ro",
+        "file:///dir#part",
+        "file:///dir%00",
+    ],
+)
+def test_an_embedded_url_that_names_nothing_is_refused(url: str) -> None:
+    with pytest.raises(InvalidOption):
+        App(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
         "",
         "localhost:6379",
         "http://localhost",
         "amqp://localhost",
         "memory",
         "REDIS//localhost",
-        "file:///etc/passwd",
+        "file:/etc",
         "redis:localhost",
         b"redis://localhost",
         6379,

@@ -312,12 +312,16 @@ async def test_no_more_attempts_run_at_once_than_there_are_slots(
     app: App[None], concurrency: int
 ) -> None:
     active = most = 0
+    is_full = asyncio.Event()
 
     @app.task
     async def work() -> None:
         nonlocal active, most
         active += 1
         most = max(most, active)
+        if active == concurrency:
+            is_full.set()
+        await is_full.wait()
         for _ in range(5):
             await asyncio.sleep(0)
         active -= 1

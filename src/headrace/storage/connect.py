@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 
 from headrace.errors import InvalidOption
 from headrace.storage.base import Storage
+from headrace.storage.sqlite.location import place_of
 
 REDIS = "headrace.storage.redis.storage:RedisStorage"
-SCHEMES = {"redis": REDIS, "rediss": REDIS, "unix": REDIS}
+SQLITE = "headrace.storage.sqlite.storage:SqliteStorage"
+SCHEMES = {"redis": REDIS, "rediss": REDIS, "unix": REDIS, "memory": SQLITE, "file": SQLITE}
 """Where the storage of each scheme is. It is imported when it is opened: redis-py takes as long to
 import as all else together.
 """
@@ -19,13 +21,17 @@ def check_url(url: str) -> str:
     """Return ``url`` if a storage can be opened with it; nothing connects.
 
     Raises:
-        InvalidOption: the scheme is not known, or host and port can't be read.
+        InvalidOption: the scheme is not known, host and port can't be read, or a directory or its
+            options are not valid.
     """
-    if not isinstance(url, str) or url.partition("://")[0] not in SCHEMES:
+    if not isinstance(url, str) or "://" not in url or url.partition("://")[0] not in SCHEMES:
         raise InvalidOption(
             f"the storage URL {redacted(str(url))!r} is not valid: use one of "
             f"{', '.join(f'{name}://' for name in SCHEMES)}, as in redis://localhost:6379/0"
         )
+    if SCHEMES[url.partition("://")[0]] is SQLITE:
+        place_of(url)
+        return url
     try:
         _ = urlsplit(url).port
     except ValueError:

@@ -109,3 +109,16 @@ async def test_idle_claims_leave_no_token(worker: Incarnation, server: redis.Red
     for slots in ({}, {"default": 5}):
         await worker.claim(slots=slots)
     assert server.exists(WAKE) == 0
+
+
+async def test_a_call_looks_at_a_bounded_number_of_left_over_entries(
+    storage: Storage, client: Client, worker: Incarnation
+) -> None:
+    names = [f"{n}" for n in range(2000)]
+    for start in range(0, len(names), 500):
+        await client.enqueue(*(a_job(name, keep_ms=0) for name in names[start : start + 500]))
+    await client.enqueue(a_job("last"))
+    for start in range(0, len(names), 500):
+        await storage.cancel(QUEUE, names[start : start + 500])
+    reply = await worker.ask(1)
+    assert (reply.jobs, reply.has_more) == ([], True)

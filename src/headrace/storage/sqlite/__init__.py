@@ -1,0 +1,1 @@
+"""The embedded storage on SQLite: ``memory://`` and ``file:///dir``."""

@@ -1,0 +1,141 @@
+"""What waits: for a wake-up token, for the ends of jobs, and the beat thread for its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+
+from headrace.errors import StorageUnavailable
+from headrace.storage.base import BeatReply, End
+from headrace.storage.sqlite import workers
+from headrace.storage.sqlite.engine import Engine, detach_now
+from headrace.storage.sqlite.step import Clock, QueueName, Step
+
+LONGEST_BLOCK_S = 2.0
+
+
+class SqliteWaiter:
+    """Waits for a token of one queue.
+
+    Args:
+        engine: of the storage.
+        queue: the queue's name.
+        clock: the storage's.
+    """
+
+    def __init__(self, engine: Engine, queue: QueueName, clock: Clock) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._clock = clock
+        self._pending: asyncio.Future[bool] | None = None
+        self._is_interrupted = False
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Wait for at most ``timeout_s`` (0.01 to 2); whether a token came.
+
+        Raises:
+            StorageError: the database can't be used.
+        """
+        if self._is_interrupted:
+            return False
+        pending = self._pending = asyncio.get_running_loop().create_future()
+        try:
+            await self._engine.listen(self._clock)
+            block_s = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
+            return await self._engine.tokens.take(self._queue, pending, timeout_s=block_s)
+        finally:
+            self._pending = None
+
+    async def interrupt(self) -> None:
+        """End a pending `wait`, and every later one."""
+        self._is_interrupted = True
+        if self._pending is not None and not self._pending.done():
+            self._pending.set_result(False)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+class SqliteInbox:
+    """A channel of this process; its name begins with the process's own.
+
+    Args:
+        engine: of the storage.
+        clock: the storage's.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self.channel: str = f"{engine.name}.{secrets.token_hex(8)}"
+        self._engine = engine
+        self._clock = clock
+        self._ends: asyncio.Queue[End | None] = asyncio.Queue()
+        self._is_open = False
+
+    async def receive(self) -> End | None:
+        """Wait for the next end; None: just subscribed, so read what may have been missed.
+
+        Raises:
+            StorageError: the database can't be used, or the inbox was closed.
+        """
+        if not self._is_open:
+            await self._engine.listen(self._clock)
+            loop = asyncio.get_running_loop()
+            ends = self._ends = asyncio.Queue()
+
+            def deliver(end: End) -> None:
+                try:
+                    loop.call_soon_threadsafe(ends.put_nowait, end)
+                except RuntimeError:
+                    self._engine.unsubscribe(self.channel)  # the loop was closed
+
+            self._engine.subscribe(self.channel, deliver)
+            self._is_open = True
+            return None
+        end = await self._ends.get()
+        if end is None:
+            raise StorageUnavailable("the inbox was closed")
+        return end
+
+    async def aclose(self) -> None:
+        """Hear no more."""
+        self._engine.unsubscribe(self.channel)
+        if self._is_open:
+            self._is_open = False
+            self._ends.put_nowait(None)
+
+
+class SqliteBeater:
+    """Beats from a thread.
+
+    Args:
+        engine: attached for it.
+        tenant: whose queues.
+        clock: the storage's.
+        timeout_s: how long a call may take.
+    """
+
+    def __init__(self, engine: Engine, tenant: str, clock: Clock, *, timeout_s: float) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._is_closed = False
+
+    def beat(self, queue: str, incarnation: str) -> BeatReply:
+        """Say that the incarnation lives.
+
+        Raises:
+            ReplyLost: the answer took too long.
+        """
+        name = (self._tenant, queue)
+
+        def beat(step: Step) -> BeatReply:
+            return workers.beat(step, name, incarnation)
+
+        return self._engine.writer.call(beat, self._clock, timeout_s=self._timeout_s)
+
+    def close(self) -> None:
+        """Give the engine up."""
+        if not self._is_closed:
+            self._is_closed = True
+            detach_now(self._engine)

@@ -1,0 +1,226 @@
+"""``claim``: makes due jobs ready and hands the best ones to an incarnation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from headrace.errors import StaleCall
+from headrace.job import Claim, ClaimedJob
+from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
+from headrace.storage.sqlite import records, workers
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import View, find_view, json_list
+
+LOOKS = 1000
+"""Most ready jobs looked at in one call, those included that are not taken."""
+
+_PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
+_READY = f"""
+SELECT key, id, task, {_PAYLOAD}, created, at, epoch, attempts, stalls, expires, options, max_stalls
+FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
+"""  # noqa: S608
+_TAKE = """
+UPDATE jobs SET state = 'active', at = ?, epoch = epoch + 1, nonce = ?, owner = ?, seq = NULL
+WHERE key IN (SELECT value FROM json_each(?))
+"""
+_OWNED = f"""
+SELECT id, task, {_PAYLOAD}, created, epoch, attempts, stalls, options
+FROM jobs WHERE owner = ? AND nonce = ?
+"""  # noqa: S608
+_DUE = "SELECT id FROM jobs WHERE queue = ? AND due <= ? ORDER BY due, key LIMIT ?"
+_BEHIND = "UPDATE jobs SET seq = ? WHERE key = ?"
+
+
+Passed = Literal["", "expired", "waits"]
+
+
+class Taking(msgspec.Struct):
+    """A claim under way."""
+
+    name: str
+    me: workers.Incarnation
+    nonce: str
+    jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
+    keys: list[int] = msgspec.field(default_factory=list)
+    looks: int = LOOKS
+    size: int = BATCH_LIMIT_BYTES
+    has_last_chance: bool = False
+    has_waiting: bool = False
+
+
+def claim(
+    step: Step, name: QueueName, call: CallId, nonce: str, slots: Mapping[str, int]
+) -> ClaimReply:
+    """Claim up to ``slots[lane]`` jobs of each lane."""
+    view = find_view(step, name)
+    me = workers.find(view, call.client) if view else None
+    if view is None or me is None:
+        return ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
+    if call.number < me.claim:
+        raise StaleCall(f"claim call {call.number} is older than {me.claim}")
+    if call.number == me.claim:
+        return _reply(view, _again(view, me, nonce), due_ms=_due_ms(view))
+    sql = "UPDATE workers SET claim = ? WHERE key = ?"
+    step.db.execute(sql, (call.number, me.key))
+    if view.is_paused:
+        return _reply(view, [], is_paused=True)
+    due_ms = _promote(view)
+    taking = Taking(call.client, me, nonce)
+    limits = {lane: limit for lane, limit in slots.items() if limit > 0}
+    for lane, limit in limits.items():
+        _drain(view, taking, lane, min(limit, BATCH_LIMIT - len(taking.keys)))
+    if taking.keys:
+        keys = json_list(taking.keys)
+        step.db.execute(_TAKE, (step.now, nonce, me.key, keys))
+        view.count("queued", -len(taking.keys))
+        view.count("active", len(taking.keys))
+    # Who took nothing although it had room can't take what is left: to wake it again would never
+    # end.
+    may_be_more = taking.keys or not limits or (taking.looks <= 0 and not taking.has_waiting)
+    has_more = bool(may_be_more) and view.counts["queued"] > 0
+    view.is_wake_due = view.is_wake_due or has_more
+    view.close()
+    return _reply(view, taking.jobs, has_more=has_more, due_ms=due_ms)
+
+
+def _reply(
+    view: View,
+    jobs: list[ClaimedJob],
+    *,
+    is_paused: bool = False,
+    has_more: bool = False,
+    due_ms: int | None = None,
+) -> ClaimReply:
+    return ClaimReply(
+        is_gone=False, is_paused=is_paused, has_more=has_more, next_due_ms=due_ms, jobs=jobs
+    )
+
+
+def _due_ms(view: View) -> int | None:
+    due = view.first_due()
+    return None if due is None else max(0, due - view.now)
+
+
+def _promote(view: View) -> int | None:
+    """Make ready what fell due; return the ms to the next due job."""
+    due_ms = _due_ms(view)
+    if due_ms != 0:
+        return due_ms
+    rows = view.db.execute(_DUE, (view.key, view.now, BATCH_LIMIT)).fetchall()
+    known = records.load(view, [row[0] for row in rows])
+    for (job_id,) in rows:
+        record = known[job_id]
+        if record.is_overdue(view.now):
+            records.fail(view, record, "expired")
+        else:
+            records.make_ready(view, record, view.next_tail())
+            view.event("queued", job_id, record.task, attempt=record.epoch)
+    view.flush()
+    view.forget_due()
+    return _due_ms(view)
+
+
+def _drain(view: View, taking: Taking, lane: str, limit: int) -> None:
+    """Take up to ``limit`` jobs of one lane, best tier first."""
+    last = view.tail
+    while limit > 0 and taking.looks > 0 and taking.size > 0:
+        asked = min(limit, taking.looks)
+        before = len(taking.keys)
+        passed = _take_some(view, taking, (view.key, lane, last, asked))
+        taken = len(taking.keys) - before
+        limit -= taken
+        # What was taken is written at the end, so that only a round that took nothing may repeat.
+        if taken + passed < asked or not passed:
+            break
+        if taken:
+            _hide(view, taking.keys[before:])
+
+
+def _hide(view: View, keys: list[int]) -> None:
+    """Take jobs out of the ready ones before the next look."""
+    sql = "UPDATE jobs SET seq = NULL WHERE key IN (SELECT value FROM json_each(?))"
+    view.db.execute(sql, (json_list(keys),))
+
+
+def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> int:
+    """Take from one look; return how many of it were passed over."""
+    found: list[tuple[Passed, tuple[Any, ...]]] = []
+    cursor = view.db.execute(_READY, query)
+    for row in cursor:
+        taking.looks -= 1
+        passed = _why_not(view, taking, row)
+        found.append((passed, row))
+        if not passed:
+            taking.size -= len(row[3])
+            if taking.size <= 0:
+                break
+    cursor.close()
+    for passed, row in found:
+        if passed == "expired":
+            records.fail(view, records.load_one(view, row[0]), "expired")
+        elif passed:
+            # At the tail, where it holds nobody up.
+            view.db.execute(_BEHIND, (view.next_tail(), row[0]))
+            taking.has_waiting = True
+        else:
+            _take(view, taking, row)
+    view.flush()
+    return sum(1 for passed, _ in found if passed)
+
+
+def _why_not(view: View, taking: Taking, row: tuple[Any, ...]) -> Passed:
+    """Return why a ready job is passed over, "" if it is not."""
+    if 0 < row[9] <= view.now:
+        return "expired"
+    return "waits" if row[8] and _must_wait(view, taking, row) else ""
+
+
+def _must_wait(view: View, taking: Taking, row: tuple[Any, ...]) -> bool:
+    """Whether a job that one more death would end must wait, since this worker has one already.
+
+    So one that kills its workers takes none of those along that were claimed with it before.
+    """
+    key, stalls, max_stalls = row[0], row[8], row[11]
+    if stalls + 1 < max_stalls:
+        return False
+    sql = "SELECT 1 FROM jobs WHERE key = ? AND owner = ?"
+    if taking.has_last_chance or (
+        view.db.execute(sql, (taking.me.last_chance, taking.me.key)).fetchone() is not None
+    ):
+        return True
+    taking.has_last_chance = True
+    sql = "UPDATE workers SET last_chance = ? WHERE key = ?"
+    view.db.execute(sql, (key, taking.me.key))
+    return False
+
+
+def _take(view: View, taking: Taking, row: tuple[Any, ...]) -> None:
+    key, job_id, task, payload, created, at, epoch, attempts, stalls, _, options, _ = row
+    waited_ms = max(0, view.now - at)  # the clock may have been set back
+    epoch += 1
+    view.observe("wait", waited_ms)
+    view.event("active", job_id, task, attempt=epoch, worker=taking.name, wait_ms=waited_ms)
+    taking.keys.append(key)
+    claim = Claim(epoch, taking.nonce)
+    taking.jobs.append(
+        ClaimedJob(
+            *(job_id, view.queue, task, payload, claim, attempts, stalls, created),
+            *(waited_ms, options),
+        )
+    )
+
+
+def _again(view: View, me: workers.Incarnation, nonce: str) -> list[ClaimedJob]:
+    """Return what a repeated call claimed the first time and still owns."""
+    return [
+        ClaimedJob(
+            *(job_id, view.queue, task, payload, Claim(epoch, nonce), attempts, stalls, created),
+            *(0, options),
+        )
+        for job_id, task, payload, created, epoch, attempts, stalls, options in view.db.execute(
+            _OWNED, (me.key, nonce)
+        ).fetchall()
+    ]

@@ -1,0 +1,181 @@
+"""Opens the database: which places are taken, how it is set up, and which schema it has."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from headrace.errors import StorageRefused
+from headrace.storage.sqlite.errors import code_of
+from headrace.storage.sqlite.location import Place
+
+APPLICATION_ID = 0x68656164  # "head"
+SCHEMA_VERSION = 1
+LEAST_SQLITE = (3, 37)
+BUSY_TIMEOUT_S = 5.0
+MOUNTS = Path("/proc/self/mountinfo")
+NETWORK_FILESYSTEMS = frozenset(
+    {
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "fuse.ceph",
+        "fuse.davfs2",
+        "fuse.glusterfs",
+        "fuse.gcsfuse",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "gfs2",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "smb3",
+        "smbfs",
+    }
+)
+
+
+def open_database(place: Place) -> sqlite3.Connection:
+    """Open the database, made or brought to this release's schema.
+
+    Raises:
+        StorageRefused: it can't be used, and why.
+        sqlite3.Error, OSError: as they are.
+    """
+    if sqlite3.sqlite_version_info[:2] < LEAST_SQLITE:
+        raise StorageRefused(
+            f"SQLite {sqlite3.sqlite_version} is too old: headrace needs "
+            f"{'.'.join(map(str, LEAST_SQLITE))} at least; install a newer Python or SQLite"
+        )
+    target = ":memory:"
+    if place.is_file:
+        check_directory(Path(place.name))
+        target = str(place.path)
+    # The thread that uses it changes when a storage in memory is closed and opened again.
+    connection = sqlite3.connect(
+        target,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        if place.is_file:
+            _write_ahead(connection, place)
+        connection.execute("PRAGMA temp_store = MEMORY")
+        migrate(connection, str(place))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def check_directory(directory: Path) -> None:
+    """See that the directory can hold a database; make it if it is missing.
+
+    Raises:
+        StorageRefused: it is no directory, can't be written, or is on a network filesystem.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise StorageRefused(f"{directory} is a file: name a directory, as in file:///var/lib/app")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kind = filesystem(directory)
+    if kind in NETWORK_FILESYSTEMS:
+        raise StorageRefused(
+            f"{directory} is on a network filesystem ({kind}), where SQLite's locks can't be "
+            "trusted: use a local directory, or Redis for several hosts"
+        )
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise StorageRefused(f"{directory} is read-only for this user: make it writable")
+
+
+def filesystem(directory: Path) -> str:
+    """Return the type of the filesystem that holds a directory, "" if the system doesn't tell."""
+    device = directory.stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = MOUNTS.read_text().splitlines()
+    except OSError:
+        return ""
+    # id, parent, major:minor, root, mount point, options, ... "-", type
+    for line in lines:
+        mount, _, rest = line.partition(" - ")
+        fields = mount.split()
+        if len(fields) > 2 and fields[2] == wanted:
+            return rest.split(" ", 1)[0]
+    return ""
+
+
+def _write_ahead(connection: sqlite3.Connection, place: Place) -> None:
+    give_up_at = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            # Two that open a new file at once: the busy time-out does not count here.
+            if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
+            continue
+        break
+    if mode != "wal":
+        raise StorageRefused(
+            f"{place} can't have a write-ahead log (journal mode {mode}): use a local directory"
+        )
+    connection.execute("PRAGMA wal_autocheckpoint = 2000")
+    connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
+    connection.execute("PRAGMA cache_size = -16000")
+
+
+def migrate(connection: sqlite3.Connection, where: str) -> None:
+    """Bring a database to this release's schema.
+
+    Raises:
+        StorageRefused: it is of a newer release, or of another program.
+    """
+    if _version(connection, where) == SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been faster.
+        if _version(connection, where) == 0:
+            schema = Path(__file__).with_name("schema.sql").read_text()
+            for statement in _statements(schema):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection, where: str) -> int:
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application != APPLICATION_ID and (application or version or tables):
+        raise StorageRefused(
+            f"the database in {where} is of another program: name another directory"
+        )
+    if version > SCHEMA_VERSION:
+        raise StorageRefused(
+            f"the database in {where} has schema {version}, this release knows {SCHEMA_VERSION}: "
+            "update headrace here too"
+        )
+    return int(version)
+
+
+def _statements(schema: str) -> list[str]:
+    lines = [line for line in schema.splitlines() if not line.startswith("--")]
+    return [part for part in "\n".join(lines).split(";\n") if part.strip()]

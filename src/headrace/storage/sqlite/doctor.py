@@ -1,0 +1,59 @@
+"""What ``headrace doctor`` says of a database."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from headrace.storage.base import Finding
+from headrace.storage.sqlite.database import filesystem
+from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.step import Step
+
+PROBLEMS_SHOWN = 5
+
+
+def diagnose(step: Step, place: Place) -> list[Finding]:
+    """Look a database over: this reads all of it."""
+    return [
+        Finding("version", "ok", f"SQLite {sqlite3.sqlite_version}"),
+        _persistence(place),
+        *_disk(step, place),
+        _integrity(step),
+    ]
+
+
+def _persistence(place: Place) -> Finding:
+    if not place.is_file:
+        return Finding("persistence", "warning", "none: the jobs end with this process")
+    if place.is_full_sync:
+        return Finding("persistence", "ok", "sync=full: no accepted job is lost")
+    return Finding(
+        "persistence",
+        "ok",
+        "sync=normal: a crash of the process loses nothing, a power loss the last commits",
+    )
+
+
+def _disk(step: Step, place: Place) -> list[Finding]:
+    if not place.is_file:
+        return []
+    [pages] = step.db.execute("PRAGMA page_count").fetchone()
+    [free] = step.db.execute("PRAGMA freelist_count").fetchone()
+    [page_bytes] = step.db.execute("PRAGMA page_size").fetchone()
+    kind = filesystem(place.path.parent) or "unknown"
+    return [
+        Finding(
+            "disk",
+            "ok",
+            f"{place.path}: {pages * page_bytes:,} bytes, {free * page_bytes:,} of them free to "
+            f"use again, on {kind}",
+        )
+    ]
+
+
+def _integrity(step: Step) -> Finding:
+    rows = step.db.execute(f"PRAGMA quick_check({PROBLEMS_SHOWN})").fetchall()
+    problems = [text for (text,) in rows if text != "ok"]
+    if problems:
+        return Finding("integrity", "error", "; ".join(problems))
+    return Finding("integrity", "ok", "every page and index can be read")

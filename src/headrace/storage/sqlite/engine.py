@@ -1,0 +1,214 @@
+"""One process's share of a database: the writer's thread, who waits here, and the way to others.
+
+Every storage of a process with the same place shares one engine, so that they wake each other
+without a detour. It ends with the last of them; what is in memory stays as long as the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.storage.base import End
+from headrace.storage.sqlite.database import open_database
+from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.post import Post
+from headrace.storage.sqlite.step import Clock, Effects, QueueName, Step
+from headrace.storage.sqlite.tokens import Tokens
+from headrace.storage.sqlite.writer import Writer
+
+Deliver = Callable[[End], None]
+
+
+class Engine:
+    """What the storages of one place share; made by `attach`.
+
+    Args:
+        place: which database.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.name: str = secrets.token_hex(8)
+        self.tokens: Tokens = Tokens()
+        self.users = 0
+        self._inboxes: dict[str, Deliver] = {}
+        self._seen: dict[QueueName, int] = {}
+        self._kept: sqlite3.Connection | None = None
+        self._post: Post | None = None
+        self._is_look_due = False
+        self._writer: Writer | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._writer = Writer(
+            self.place,
+            self._connect,
+            process=self.name,
+            committed=self._committed,
+            ended=self._ended,
+            before=self._writer,
+        )
+        _writers.add(self._writer)
+
+    @property
+    def writer(self) -> Writer:
+        """The thread that does the work."""
+        assert self._writer is not None, "attach started it"  # noqa: S101
+        return self._writer
+
+    async def listen(self, clock: Clock) -> None:
+        """Hear from now on what other processes commit.
+
+        Raises:
+            StorageError: the database can't be opened.
+        """
+        if self.place.is_file and (self._post is None or not self._post.is_open):
+            await self.writer.run(lambda step: self._listen(step, clock), clock, is_durable=False)
+
+    def subscribe(self, channel: str, deliver: Deliver) -> None:
+        """Call ``deliver`` in the writer's thread for every end that the channel is told."""
+        self._inboxes[channel] = deliver
+
+    def unsubscribe(self, channel: str) -> None:
+        """Undo it."""
+        self._inboxes.pop(channel, None)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._kept is not None:
+            return self._kept
+        connection = open_database(self.place)
+        if self.place.is_file:
+            self._post = Post(self.place.wake_folder, self.name)
+        else:
+            self._kept = connection
+        return connection
+
+    def _listen(self, step: Step, clock: Clock) -> None:
+        if self._post is not None and self._post.listen(lambda: self._heard(clock)):
+            self._look(step)  # at what came before there was a socket to tell
+
+    def _heard(self, clock: Clock) -> None:
+        """Have a look, soon; called in the thread of the socket."""
+        if not self._is_look_due:
+            self._is_look_due = True
+            self.writer.post(self._look, clock)
+
+    def _look(self, step: Step) -> None:
+        """Find what other processes have left for this one."""
+        self._is_look_due = False
+        for tenant, queue, wake in step.db.execute("SELECT tenant, name, wake FROM queues"):
+            if self._seen.get((tenant, queue), 0) != wake:
+                step.effects.seen[tenant, queue] = wake
+        sql = "SELECT key, channel, body FROM messages WHERE process = ? ORDER BY key"
+        rows = step.db.execute(sql, (self.name,)).fetchall()
+        for _, channel, body in rows:
+            step.effects.ends.append((channel, msgspec.msgpack.decode(body, type=End)))
+        if rows:
+            sql = "DELETE FROM messages WHERE process = ? AND key <= ?"
+            step.db.execute(sql, (self.name, rows[-1][0]))
+
+    def _committed(self, effects: Effects) -> None:
+        """Tell who waits; called in the writer's thread after every commit."""
+        for wakes in (effects.wakes, effects.seen):
+            for queue, number in wakes.items():
+                self._seen[queue] = number
+                self.tokens.leave(queue)
+        for channel, end in effects.ends:
+            deliver = self._inboxes.get(channel)
+            if deliver is not None:
+                deliver(end)
+        if self._post is not None and (effects.wakes or effects.is_post):
+            self._post.nudge()
+
+    def _ended(self, connection: sqlite3.Connection | None) -> None:
+        if self._post is not None:
+            self._post.close()
+            self._post = None
+        if connection is not None and connection is not self._kept:
+            connection.close()
+
+
+_lock = threading.Lock()
+_engines: dict[Place, Engine] = {}
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+_held: list[Writer] = []
+_inherited: list[dict[Place, Engine]] = []
+
+
+def attach(place: Place) -> Engine:
+    """Return the engine of a place, started; `detach` it in the end."""
+    with _lock:
+        engine = _engines.get(place)
+        if engine is None:
+            engine = _engines[place] = Engine(place)
+        if engine.users == 0:
+            engine.start()
+        engine.users += 1
+        return engine
+
+
+def _detach(engine: Engine) -> bool:
+    """Give up one use; whether it was the last."""
+    with _lock:
+        engine.users -= 1
+        if engine.users:
+            return False
+        if engine.place.is_file:
+            _engines.pop(engine.place, None)
+        return True
+
+
+async def detach(engine: Engine) -> None:
+    """Give up an engine; wait for its end if this was the last use."""
+    writer = engine.writer
+    if _detach(engine):
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        writer.stop(lambda: loop.call_soon_threadsafe(ended.set))
+        await ended.wait()
+        writer.join()
+
+
+def detach_now(engine: Engine) -> None:
+    """Do the same outside of an event loop."""
+    writer = engine.writer
+    if _detach(engine):
+        writer.stop()
+        writer.join()
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    _held.extend(_writers)
+    for writer in _held:
+        writer.turn.acquire()
+
+
+def _after_fork() -> None:
+    for writer in _held:
+        writer.turn.release()
+    _held.clear()
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    """Leave the parent's engines alone: a child must not use or close SQLite's connections."""
+    global _lock
+    _lock = threading.Lock()
+    _inherited.append(dict(_engines))
+    _engines.clear()
+    _writers.clear()
+    _held.clear()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+)

@@ -1,0 +1,242 @@
+"""What operators see: ``queues``, ``get``, ``list_jobs``, ``stats``, ``workers``, ``events``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from headrace.errors import InvalidOption
+from headrace.events import JobEvent, JobEventKind
+from headrace.job import DEFAULT_LANE, JobRecord, JobRow, JobState
+from headrace.storage.base import EventPage, Page, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.sqlite import records
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
+
+BUCKETS = 6
+
+_GET = """
+SELECT key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires, run, nonce,
+  cancel, reason, options, coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
+  result, result_dies
+FROM jobs WHERE queue = ? AND id = ? AND (dies IS NULL OR dies > ?)
+"""
+_ROW = """
+SELECT id, task, state, tier, attempts, stalls, epoch, created, at, due, run, nonce, reason, error
+FROM jobs WHERE queue = ? AND
+"""
+_LISTS = {
+    "queued": "seq IS NOT NULL ORDER BY lane, tier DESC, seq",
+    "scheduled": "due IS NOT NULL AND state = 'scheduled' ORDER BY due, key",
+    "retrying": "due IS NOT NULL AND state = 'retrying' ORDER BY due, key",
+    "active": "owner IS NOT NULL ORDER BY owner, key",
+    "completed": "state = 'completed' AND dies > ? ORDER BY at DESC, key DESC",
+    "failed": "state = 'failed' AND dies > ? ORDER BY at DESC, key DESC",
+    "cancelled": "state = 'cancelled' AND dies > ? ORDER BY at DESC, key DESC",
+}
+_WORKERS = """
+SELECT incarnation, info, lease_ms, since, at, is_condemned,
+  (SELECT count(*) FROM jobs WHERE owner = workers.key)
+FROM workers WHERE queue = ? ORDER BY incarnation
+"""
+_OLDEST = """
+SELECT at FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
+ORDER BY tier DESC, seq LIMIT 1
+"""
+
+
+def queues(step: Step, tenant: str) -> list[str]:
+    """Return the names of a tenant's queues."""
+    sql = "SELECT name FROM queues WHERE tenant = ? AND is_listed ORDER BY name"
+    return [name for (name,) in step.db.execute(sql, (tenant,)).fetchall()]
+
+
+def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
+    """Return all that is kept of one job."""
+    view = find_view(step, name)
+    values = (view.key if view else None, job_id, step.now)
+    row = step.db.execute(_GET, values).fetchone()
+    if row is None:
+        return None
+    key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires = row[:12]
+    run, nonce, cancel, reason, options, payload, result, result_dies = row[12:]
+    return JobRecord(
+        id=job_id,
+        queue=name[1],
+        task=task,
+        state=JobState(state),
+        priority=tier,
+        lane=lane,
+        attempts=attempts,
+        stalls=stalls,
+        starts=epoch,
+        created_ms=created,
+        changed_ms=at,
+        due_ms=due or 0,
+        expires_ms=expires,
+        run_ms=run,
+        worker=nonce.partition("/")[0],
+        cancel_requested=bool(cancel),
+        reason=reason,
+        options=options,
+        payload=payload,
+        result=None if result_dies is not None and result_dies <= step.now else result,
+        errors=records.read_errors(step.db, key),
+    )
+
+
+def list_jobs(step: Step, name: QueueName, state: JobState, cursor: str, limit: int) -> Page:
+    """Return one page of jobs in a state."""
+    view = find_view(step, name)
+    condition = _LISTS.get(state.value)
+    if view is None or condition is None:
+        return Page(rows=[], cursor="")
+    offset = int(cursor or 0)
+    values = (view.key, step.now) if "?" in condition else (view.key,)
+    sql = f"{_ROW} {condition} LIMIT ? OFFSET ?"
+    found = step.db.execute(sql, (*values, limit, offset)).fetchall()
+    rows = [_row(row) for row in found]
+    return Page(rows=rows, cursor=str(offset + limit) if len(rows) == limit else "")
+
+
+def _row(row: tuple[Any, ...]) -> JobRow:
+    job_id, task, state, tier, attempts, stalls, epoch, created, at, due, run = row[:11]
+    nonce, reason, error = row[11:]
+    return JobRow(
+        id=job_id,
+        task=task,
+        state=JobState(state),
+        priority=tier,
+        attempts=attempts,
+        stalls=stalls,
+        starts=epoch,
+        created_ms=created,
+        changed_ms=at,
+        due_ms=due or 0,
+        run_ms=run,
+        worker=nonce.partition("/")[0],
+        reason=reason,
+        error=error,
+    )
+
+
+def stats(step: Step, name: QueueName) -> QueueStats:
+    """Return counts of a queue and its work over the last minute."""
+    view = find_view(step, name)
+    counts: Counter[str] = Counter(view.counts if view else {})
+    values: Counter[str] = Counter()
+    workers = oldest_ms = 0
+    last = step.now - step.now % STATS_BUCKET_MS
+    if view is not None:
+        sql = "SELECT field, n FROM stats WHERE queue = ? AND bucket > ? AND bucket <= ?"
+        window = (view.key, last - BUCKETS * STATS_BUCKET_MS, last)
+        for field, n in step.db.execute(sql, window).fetchall():
+            values[field] += n
+        sql = "SELECT count(*) FROM workers WHERE queue = ? AND ? - at <= lease_ms"
+        [workers] = step.db.execute(sql, (view.key, step.now)).fetchone()
+        row = step.db.execute(_OLDEST, (view.key, DEFAULT_LANE)).fetchone()
+        oldest_ms = max(0, step.now - row[0]) if row else 0
+    return QueueStats(
+        queue=name[1],
+        is_paused=view is not None and view.is_paused,
+        queued=counts["queued"],
+        scheduled=counts["scheduled"],
+        retrying=counts["retrying"],
+        active=counts["active"],
+        history=counts["finished"],
+        dead=counts["dead"],
+        workers=workers,
+        oldest_ms=oldest_ms,
+        window_ms=(BUCKETS - 1) * STATS_BUCKET_MS + step.now % STATS_BUCKET_MS,
+        enqueued=values["enqueued"],
+        completed=values["completed"],
+        failed=values["failed"],
+        retried=values["retried"],
+        cancelled=values["cancelled"],
+        stalled=values["stalled"],
+        waits_ms=_histogram(values, "wait:"),
+        runs_ms=_histogram(values, "run:"),
+        settings=view.settings if view else QueueSettings(),
+    )
+
+
+def _histogram(values: Counter[str], prefix: str) -> dict[int, int]:
+    cut = len(prefix)
+    found = {int(field[cut:]): n for field, n in values.items() if field.startswith(prefix)}
+    return dict(sorted(found.items()))
+
+
+def workers(step: Step, name: QueueName) -> list[WorkerInfo]:
+    """Return the incarnations of a queue."""
+    view = find_view(step, name)
+    rows = step.db.execute(_WORKERS, (view.key,)).fetchall() if view else []
+    return [_worker(step, row) for row in rows]
+
+
+def _worker(step: Step, row: tuple[Any, ...]) -> WorkerInfo:
+    incarnation, info, lease_ms, since, at, is_condemned, active = row
+    if info:
+        worker = msgspec.json.decode(info, type=WorkerInfo)
+    else:
+        worker = WorkerInfo(
+            incarnation=incarnation,
+            name="",
+            host="",
+            pid=0,
+            version="",
+            concurrency=0,
+            lease_ms=lease_ms,
+            registered_ms=0,
+        )
+    return msgspec.structs.replace(
+        worker,
+        registered_ms=since if info else 0,
+        active=active,
+        silent_ms=max(0, step.now - at),
+        is_condemned=bool(is_condemned),
+    )
+
+
+def event_number(stream_id: str) -> int:
+    """Return the number of an event entry in its queue.
+
+    Raises:
+        InvalidOption: it is not the id of one.
+    """
+    try:
+        return int(stream_id.rpartition("-")[2])
+    except ValueError:
+        raise InvalidOption(f"after={stream_id!r} is not an event's stream_id") from None
+
+
+def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:
+    """Return the events after an entry."""
+    view = find_view(step, name)
+    if view is None:
+        return EventPage(events=[], last_id="")
+    base = view.key << EVENT_SHIFT
+    sql = "SELECT key, at, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
+    end = (view.key + 1) << EVENT_SHIFT
+    rows = step.db.execute(sql, (base + seen, end, limit)).fetchall()
+    found = [event for key, at, lines in rows for event in _events(key - base, at, lines)]
+    return EventPage(events=found, last_id=f"{rows[-1][1]}-{rows[-1][0] - base}" if rows else "")
+
+
+def _events(number: int, at: int, lines: str) -> Iterator[JobEvent]:
+    for line in lines.split("\n"):
+        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
+        yield JobEvent(
+            stream_id=f"{at}-{number}",
+            at_ms=at,
+            kind=JobEventKind(kind),
+            job_id=job_id,
+            task=task,
+            attempt=int(attempt),
+            worker=worker,
+            wait_ms=int(wait),
+            run_ms=int(run),
+            detail=detail,
+        )

@@ -1,0 +1,112 @@
+"""What keeps a queue in order when others died: ``beats``, ``reap``, ``forget``, ``prune``."""
+
+from __future__ import annotations
+
+from headrace.job import ErrorInfo
+from headrace.storage.base import Beat
+from headrace.storage.sqlite import records, workers
+from headrace.storage.sqlite.producer import forget_calls
+from headrace.storage.sqlite.records import Record
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import View, find_view
+
+REAPED_A_CALL = 200
+PRUNED_A_CALL = 200
+MESSAGE_TTL_MS = 60_000
+
+_BEATS = "SELECT incarnation, beat, lease_ms, is_condemned FROM workers WHERE queue = ?"
+_OLD_LETTERS = """
+SELECT key, state FROM jobs WHERE queue = ? AND state = 'failed' AND dies IS NOT NULL AND at <= ?
+LIMIT ?
+"""
+_DEAD = "SELECT key, state FROM jobs WHERE queue = ? AND dies <= ? LIMIT ?"
+
+
+def beats(step: Step, name: QueueName) -> dict[str, Beat]:
+    """Return every listed incarnation."""
+    view = find_view(step, name)
+    rows = step.db.execute(_BEATS, (view.key,)).fetchall() if view else []
+    return {
+        incarnation: Beat(
+            count=-1 if is_condemned else beat,
+            lease_ms=lease_ms,
+            is_condemned=bool(is_condemned),
+        )
+        for incarnation, beat, lease_ms, is_condemned in rows
+    }
+
+
+def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorInfo) -> int | None:
+    """Condemn an incarnation whose beat has not moved, and take its jobs back."""
+    view = find_view(step, name)
+    if view is None:
+        return None
+    sql = "SELECT key, beat, is_condemned FROM workers WHERE queue = ? AND incarnation = ?"
+    row = step.db.execute(sql, (view.key, incarnation)).fetchone()
+    if row is None or (not row[2] and row[1] != seen):
+        return None
+    owner = row[0]
+    # Condemned for good: every later call of it answers gone, and its numbers end with it.
+    sql = """
+UPDATE workers SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_chance = NULL,
+  info = x''
+WHERE key = ?
+"""
+    step.db.execute(sql, (owner,))
+    for record in workers.owned(view, owner, REAPED_A_CALL):
+        _take_back(view, record, incarnation, error)
+    view.is_wake_due = True
+    view.close()
+    return workers.count_owned(view, owner)
+
+
+def _take_back(view: View, record: Record, incarnation: str, error: ErrorInfo) -> None:
+    record.stalls += 1
+    view.tally("stalled")
+    view.event("stalled", record.id, record.task, attempt=record.epoch, worker=incarnation)
+    if record.cancel:
+        records.cancel(view, record, keep=record.keep)
+    elif record.stalls >= record.max_stalls:
+        records.fail(view, record, "stalled", error=error)
+    else:
+        records.remember_error(view, record, error)
+        records.make_ready(view, record, view.next_head())
+
+
+def forget(step: Step, name: QueueName, incarnation: str) -> bool:
+    """Take a condemned incarnation off the list, unless something of it is left."""
+    view = find_view(step, name)
+    if view is None:
+        return True
+    sql = "SELECT key, is_condemned FROM workers WHERE queue = ? AND incarnation = ?"
+    row = step.db.execute(sql, (view.key, incarnation)).fetchone()
+    if row is None:
+        return True
+    if not row[1] or workers.count_owned(view, row[0]):
+        return False
+    step.db.execute("DELETE FROM workers WHERE key = ?", (row[0],))
+    return True
+
+
+def prune(step: Step, name: QueueName) -> str:
+    """Delete a bounded piece of what has ended; return a cursor while there may be more."""
+    sql = "DELETE FROM messages WHERE at <= ?"
+    step.db.execute(sql, (step.now - MESSAGE_TTL_MS,))
+    view = find_view(step, name)
+    if view is None:
+        return ""
+    forget_calls(view)
+    oldest = view.now - view.settings.dead_letter_ttl_ms
+    letters = step.db.execute(_OLD_LETTERS, (view.key, oldest, PRUNED_A_CALL)).fetchall()
+    _erase(view, letters)
+    dead = step.db.execute(_DEAD, (view.key, view.now, PRUNED_A_CALL - len(letters))).fetchall()
+    _erase(view, dead)
+    view.close()
+    return "more" if len(letters) + len(dead) >= PRUNED_A_CALL else ""
+
+
+def _erase(view: View, rows: list[tuple[int, str]]) -> None:
+    for key, state in rows:
+        view.count(records.pile_of(state), -1)
+        view.erase(key)
+    view.flush()

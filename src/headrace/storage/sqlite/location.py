@@ -1,0 +1,68 @@
+"""From a URL to the place of a database; nothing is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from headrace.errors import InvalidOption
+from headrace.job import check_name
+
+FILE_NAME = "headrace.sqlite3"
+WAKE_FOLDER = "wake"
+SYNC = {"full": True, "normal": False}
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a database is: in a directory, or in memory under a name.
+
+    Attributes:
+        name: the directory, or the name of the one in memory.
+        is_file: whether it is a directory.
+        is_full_sync: whether every commit reaches the disk before it is answered.
+    """
+
+    name: str
+    is_file: bool
+    is_full_sync: bool = True
+
+    def __str__(self) -> str:
+        return self.name if self.is_file else f"memory://{self.name}"
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return Path(self.name) / FILE_NAME
+
+    @property
+    def wake_folder(self) -> Path:
+        """The folder of the sockets by which processes wake each other."""
+        return Path(self.name) / WAKE_FOLDER
+
+
+def place_of(url: str) -> Place:
+    """Return the place that a ``memory://`` or ``file:///`` URL names.
+
+    Raises:
+        InvalidOption: it names none.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme == "memory":
+        return Place(check_name(rest, what="the name in memory://") if rest else "", is_file=False)
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.netloc or not path.startswith("/") or path.strip("/") == "" or "\0" in path:
+        raise InvalidOption(
+            f"the storage URL {url!r} is not valid: name an absolute directory after three "
+            "slashes, as in file:///var/lib/app"
+        )
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    sync = options.pop("sync", "full")
+    if options or parts.fragment or sync not in SYNC:
+        raise InvalidOption(
+            f"the storage URL {url!r} is not valid: the only option is sync=full or sync=normal"
+        )
+    return Place(os.path.realpath(path), is_file=True, is_full_sync=SYNC[sync])

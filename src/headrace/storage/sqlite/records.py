@@ -1,0 +1,287 @@
+"""A job's record, the moves between waiting places, and its ends.
+
+The ends write state, result, index, counters and the word to waiters in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from headrace.job import ErrorInfo, JobState
+from headrace.storage.base import End
+from headrace.storage.sqlite.view import View, json_list
+
+MESSAGE_LIMIT = 65_536
+"""Longer results are read by the waiter itself."""
+
+ERRORS_KEPT = 10
+INBOX_LIMIT = 64
+INLINE_LIMIT = 256
+
+_FIELDS = """
+jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,
+jobs.expires, max_stalls, keep, released
+"""
+_LOAD = f"""
+SELECT {_FIELDS} FROM jobs
+WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND (dies IS NULL OR dies > ?)
+"""  # noqa: S608
+_LOAD_ONE = f"SELECT {_FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
+_READY = """
+UPDATE jobs SET state = 'queued', seq = ?, at = ?, due = NULL, owner = NULL, attempts = ?,
+  stalls = ?
+WHERE key = ?
+"""
+_DELAY = """
+UPDATE jobs SET state = ?, due = ?, at = ?, owner = NULL, attempts = ?, run = ?, released = ?
+WHERE key = ?
+"""
+_END = """
+UPDATE jobs SET state = ?, at = ?, dies = ?, run = ?, result = ?, result_dies = ?, reason = ?,
+  error = ?, attempts = ?, stalls = ?, seq = NULL, due = NULL, owner = NULL
+WHERE key = ?
+"""
+_OLD_ERRORS = f"""
+DELETE FROM errors WHERE job = ?1 AND key <=
+  (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
+"""  # noqa: S608
+
+TERMINAL = frozenset({"completed", "failed", "cancelled"})
+WAITING = frozenset({"queued", "scheduled", "retrying"})
+
+_encode_error = msgspec.json.Encoder().encode
+_decode_error = msgspec.json.Decoder(ErrorInfo).decode
+
+
+class Record(msgspec.Struct):
+    """What the transitions need to know of a job; changed as they go."""
+
+    key: int
+    id: str
+    state: str
+    task: str
+    nonce: str
+    epoch: int
+    attempts: int
+    stalls: int
+    cancel: int
+    inbox: str | None
+    lane: str
+    tier: int
+    expires: int
+    max_stalls: int
+    keep: int
+    released: int | None
+    is_erased: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The incarnation that claimed the job last: the first part of the claim's nonce."""
+        return self.nonce.partition("/")[0]
+
+    def is_overdue(self, now: int) -> bool:
+        """Whether it is too late to start."""
+        return 0 < self.expires <= now
+
+
+def load(view: View, job_ids: Iterable[str]) -> dict[str, Record]:
+    """Return the records of some ids, those that are there."""
+    rows = view.db.execute(_LOAD, (view.key, json_list(job_ids), view.now))
+    return {row[1]: Record(*row) for row in rows.fetchall()}
+
+
+def load_one(view: View, key: int) -> Record:
+    """Return a record that is there."""
+    return Record(*view.db.execute(_LOAD_ONE, (key,)).fetchone())
+
+
+def pile_of(state: str) -> str:
+    """Return under which count a state is kept."""
+    if state == "failed":
+        return "dead"
+    return "finished" if state in TERMINAL else state
+
+
+def erase(view: View, record: Record) -> None:
+    """Delete a record whose state is counted no more."""
+    record.is_erased = True
+    view.erase(record.key)
+
+
+def make_ready(view: View, record: Record, seq: int) -> None:
+    """Let a job wait for a worker, at a place that the view gave out."""
+    view.count(record.state, -1)
+    view.count("queued", 1)
+    record.state = "queued"
+    view.write(_READY, (seq, view.now, record.attempts, record.stalls, record.key))
+    view.is_wake_due = True
+
+
+def delay(view: View, record: Record, state: str, *, due: int, run_ms: int) -> None:
+    """Let a job wait for its time."""
+    view.count(record.state, -1)
+    view.count(state, 1)
+    record.state = state
+    view.write(_DELAY, (state, due, view.now, record.attempts, run_ms, record.released, record.key))
+    view.note_due(due)
+
+
+def send_back(view: View, record: Record) -> None:
+    """Send a claimed job back to the head, or end it if it was asked to stop."""
+    if record.cancel:
+        cancel(view, record, keep=record.keep)
+        return
+    make_ready(view, record, view.next_head())
+    view.event("put_back", record.id, record.task, attempt=record.epoch, worker=record.owner)
+
+
+def remember_error(view: View, record: Record, error: ErrorInfo) -> None:
+    """Add to the error history."""
+    sql = "INSERT INTO errors (job, at, attempt, body) VALUES (?, ?, ?, ?)"
+    view.db.execute(sql, (record.key, view.now, record.epoch, _encode_error(error)))
+    if record.attempts + record.stalls >= ERRORS_KEPT:
+        view.db.execute(_OLD_ERRORS, (record.key,))
+
+
+def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
+    """Return the error history, newest first."""
+    sql = "SELECT at, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
+    return [
+        msgspec.structs.replace(_decode_error(body), at_ms=at, attempt=attempt)
+        for at, attempt, body in db.execute(sql, (key, limit)).fetchall()
+    ]
+
+
+def add_inbox(view: View, record: Record, channel: str) -> None:
+    """Note one more channel of a job."""
+    joined = join_inbox(record.inbox, channel)
+    if joined != record.inbox:
+        record.inbox = joined
+        view.db.execute("UPDATE jobs SET inbox = ? WHERE key = ?", (joined, record.key))
+
+
+def join_inbox(seen: str | None, channel: str) -> str:
+    """Return channels with one more; beyond 64 of them waiters fall back to their poll."""
+    if not seen:
+        return channel
+    if channel in seen or seen.count(" ") + 1 >= INBOX_LIMIT:
+        return seen
+    return f"{seen} {channel}"
+
+
+def complete(
+    view: View, record: Record, *, result: bytes, result_ttl_ms: int, keep_ms: int, run_ms: int
+) -> None:
+    """End a job with its result."""
+    # A result that outlived its record would pass for the next job's with that id.
+    ttl_ms = min(result_ttl_ms, keep_ms)
+    kept = result if ttl_ms else None
+    dies = view.now + ttl_ms if ttl_ms != keep_ms else None
+    _end(view, record, "completed", keep_ms, run_ms=run_ms, result=kept, result_dies=dies)
+    if record.inbox:
+        is_cut = len(result) > MESSAGE_LIMIT
+        whole = None if is_cut else result
+        _tell(view, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
+
+
+def fail(
+    view: View,
+    record: Record,
+    reason: str,
+    *,
+    error: ErrorInfo | None = None,
+    run_ms: int = 0,
+) -> None:
+    """End a job as a dead letter."""
+    if error is not None:
+        remember_error(view, record, error)
+    kind = error.type if error else ""
+    ttl_ms = view.settings.dead_letter_ttl_ms
+    _end(view, record, "failed", ttl_ms, run_ms=run_ms, reason=reason, error=kind)
+    if record.inbox:
+        _tell(view, record, JobState.FAILED, reason=reason, error=error)
+
+
+def cancel(view: View, record: Record, *, keep: int, run_ms: int = 0) -> None:
+    """End a job as cancelled."""
+    _end(view, record, "cancelled", keep, run_ms=run_ms)
+    if record.inbox:
+        _tell(view, record, JobState.CANCELLED)
+
+
+def delete(view: View, record: Record) -> None:
+    """Delete a job that nobody wants any more."""
+    view.count(pile_of(record.state), -1)
+    if record.state not in TERMINAL and record.inbox:
+        _tell(view, record, None)
+    erase(view, record)
+
+
+def _end(
+    view: View,
+    record: Record,
+    state: str,
+    keep_ms: int,
+    *,
+    run_ms: int,
+    result: bytes | None = None,
+    result_dies: int | None = None,
+    reason: str = "",
+    error: str = "",
+) -> None:
+    view.count(record.state, -1)
+    if record.state in ("scheduled", "retrying"):
+        view.forget_due()
+    record.state = state
+    if keep_ms:
+        view.count(pile_of(state), 1)
+        now = view.now
+        view.write(
+            _END,
+            (
+                *(state, now, now + keep_ms, run_ms, result, result_dies, reason, error),
+                *(record.attempts, record.stalls, record.key),
+            ),
+        )
+    else:
+        erase(view, record)
+    view.tally(state)
+    view.event(
+        state,
+        record.id,
+        record.task,
+        attempt=record.epoch,
+        worker=record.owner,
+        run_ms=run_ms,
+        detail=reason,
+    )
+
+
+def _tell(
+    view: View,
+    record: Record,
+    state: JobState | None,
+    *,
+    reason: str = "",
+    result: bytes | None = None,
+    error: ErrorInfo | None = None,
+    is_cut: bool = False,
+) -> None:
+    end = End(view.queue, record.id, state, reason, result, error, is_cut)
+    for channel in (record.inbox or "").split():
+        tell(view, channel, end)
+
+
+def tell(view: View, channel: str, end: End) -> None:
+    """Tell a waiter of this process after the commit, one of another by a message."""
+    process = channel.partition(".")[0]
+    effects = view.step.effects
+    if process == view.step.process:
+        effects.ends.append((channel, end))
+        return
+    sql = "INSERT INTO messages (process, channel, at, body) VALUES (?, ?, ?, ?)"
+    view.db.execute(sql, (process, channel, view.now, msgspec.msgpack.encode(end)))
+    effects.is_post = True

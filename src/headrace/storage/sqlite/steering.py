@@ -1,0 +1,86 @@
+"""What operators change: ``pause``, ``resume``, ``configure``, ``redrive``, ``purge``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import JobState
+from headrace.storage.base import QueueSettings
+from headrace.storage.sqlite import records
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import find_view, json_list, open_view
+
+_CONFIGURE = """
+UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?
+"""
+_REDRIVE = """
+UPDATE jobs SET state = 'queued', seq = ?, at = ?, dies = NULL, attempts = 0, stalls = 0,
+  expires = 0, released = NULL, reason = '', error = '', cancel = 0, inbox = NULL, run = 0
+WHERE key = ?
+"""
+
+
+def pause(step: Step, name: QueueName) -> None:
+    """Stop claims."""
+    view = open_view(step, name)
+    step.db.execute("UPDATE queues SET is_paused = 1 WHERE key = ?", (view.key,))
+
+
+def resume(step: Step, name: QueueName) -> None:
+    """Allow claims again and wake a consumer."""
+    view = open_view(step, name)
+    step.db.execute("UPDATE queues SET is_paused = 0 WHERE key = ?", (view.key,))
+    view.is_paused = False
+    view.is_wake_due = True
+    view.close()
+
+
+def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
+    """Set what a queue keeps."""
+    view = open_view(step, name)
+    values = (
+        settings.history,
+        settings.dead_letters,
+        settings.dead_letter_ttl_ms,
+        settings.events,
+    )
+    step.db.execute(_CONFIGURE, (*values, view.key))
+
+
+def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
+    """Queue dead letters again, counts and error history reset."""
+    view = find_view(step, name)
+    if view is None:
+        return 0
+    known = records.load(view, job_ids)
+    done = []
+    for job_id in job_ids:
+        record = known.get(job_id)
+        if record is not None and record.state == "failed":
+            record.state = "queued"
+            view.count("dead", -1)
+            view.count("queued", 1)
+            view.write(_REDRIVE, (view.next_tail(), view.now, record.key))
+            view.event("queued", job_id, record.task, attempt=record.epoch)
+            view.is_wake_due = True
+            done.append(record.key)
+    if done:
+        sql = "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))"
+        step.db.execute(sql, (json_list(done),))
+    view.close()
+    return len(done)
+
+
+def purge(step: Step, name: QueueName, state: JobState, job_ids: Sequence[str]) -> int:
+    """Delete jobs that are in one state and tell who waits for them."""
+    view = find_view(step, name)
+    if view is None or state is JobState.ACTIVE:
+        return 0
+    known = records.load(view, job_ids)
+    n = 0
+    for record in known.values():
+        if record.state == state.value:
+            records.delete(view, record)
+            n += 1
+    view.close()
+    return n

@@ -1,0 +1,131 @@
+"""Incarnations: who may claim, how they beat, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from headrace.job import Claim
+from headrace.storage.base import BeatReply, WorkerInfo
+from headrace.storage.sqlite import records
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import View, find_view, list_queue, open_view
+
+BEAT_CANCELS = 500
+RETIRED_A_CALL = 500
+
+_REGISTER = """
+INSERT INTO workers (queue, incarnation, info, lease_ms, since, at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET info = excluded.info, lease_ms = excluded.lease_ms,
+  since = excluded.since, at = excluded.at, beat = 0, is_condemned = 0
+"""
+_FIND = """
+SELECT key, claim, settle, settled, last_chance FROM workers
+WHERE queue = ? AND incarnation = ? AND NOT is_condemned
+"""
+_BEAT = """
+UPDATE workers SET beat = beat + 1, at = ?
+WHERE queue = (SELECT key FROM queues WHERE tenant = ? AND name = ?) AND incarnation = ?
+  AND NOT is_condemned
+RETURNING key
+"""
+
+
+class Incarnation(msgspec.Struct):
+    """One that may claim, and the last numbers of its calls."""
+
+    key: int
+    claim: int
+    settle: int
+    settled: str
+    last_chance: int | None
+
+
+def find(view: View, incarnation: str) -> Incarnation | None:
+    """Return an incarnation, None for an unknown or condemned one."""
+    row = view.db.execute(_FIND, (view.key, incarnation)).fetchone()
+    return None if row is None else Incarnation(*row)
+
+
+def key_of(view: View, incarnation: str) -> int | None:
+    """Return the key of one that is listed, condemned or not."""
+    sql = "SELECT key FROM workers WHERE queue = ? AND incarnation = ?"
+    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    return None if row is None else row[0]
+
+
+def owned(view: View, owner: int | None, limit: int) -> list[records.Record]:
+    """Return some of the jobs that an incarnation has claimed."""
+    sql = "SELECT id FROM jobs WHERE owner = ? LIMIT ?"
+    ids = [row[0] for row in view.db.execute(sql, (owner, limit)).fetchall()]
+    return list(records.load(view, ids).values()) if ids else []
+
+
+def count_owned(view: View, owner: int | None) -> int:
+    """Return how many jobs an incarnation has claimed."""
+    sql = "SELECT count(*) FROM jobs WHERE owner = ?"
+    return int(view.db.execute(sql, (owner,)).fetchone()[0])
+
+
+def register(step: Step, name: QueueName, worker: WorkerInfo) -> None:
+    """Make an incarnation known."""
+    view = open_view(step, name)
+    list_queue(view)
+    info = msgspec.json.encode(worker)
+    step.db.execute(
+        _REGISTER,
+        (view.key, worker.incarnation, info, worker.lease_ms, step.now, step.now),
+    )
+
+
+def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
+    """Say that an incarnation lives."""
+    row = step.db.execute(_BEAT, (step.now, *name, incarnation)).fetchone()
+    if row is None:
+        return BeatReply(is_gone=True, cancel_ids=[])
+    sql = "SELECT id FROM jobs WHERE owner = ? AND cancel LIMIT ?"
+    asked = step.db.execute(sql, (row[0], BEAT_CANCELS)).fetchall()
+    return BeatReply(is_gone=False, cancel_ids=[job_id for (job_id,) in asked])
+
+
+def held(step: Step, name: QueueName, incarnation: str) -> list[tuple[str, Claim]]:
+    """Return what an incarnation has claimed."""
+    view = find_view(step, name)
+    if view is None:
+        return []
+    sql = "SELECT id, epoch, nonce FROM jobs WHERE owner = ?"
+    rows = step.db.execute(sql, (key_of(view, incarnation),)).fetchall()
+    return [(job_id, Claim(epoch, nonce)) for job_id, epoch, nonce in rows]
+
+
+def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> None:
+    """Return claimed jobs to the head, in the order given, free of charge."""
+    view = find_view(step, name)
+    if view is None:
+        return
+    known = records.load(view, [job_id for job_id, _ in jobs])
+    for job_id, claim in reversed(jobs):
+        record = known.get(job_id)
+        if record is None or record.state != "active":
+            continue
+        if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
+            records.send_back(view, record)
+    view.close()
+
+
+def retire(step: Step, name: QueueName, incarnation: str) -> int:
+    """Hand back what an incarnation still has, and forget it."""
+    view = find_view(step, name)
+    if view is None:
+        return 0
+    owner = key_of(view, incarnation)
+    for record in owned(view, owner, RETIRED_A_CALL):
+        records.send_back(view, record)
+    # A wake-up that ends with it must not leave jobs unseen.
+    view.is_wake_due = True
+    view.close()
+    left = count_owned(view, owner)
+    if left == 0:
+        step.db.execute("DELETE FROM workers WHERE key = ?", (owner,))
+    return left

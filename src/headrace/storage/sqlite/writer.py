@@ -1,0 +1,290 @@
+"""The one thread that uses a database: what is queued goes in one transaction (group commit).
+
+Each call has a savepoint, so that one that fails does not undo its neighbours, and every caller is
+answered after the commit only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
+from headrace.storage.sqlite.errors import code_of, translate
+from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.step import Clock, Effects, Step
+
+T = TypeVar("T")
+GROUP = 32
+"""Most calls in one transaction, so that none waits for long."""
+
+Work = Callable[[Step], T]
+
+
+class Request:
+    """One call on its way: what to do, and where the answer goes."""
+
+    __slots__ = (
+        "answers",
+        "clock",
+        "error",
+        "future",
+        "grows",
+        "is_durable",
+        "loop",
+        "won",
+        "work",
+    )
+
+    def __init__(self, work: Work[Any], clock: Clock, *, is_durable: bool, grows: bool) -> None:
+        self.work = work
+        self.clock = clock
+        self.is_durable = is_durable
+        self.grows = grows
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.future: asyncio.Future[Any] | None = None
+        self.answers: SimpleQueue[Request] | None = None
+        self.won: Any = None
+        self.error: StorageError | None = None
+
+    def resolve(self) -> None:
+        """Hand the answer over, in the caller's loop."""
+        future = self.future
+        if future is None or future.done():
+            return
+        if self.error is not None:
+            future.set_exception(self.error)
+        else:
+            future.set_result(self.won)
+
+
+class Writer:
+    """A thread with the database's only connection in this process.
+
+    ``turn`` is held while SQLite is at work: a fork waits for it, or the child would inherit locks
+    that nobody opens any more.
+
+    Args:
+        place: which database.
+        connect: opens the connection, in the thread.
+        process: this process's name among those that share the database.
+        committed: called in the thread with what a transaction's calls left to be told.
+        ended: called in the thread, last.
+        before: an earlier thread that may still use the same connection.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        process: str,
+        committed: Callable[[Effects], None],
+        ended: Callable[[sqlite3.Connection | None], None],
+        before: Writer | None = None,
+    ) -> None:
+        self._place = place
+        self._connect = connect
+        self._process = process
+        self._committed = committed
+        self._ended = ended
+        self._before = before
+        self._requests: SimpleQueue[Request | None] = SimpleQueue()
+        self._db: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+        self._is_durable = True
+        self._failure: StorageError | None = None
+        self._whenever_ended: list[Callable[[], object]] = []
+        self.turn: threading.Lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="headrace-sqlite", daemon=True)
+        self._thread.start()
+
+    async def run(
+        self, work: Work[T], clock: Clock, *, is_durable: bool = True, grows: bool = False
+    ) -> T:
+        """Do ``work`` in a transaction and return what it returned, once that is committed.
+
+        Args:
+            work: it may raise `StorageError`; then its own changes are undone.
+            clock: the storage's.
+            is_durable: False: a power loss may undo it, a crash of the process may not.
+            grows: whether it adds jobs, so that a full disk is an error of its own.
+        """
+        request = Request(work, clock, is_durable=is_durable, grows=grows)
+        request.loop = asyncio.get_running_loop()
+        request.future = request.loop.create_future()
+        self._requests.put(request)
+        done: T = await request.future
+        return done
+
+    def call(self, work: Work[T], clock: Clock, *, timeout_s: float, is_durable: bool = False) -> T:
+        """Do the same from another thread, without an event loop.
+
+        Raises:
+            ReplyLost: it took longer than ``timeout_s``.
+        """
+        request = Request(work, clock, is_durable=is_durable, grows=False)
+        answers: SimpleQueue[Request] = SimpleQueue()
+        request.answers = answers
+        self._requests.put(request)
+        try:
+            answers.get(timeout=timeout_s)
+        except Empty:
+            raise ReplyLost(f"SQLite in {self._place}: no answer in {timeout_s:g} s") from None
+        if request.error is not None:
+            raise request.error
+        done: T = request.won
+        return done
+
+    def post(self, work: Work[None], clock: Clock) -> None:
+        """Do something that nobody waits for."""
+        self._requests.put(Request(work, clock, is_durable=False, grows=False))
+
+    def stop(self, whenever_ended: Callable[[], object] = lambda: None) -> None:
+        """End the thread after what is queued; it tells when it has closed everything."""
+        self._whenever_ended.append(whenever_ended)
+        self._requests.put(None)
+
+    def join(self, timeout_s: float = 10.0) -> None:
+        """Wait for the thread to be gone."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        if self._before is not None:
+            self._before.join()
+            self._before = None
+        while True:
+            first = self._requests.get()
+            if first is None:
+                break
+            batch = [first]
+            is_last = self._gather(batch)
+            with self.turn:
+                self._commit(batch)
+            _answer(batch)
+            if is_last:
+                break
+        try:
+            with self.turn:
+                self._ended(self._db)
+        finally:
+            for tell in self._whenever_ended:
+                tell()
+
+    def _gather(self, batch: list[Request]) -> bool:
+        """Take along what else is queued; whether the end is among it."""
+        while len(batch) < GROUP:
+            try:
+                request = self._requests.get_nowait()
+            except Empty:
+                return False
+            if request is None:
+                return True
+            batch.append(request)
+        return False
+
+    def _commit(self, batch: list[Request]) -> None:
+        effects = Effects()
+        try:
+            db = self._ready(is_durable=any(request.is_durable for request in batch))
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                for request in batch:
+                    self._do(db, request, effects)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        except Exception as error:  # whatever it was, every caller waits for an answer
+            self._fail(batch, error)
+            return
+        self._committed(effects)
+
+    def _ready(self, *, is_durable: bool) -> sqlite3.Connection:
+        if self._failure is not None:
+            raise self._failure
+        if self._db is None:
+            self._db = self._connect()
+            self._inode = self._present()
+            self._is_durable = True
+            if self._place.is_file:
+                self._set_sync(self._db, is_full=self._place.is_full_sync)
+        elif self._inode != self._present():
+            # What is written now would go to a file that nobody will ever open again.
+            raise StorageUnavailable(
+                f"the database file {self._place.path} was removed or replaced: "
+                "stop every process that uses it, then start again"
+            )
+        if self._place.is_file and self._place.is_full_sync and is_durable != self._is_durable:
+            self._set_sync(self._db, is_full=is_durable)
+            self._is_durable = is_durable
+        return self._db
+
+    def _set_sync(self, db: sqlite3.Connection, *, is_full: bool) -> None:
+        db.execute(f"PRAGMA synchronous = {'FULL' if is_full else 'NORMAL'}")
+
+    def _present(self) -> tuple[int, int] | None:
+        if not self._place.is_file:
+            return None
+        try:
+            status = os.stat(self._place.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _do(self, db: sqlite3.Connection, request: Request, effects: Effects) -> None:
+        db.execute("SAVEPOINT call")
+        step = Step(db, request.clock(), self._process, Effects())
+        try:
+            request.won = request.work(step)
+        except Exception as error:
+            if not db.in_transaction:
+                raise  # SQLite has undone everything: the disk is full or failed
+            db.execute("ROLLBACK TO call")
+            request.error = self._translated(error, request)
+        else:
+            effects.add(step.effects)
+        db.execute("RELEASE call")
+
+    def _fail(self, batch: list[Request], error: Exception) -> None:
+        if code_of(error) == sqlite3.SQLITE_IOERR:
+            # After a failed fsync nobody knows what is on the disk: repeating proves nothing.
+            self._failure = translate(error, str(self._place))
+        for request in batch:
+            if request.error is None:
+                request.error = self._translated(error, request)
+
+    def _translated(self, error: Exception, request: Request) -> StorageError:
+        ours = translate(error, str(self._place))
+        if isinstance(ours, StorageFull) and not request.grows:
+            # Outcomes and the like are kept by who has them, and written when there is room.
+            ours = StorageUnavailable(str(ours))
+        if isinstance(ours, StorageFault):
+            ours.__cause__ = error
+        return ours
+
+
+def _answer(batch: list[Request]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+    for request in batch:
+        if request.answers is not None:
+            request.answers.put(request)
+        elif request.loop is not None:
+            by_loop.setdefault(request.loop, []).append(request)
+    for loop, requests in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(partial(_resolve, requests))
+        except RuntimeError:
+            continue  # the loop was closed meanwhile
+
+
+def _resolve(requests: list[Request]) -> None:
+    for request in requests:
+        request.resolve()

@@ -1,0 +1,105 @@
+"""What must hold of an embedded database after every step, and all that it holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.storage.sqlite.step import Step
+
+# Hints, and the order in which things came: no state.
+PASSING = {"key", "wake"}
+CALL_MEMORY = {"claim", "settle", "settled"}
+COUNTED = ("queued", "scheduled", "retrying", "active")
+TERMINAL = {"completed", "failed", "cancelled"}
+
+
+def _rows(db: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    cursor = db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
+    """Return all that is stored, by keys that name what they are of."""
+    found = _queues(step)
+    names = {row["key"]: row["name"] for row in _rows(step.db, "queues")}
+    job_ids = {}
+    for row in _rows(step.db, "jobs"):
+        if row["dies"] is None or row["dies"] > step.now:
+            found[f"job:{names[row['queue']]}:{row['id']}"] = row
+            job_ids[row["key"]] = row["id"]
+    for table in ("payloads", "errors"):
+        for row in _rows(step.db, table):
+            if row["job"] in job_ids:
+                found.setdefault(f"{table}:{job_ids[row['job']]}", []).append(row)
+    left_out = set() if with_calls else CALL_MEMORY
+    for row in _rows(step.db, "workers"):
+        kept = {field: value for field, value in row.items() if field not in left_out}
+        found[f"worker:{row['incarnation']}"] = kept
+    for table in ("events", "stats", "messages", *(["calls"] if with_calls else [])):
+        if rows := _rows(step.db, table):
+            found[table] = rows
+    return found
+
+
+def _queues(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for row in _rows(step.db, "queues"):
+        kept = {field: value for field, value in row.items() if field not in PASSING}
+        if kept.pop("is_listed"):
+            found.setdefault(f"hr:{{{row['tenant']}}}:queues", []).append(row["name"])
+        if kept["tail"] or kept["event"] or kept["is_paused"]:
+            found[f"queue:{row['name']}"] = kept
+    return found
+
+
+def problems(step: Step) -> list[str]:
+    """Return which rules the stored data break."""
+    db = step.db
+    jobs = _rows(db, "jobs")
+    found = [str(row) for row in db.execute("PRAGMA integrity_check") if row != ("ok",)]
+    workers = {row["key"]: row for row in _rows(db, "workers")}
+    for job in jobs:
+        found += _job_problems(job, workers)
+    for queue in _rows(db, "queues"):
+        found += _count_problems(queue, [job for job in jobs if job["queue"] == queue["key"]])
+    keys = {job["key"] for job in jobs}
+    for table in ("payloads", "errors"):
+        for row in _rows(db, table):
+            if row["job"] not in keys:
+                found.append(f"{table} {row['job']} is of no job")
+    for job_id, n in Counter(row["job"] for row in _rows(db, "errors")).items():
+        if n > 10:
+            found.append(f"job {job_id} has {n} errors")
+    return found
+
+
+def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> Iterator[str]:
+    state, name = job["state"], job["id"]
+    places = {
+        "seq": state == "queued",
+        "due": state in ("scheduled", "retrying"),
+        "owner": state == "active",
+        "dies": state in TERMINAL,
+    }
+    for field, is_expected in places.items():
+        if (job[field] is not None) != is_expected:
+            yield f"{name!r} is {state} and its {field} is {job[field]}"
+    owner = workers.get(job["owner"])
+    if state == "active":
+        claimant = job["nonce"].partition("/")[0]
+        if owner is None or (owner["incarnation"], owner["queue"]) != (claimant, job["queue"]):
+            yield f"{name!r} is active, claimed by {claimant!r} and owned by {owner}"
+
+
+def _count_problems(queue: dict[str, Any], jobs: list[dict[str, Any]]) -> Iterator[str]:
+    states = Counter(job["state"] for job in jobs)
+    expected = {state: states[state] for state in COUNTED}
+    expected["finished"] = states["completed"] + states["cancelled"]
+    expected["dead"] = states["failed"]
+    for field, n in expected.items():
+        if queue[field] != n:
+            yield f"{queue['name']} counts {queue[field]} {field} jobs of {n}"
