@@ -35,10 +35,10 @@ class Engine:
     """
 
     def __init__(self, place: Place) -> None:
-        self.place = place
+        self.place: Place = place
         self.name: str = secrets.token_hex(8)
         self.tokens: Tokens = Tokens()
-        self.users = 0
+        self.users: int = 0
         self._inboxes: dict[str, Deliver] = {}
         self._seen: dict[QueueName, int] = {}
         self._kept: sqlite3.Connection | None = None
