@@ -7,6 +7,7 @@ without a detour. It ends with the last of them; what is in memory stays as long
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import secrets
 import sqlite3
@@ -35,10 +36,10 @@ class Engine:
     """
 
     def __init__(self, place: Place) -> None:
-        self.place = place
+        self.place: Place = place
         self.name: str = secrets.token_hex(8)
         self.tokens: Tokens = Tokens()
-        self.users = 0
+        self.users: int = 0
         self._inboxes: dict[str, Deliver] = {}
         self._seen: dict[QueueName, int] = {}
         self._kept: sqlite3.Connection | None = None
@@ -128,6 +129,12 @@ class Engine:
         if self._post is not None and (effects.wakes or effects.is_post):
             self._post.nudge()
 
+    def close_kept(self) -> None:
+        """Give up what is in memory, when nobody can use it any more."""
+        if self._kept is not None and not self.users:
+            self._kept.close()
+            self._kept = None
+
     def _ended(self, connection: sqlite3.Connection | None) -> None:
         if self._post is not None:
             self._post.close()
@@ -185,6 +192,11 @@ def detach_now(engine: Engine) -> None:
         writer.join()
 
 
+def _close_all_kept() -> None:
+    for engine in list(_engines.values()):
+        engine.close_kept()
+
+
 def _before_fork() -> None:
     _lock.acquire()
     _held.extend(_writers)
@@ -209,6 +221,8 @@ def _after_fork_in_child() -> None:
     _held.clear()
 
 
+# Newer Pythons warn of a connection that ends with the process.
+atexit.register(_close_all_kept)
 os.register_at_fork(
     before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
 )

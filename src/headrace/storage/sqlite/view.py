@@ -6,6 +6,7 @@ Every verb opens it first and closes it last.
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -82,14 +83,15 @@ class View:
     """A queue in one call."""
 
     def __init__(self, step: Step, name: QueueName, row: tuple[int, ...]) -> None:
-        self.db = step.db
-        self.now = step.now
-        self.step = step
-        self.tenant, self.queue = name
-        self.key = row[0]
-        self.is_listed = bool(row[1])
-        self.is_paused = bool(row[2])
-        self.settings = QueueSettings(
+        self.db: sqlite3.Connection = step.db
+        self.now: int = step.now
+        self.step: Step = step
+        self.tenant: str = name[0]
+        self.queue: str = name[1]
+        self.key: int = row[0]
+        self.is_listed: bool = bool(row[1])
+        self.is_paused: bool = bool(row[2])
+        self.settings: QueueSettings = QueueSettings(
             history=row[3], dead_letters=row[4], dead_letter_ttl_ms=row[5], events=row[6]
         )
         self.counts: dict[str, int] = dict(zip(COUNTS, row[7:13], strict=True))
@@ -102,7 +104,7 @@ class View:
         self._erased: list[int] = []
         self._first_due: int | None = None
         self._is_due_known = False
-        self.is_wake_due = False
+        self.is_wake_due: bool = False
 
     def count(self, state: str, delta: int) -> None:
         """Note that jobs came to a state or left it; ended ones count as finished or dead."""

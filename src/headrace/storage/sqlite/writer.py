@@ -43,10 +43,10 @@ class Request:
     )
 
     def __init__(self, work: Work[Any], clock: Clock, *, is_durable: bool, grows: bool) -> None:
-        self.work = work
-        self.clock = clock
-        self.is_durable = is_durable
-        self.grows = grows
+        self.work: Work[Any] = work
+        self.clock: Clock = clock
+        self.is_durable: bool = is_durable
+        self.grows: bool = grows
         self.loop: asyncio.AbstractEventLoop | None = None
         self.future: asyncio.Future[Any] | None = None
         self.answers: SimpleQueue[Request] | None = None
