@@ -63,10 +63,13 @@ class Wire(asyncio.Protocol):
             # redis-py bounds the connecting alone, and not the words exchanged after it.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 await self._connection.connect()
-        except (RedisError, OSError) as error:
+        except BaseException as error:
+            # Also one that was cancelled half-way must not be left open.
             with suppress(Exception):
                 await self._connection.disconnect(nowait=True)
-            raise translate(error) from error
+            if isinstance(error, RedisError | OSError):
+                raise translate(error) from error
+            raise
         # The connection keeps its stream until this transport is closed: the end of a stream that
         # nobody holds would close it. redis-py has no public name for it.
         writer: Any = self._connection._writer  # noqa: SLF001
