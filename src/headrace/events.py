@@ -5,7 +5,7 @@ Nothing here logs; `headrace.logs` subscribes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 import msgspec
@@ -42,6 +42,24 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     wait_ms: int
     run_ms: int
     detail: str
+
+
+def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
+    """Read the events of one stream entry: a line each, tab-separated, on every storage."""
+    for line in lines.split("\n"):
+        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
+        yield JobEvent(
+            stream_id=stream_id,
+            at_ms=at_ms,
+            kind=JobEventKind(kind),
+            job_id=job_id,
+            task=task,
+            attempt=int(attempt or 0),
+            worker=worker,
+            wait_ms=int(wait or 0),
+            run_ms=int(run or 0),
+            detail=detail,
+        )
 
 
 class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):

@@ -120,6 +120,39 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_condemned: bool = False
 
 
+def worker_info(
+    incarnation: str,
+    info: bytes,
+    *,
+    lease_ms: int,
+    registered_ms: int,
+    active: int,
+    silent_ms: int,
+    is_condemned: bool,
+) -> WorkerInfo:
+    """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died."""
+    if info:
+        worker = msgspec.json.decode(info, type=WorkerInfo)
+    else:
+        worker = WorkerInfo(
+            incarnation=incarnation,
+            name="",
+            host="",
+            pid=0,
+            version="",
+            concurrency=0,
+            lease_ms=lease_ms,
+            registered_ms=0,
+        )
+    return msgspec.structs.replace(
+        worker,
+        registered_ms=registered_ms,
+        active=active,
+        silent_ms=silent_ms,
+        is_condemned=is_condemned,
+    )
+
+
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue keeps of ended jobs. Instants and counts at once: whichever is reached first.
 

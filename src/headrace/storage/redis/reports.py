@@ -8,15 +8,21 @@ from typing import Any
 
 import msgspec
 
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import JobEvent, read_lines
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState
-from headrace.storage.base import EventPage, Page, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.base import (
+    EventPage,
+    Page,
+    QueueSettings,
+    QueueStats,
+    WorkerInfo,
+    worker_info,
+)
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls import Call, read_beat, read_error
 
 ROW_WIDTH = 14
 WORKER_WIDTH = 6
-EVENT_FIELDS = 8
 
 
 def _int(word: bytes | None) -> int:
@@ -157,21 +163,10 @@ def workers(root: str) -> Call[list[WorkerInfo]]:
 def _worker(words: list[bytes]) -> WorkerInfo:
     incarnation, beat, silent, info, since, active = words
     known = read_beat(beat)
-    if info:
-        worker = msgspec.json.decode(info, type=WorkerInfo)
-    else:
-        worker = WorkerInfo(
-            incarnation=incarnation.decode(),
-            name="",
-            host="",
-            pid=0,
-            version="",
-            concurrency=0,
-            lease_ms=known.lease_ms,
-            registered_ms=0,
-        )
-    return msgspec.structs.replace(
-        worker,
+    return worker_info(
+        incarnation.decode(),
+        info,
+        lease_ms=known.lease_ms,
         registered_ms=int(since),
         active=int(active),
         silent_ms=int(silent),
@@ -188,20 +183,7 @@ def read_events(entries: Sequence[Any]) -> EventPage:
 def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[JobEvent]:
     values = dict(zip(fields[::2], fields[1::2], strict=True))
     at_ms = int(entry_id.partition(b"-")[0])
-    for line in values[b"events"].decode().split("\n"):
-        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", EVENT_FIELDS - 1)
-        yield JobEvent(
-            stream_id=entry_id.decode(),
-            at_ms=at_ms,
-            kind=JobEventKind(kind),
-            job_id=job_id,
-            task=task,
-            attempt=int(attempt or 0),
-            worker=worker,
-            wait_ms=int(wait or 0),
-            run_ms=int(run or 0),
-            detail=detail,
-        )
+    return read_lines(values[b"events"].decode(), stream_id=entry_id.decode(), at_ms=at_ms)
 
 
 def steer(verb: str, root: str) -> Call[None]:

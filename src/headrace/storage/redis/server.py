@@ -31,7 +31,6 @@ class ServerInfo(msgspec.Struct, frozen=True):
     has_aof: bool
     fsync: str
     has_snapshots: bool
-    role: str
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -56,7 +55,6 @@ def server_info(fields: Mapping[str, str], config: Mapping[str, str]) -> ServerI
         has_aof=fields.get("aof_enabled") == "1",
         fsync=config.get("appendfsync", ""),
         has_snapshots=bool(config.get("save", "")),
-        role=fields.get("role", ""),
     )
 
 

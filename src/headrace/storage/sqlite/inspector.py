@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from headrace.errors import InvalidOption
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import read_lines
 from headrace.job import DEFAULT_LANE, JobRecord, JobRow, JobState
-from headrace.storage.base import EventPage, Page, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.base import (
+    EventPage,
+    Page,
+    QueueSettings,
+    QueueStats,
+    WorkerInfo,
+    worker_info,
+)
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
@@ -178,21 +182,10 @@ def workers(step: Step, name: QueueName) -> list[WorkerInfo]:
 
 def _worker(step: Step, row: tuple[Any, ...]) -> WorkerInfo:
     incarnation, info, lease_ms, since, at, is_condemned, active = row
-    if info:
-        worker = msgspec.json.decode(info, type=WorkerInfo)
-    else:
-        worker = WorkerInfo(
-            incarnation=incarnation,
-            name="",
-            host="",
-            pid=0,
-            version="",
-            concurrency=0,
-            lease_ms=lease_ms,
-            registered_ms=0,
-        )
-    return msgspec.structs.replace(
-        worker,
+    return worker_info(
+        incarnation,
+        info,
+        lease_ms=lease_ms,
         registered_ms=since if info else 0,
         active=active,
         silent_ms=max(0, step.now - at),
@@ -221,22 +214,9 @@ def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:
     sql = "SELECT key, at, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
     end = (view.key + 1) << EVENT_SHIFT
     rows = step.db.execute(sql, (base + seen, end, limit)).fetchall()
-    found = [event for key, at, lines in rows for event in _events(key - base, at, lines)]
-    return EventPage(events=found, last_id=f"{rows[-1][1]}-{rows[-1][0] - base}" if rows else "")
-
-
-def _events(number: int, at: int, lines: str) -> Iterator[JobEvent]:
-    for line in lines.split("\n"):
-        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
-        yield JobEvent(
-            stream_id=f"{at}-{number}",
-            at_ms=at,
-            kind=JobEventKind(kind),
-            job_id=job_id,
-            task=task,
-            attempt=int(attempt),
-            worker=worker,
-            wait_ms=int(wait),
-            run_ms=int(run),
-            detail=detail,
-        )
+    found = [
+        event
+        for key, at, lines in rows
+        for event in read_lines(lines, stream_id=f"{at}-{key - base}", at_ms=at)
+    ]
+    return EventPage(events=found, last_id=found[-1].stream_id if found else "")

@@ -79,10 +79,6 @@ class Post:
             except OSError:
                 continue  # it is full, or was just removed
 
-    def is_listening(self, name: str) -> bool:
-        """Whether a process of that name may still be there."""
-        return (self._folder / name).exists()
-
     def close(self) -> None:
         """Close everything."""
         self._is_closing = True
