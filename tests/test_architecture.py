@@ -16,7 +16,7 @@ PYTHON_FOLDERS = ("src", "tests", "examples", "benchmarks")
 MAX_LINES = 500
 CLOCKS = {"time", "asyncio", "anyio"}
 UNFINISHED = ("TO" + "DO", "FIX" + "ME")
-PUBLIC_MODULES = ("headrace", "headrace.testing")
+PUBLIC_MODULES = ("headrace", "headrace.storage", "headrace.testing")
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -141,6 +141,17 @@ def test_examples_use_only_what_is_public() -> None:
         f"{place(path, node)} {what}"
         for path in python_files("examples")
         for node, what in private_uses(parsed(path))
+    ]
+    assert found == []
+
+
+def test_the_contract_of_storages_uses_only_what_is_public() -> None:
+    # So that it holds for anybody's storage.
+    found = [
+        f"{place(path, node)} {what}"
+        for path in python_files("src/headrace/testing/contract")
+        for node, what in private_uses(parsed(path))
+        if not what.startswith("headrace.testing.contract.")
     ]
     assert found == []
 

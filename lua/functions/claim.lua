@@ -40,17 +40,26 @@ local function append(reply, id, v, more, payload, epoch, wait_ms)
   reply[n + 8], reply[n + 9] = wait_ms, more[5] or ''
 end
 
+-- Whether a job has been stalled and one more death would end it.
+local function is_on_last_chance(q, id)
+  local v = q.call('HMGET', job.key(q, id), 'stalls', 'max_stalls')
+  return v[1] and v[1] + 1 >= tonumber(v[2] or job.DEFAULT_MAX_STALLS)
+end
+
 -- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
 -- one that kills its workers takes none of those along that were claimed with it before.
-local function must_wait(q, claim, id, stalls)
-  local max_stalls = q.call('HGET', job.key(q, id), 'max_stalls') or job.DEFAULT_MAX_STALLS
-  if stalls + 1 < tonumber(max_stalls) then
+local function must_wait(q, claim, id)
+  if not is_on_last_chance(q, id) then
     return false
   end
   local key = worker.key(q, claim.incarnation)
   local other = q.call('HGET', key, 'last_chance')
   local processing = q.root .. ':processing:' .. claim.incarnation
-  if claim.has_last_chance or (other and q.call('SISMEMBER', processing, other) == 1) then
+  if claim.has_last_chance then
+    return true
+  end
+  -- That id may be of another job by now, or of one that was redriven.
+  if other and q.call('SISMEMBER', processing, other) == 1 and is_on_last_chance(q, other) then
     return true
   end
   claim.has_last_chance = true
@@ -73,13 +82,13 @@ local function take(q, entry, claim, reply)
     finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
     return nil
   end
-  if more[3] and must_wait(q, claim, id, more[3]) then
+  if more[3] and must_wait(q, claim, id) then
     return nil, true
   end
   local payload = v[4] or q.call('GET', q.root .. ':payload:' .. id) or ''
   local epoch = more[1] and queue.text(more[1] + 1) or '1'
   q.call('HSET', key, 'state', 'active', 'at', q.now_text, 'epoch', epoch, 'claim', claim.nonce)
-  local wait_ms = q.now - (v[6] or v[5])
+  local wait_ms = math.max(0, q.now - (v[6] or v[5])) -- the clock may have been set back
   local wait_text = queue.text(wait_ms)
   queue.observe(q, 'wait:', wait_ms)
   queue.event(q, 'active', id, v[3], epoch, claim.incarnation, wait_text, '', '')

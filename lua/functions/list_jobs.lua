@@ -1,75 +1,133 @@
--- One page of jobs in a state, without payloads. Reply: the next cursor ('' at the end), WIDTH strings a job.
+-- One page of jobs in a state, without payloads, from behind the last entry of the page before, which is looked for
+-- anew: others may have come and gone. Reply: the next cursor ('' at the end), WIDTH strings a job.
 flags.list_jobs = { 'no-writes' }
 
+local REACH = 50000 -- most ready entries that are compared to find one again: 1 ms
 local FIELDS = {
   'state', 'task', 'tier', 'attempts', 'stalls', 'epoch', 'created', 'at', 'run', 'claim', 'reason', 'error', 'gen',
 }
 
--- The lists of a queue's ready entries, best tier first. Lanes beside the default one are configured.
-local function ready_lists(q)
-  local lists = {}
-  for tier = 9, 0, -1 do
-    lists[#lists + 1] = q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier
+-- Where a ready list goes on behind the entry that was at `index`.
+local function behind_entry(q, list, index, entry)
+  if q.call('LINDEX', list, index) == entry then
+    return index + 1
   end
-  return lists
+  local at = q.call('LPOS', list, entry, 'MAXLEN', REACH)
+  if at then
+    return at + 1
+  end
+  -- It was claimed, and all before it too; from one too deep to tell, the place in line is all that is known.
+  return index < REACH and 0 or index + 1
 end
 
--- Entries from `offset` on across all ready lists, as if they were one.
-local function ready(q, offset, limit)
+-- Best tier first. Lanes beside the default one are configured.
+local function ready(q, cursor, limit)
   local found = {}
-  for _, list in ipairs(ready_lists(q)) do
-    local length = q.call('LLEN', list)
-    if offset < length and #found < limit then
-      for _, entry in ipairs(q.call('LRANGE', list, offset, offset + limit - #found - 1)) do
-        local colon = string.find(entry, ':', 1, true)
-        found[#found + 1] = { id = string.sub(entry, colon + 1), gen = string.sub(entry, 1, colon - 1) }
-      end
+  local first, index, last = string.match(cursor, '^(%d):(%d+):(.*)$')
+  for tier = tonumber(first or 9), 0, -1 do
+    local list = q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier
+    local from = 0
+    if last and tier == tonumber(first) then
+      from = behind_entry(q, list, tonumber(index), last)
     end
-    offset = math.max(0, offset - length)
+    for i, entry in ipairs(q.call('LRANGE', list, from, from + limit - #found - 1)) do
+      local colon = string.find(entry, ':', 1, true)
+      found[#found + 1] = { id = string.sub(entry, colon + 1), gen = string.sub(entry, 1, colon - 1) }
+      found.cursor = tier .. ':' .. queue.text(from + i - 1) .. ':' .. entry
+    end
+    if #found == limit then
+      break
+    end
   end
   return found
 end
 
-local function active(q, offset, limit)
-  local found, seen = {}, 0
-  for _, incarnation in ipairs(q.call('HKEYS', q.root .. ':beats')) do
-    for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. incarnation)) do
-      seen = seen + 1
-      if seen > offset and #found < limit then
+local function active(q, cursor, limit)
+  local found = {}
+  local first, last = string.match(cursor, '^([^/]*)/(.*)$')
+  local incarnations = q.call('HKEYS', q.root .. ':beats')
+  table.sort(incarnations)
+  for _, incarnation in ipairs(incarnations) do
+    local ids = {}
+    if not first or incarnation >= first then
+      ids = q.call('SMEMBERS', q.root .. ':processing:' .. incarnation)
+      table.sort(ids)
+    end
+    for _, id in ipairs(ids) do
+      if #found < limit and (incarnation ~= first or id > last) then
         found[#found + 1] = { id = id }
+        found.cursor = incarnation .. '/' .. id
       end
     end
   end
   return found
 end
 
-local function sorted(q, command, name, offset, limit)
-  local found = {}
-  local pairs_of = q.call(command, q.root .. name, offset, offset + limit - 1, 'WITHSCORES')
+-- By bytes, as Redis orders equal scores; Lua's own order is that of the server's language.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+-- Where a sorted set goes on behind a member with this score, whether or not that is still there.
+local function behind_member(q, command, key, score, id)
+  local is_falling = command == 'ZREVRANGE'
+  local low
+  if is_falling then
+    low = q.call('ZCOUNT', key, '(' .. score, '+inf')
+  else
+    low = q.call('ZCOUNT', key, '-inf', '(' .. score)
+  end
+  local high = low + q.call('ZCOUNT', key, score, score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local member = q.call(command, key, middle, middle)[1]
+    if member ~= id and is_before(member, id) == is_falling then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+
+local function sorted(q, command, name, cursor, limit)
+  local found, key, from = {}, q.root .. name, 0
+  local score, id = string.match(cursor, '^(%d+):(.*)$')
+  if score then
+    from = behind_member(q, command, key, score, id)
+  end
+  local pairs_of = q.call(command, key, from, from + limit - 1, 'WITHSCORES')
   for i = 1, #pairs_of, 2 do
     found[#found + 1] = { id = pairs_of[i], due = pairs_of[i + 1] }
+    found.cursor = pairs_of[i + 1] .. ':' .. pairs_of[i]
   end
   return found
 end
 
-local function candidates(q, state, offset, limit)
+local function candidates(q, state, cursor, limit)
   if state == 'queued' then
-    return ready(q, offset, limit)
+    return ready(q, cursor, limit)
   elseif state == 'active' then
-    return active(q, offset, limit)
+    return active(q, cursor, limit)
   elseif state == 'failed' then
-    return sorted(q, 'ZREVRANGE', ':dead', offset, limit)
+    return sorted(q, 'ZREVRANGE', ':dead', cursor, limit)
   elseif state == 'scheduled' or state == 'retrying' then
-    return sorted(q, 'ZRANGE', ':delayed', offset, limit)
+    return sorted(q, 'ZRANGE', ':delayed', cursor, limit)
   end
-  return sorted(q, 'ZREVRANGE', ':finished', offset, limit)
+  return sorted(q, 'ZREVRANGE', ':finished', cursor, limit)
 end
 
 function functions.list_jobs(keys, args)
-  local state, offset, limit = args[1], tonumber(args[2]), tonumber(args[3])
+  local state, cursor, limit = args[1], args[2], tonumber(args[3])
   local q = queue.open(keys[1])
-  local found = candidates(q, state, offset, limit)
-  local reply = { #found == limit and queue.text(offset + limit) or '' }
+  local found = candidates(q, state, cursor, limit)
+  local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
     local v = q.call('HMGET', job.key(q, row.id), unpack(FIELDS))
     if v[1] == state and (not row.gen or row.gen == v[13]) then

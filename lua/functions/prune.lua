@@ -11,23 +11,39 @@ local function prune_dead(q, ttl_ms)
   return #old
 end
 
-function functions.prune(keys, args)
-  local q = queue.open(keys[1])
-  local offset = tonumber(args[1])
-  local dropped = prune_dead(q, queue.config(q).dead_ttl_ms)
-  local ids = q.call('ZRANGE', q.root .. ':finished', offset, offset + BATCH - 1)
+-- Take the places out of an index whose records are gone, from `offset` on; return the next offset, nil at its end.
+local function prune_places(q, name, offset)
+  local ids = q.call('ZRANGE', q.root .. ':' .. name, offset, offset + BATCH - 1)
   local kept = 0
   for _, id in ipairs(ids) do
     local state = q.call('HGET', job.key(q, id), 'state')
-    if state == 'completed' or state == 'cancelled' then
+    if job.is_terminal(state) and (state == 'failed') == (name == 'dead') then
       kept = kept + 1
     else
-      q.call('ZREM', q.root .. ':finished', id)
+      q.call('ZREM', q.root .. ':' .. name, id)
     end
   end
-  queue.close(q)
-  if #ids < BATCH and dropped < BATCH then
-    return ''
+  return #ids == BATCH and offset + kept or nil
+end
+
+-- The cursor is an offset in the history, or after a `d` one in the dead letters.
+function functions.prune(keys, args)
+  local q = queue.open(keys[1])
+  local index, offset = string.match(args[1], '^(d?)(%d+)$')
+  local dropped = prune_dead(q, queue.config(q).dead_ttl_ms)
+  local next_offset = tonumber(offset)
+  if index == '' then
+    next_offset = prune_places(q, 'finished', next_offset)
+    if next_offset then
+      queue.close(q)
+      return queue.text(next_offset)
+    end
+    next_offset = 0
   end
-  return queue.text(offset + kept)
+  next_offset = prune_places(q, 'dead', next_offset)
+  queue.close(q)
+  if next_offset or dropped == BATCH then
+    return 'd' .. queue.text(next_offset or 0)
+  end
+  return ''
 end

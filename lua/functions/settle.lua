@@ -35,7 +35,7 @@ function kinds.released(q, record, a)
     return
   end
   queue.leave(q, a.incarnation, record.id)
-  job.delay(q, record, 'scheduled', q.now + a.first)
+  job.delay(q, record, 'scheduled', q.now + a.first, 'run', '')
   queue.event(q, 'put_back', record.id, record.task, record.epoch, a.incarnation, '', '', '')
 end
 

@@ -8,9 +8,10 @@ local BUCKETS = 6
 local function oldest_ms(q)
   for tier = 9, 0, -1 do
     for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier, 0, 19)) do
-      local v = q.call('HMGET', job.key(q, string.match(entry, '^%d+:(.*)$')), 'state', 'at', 'created')
-      if v[1] == 'queued' then
-        return q.now - (v[2] or v[3])
+      local gen, id = string.match(entry, '^(%d+):(.*)$')
+      local v = q.call('HMGET', job.key(q, id), 'state', 'at', 'created', 'gen')
+      if v[1] == 'queued' and v[4] == gen then
+        return math.max(0, q.now - (v[2] or v[3]))
       end
     end
   end

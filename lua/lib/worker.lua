@@ -33,5 +33,5 @@ end
 
 -- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
 function worker.silent_ms(q, beat)
-  return q.now - string.match(beat, '(%d+)$')
+  return math.max(0, q.now - string.match(beat, '(%d+)$')) -- the clock may have been set back
 end

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, overload
 
 from typing_extensions import TypeVar
 
-from headrace.client import Client, CurrentClient
+from headrace.client import Client, CurrentClient, StandIn
 from headrace.clock import Duration, duration_ms
 from headrace.codec import decode_any
 from headrace.context import Context
@@ -115,6 +115,7 @@ class App(Generic[S]):
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._client: Client | None = None
+        self._stand_in: StandIn | None = None
         self._jobs = CurrentClient(self.client)
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._entered = 0
@@ -335,6 +336,8 @@ class App(Generic[S]):
 
     def open_storage(self) -> Storage:
         """Return a storage of this app's, not connected yet; the caller closes it."""
+        if self._stand_in is not None:
+            return self._stand_in.open_storage()
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
 
     def client(self) -> Client:
@@ -344,7 +347,8 @@ class App(Generic[S]):
         """
         owner = (_forks, asyncio.get_running_loop())
         if self._client is None or self._owner != owner:
-            self._client = Client(
+            open_client = Client if self._stand_in is None else self._stand_in.open_client
+            self._client = open_client(
                 self.open_storage(),
                 decoder_of=self._decoder_of,
                 jobs=self._jobs,
@@ -353,6 +357,26 @@ class App(Generic[S]):
             self._owner = owner
             self._entered = 0
         return self._client
+
+    @contextmanager
+    def standing_in(self, stand_in: StandIn) -> Iterator[None]:
+        """Use another storage while the block runs, as `headrace.testing` does.
+
+        What was connected before rests meanwhile, and is used again afterwards.
+
+        Raises:
+            UsageError: something stands in already.
+        """
+        if self._stand_in is not None:
+            raise UsageError(f"{self!r} is in a Kit already: leave that one first")
+        resting = (self._client, self._owner, self._entered)
+        self._client, self._owner, self._entered = None, None, 0
+        self._stand_in = stand_in
+        try:
+            yield
+        finally:
+            self._stand_in = None
+            self._client, self._owner, self._entered = resting
 
     def _inspector(self) -> Inspector:
         return self.client().storage

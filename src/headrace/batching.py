@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.job import EnqueueOutcome, Job
-from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Producer
+from headrace.storage.base import Producer
+from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId
 
 WINDOW = 2
 

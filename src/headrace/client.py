@@ -6,7 +6,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -15,13 +15,26 @@ from headrace.batching import Answer, Batcher
 from headrace.errors import StorageError
 from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
-from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, Storage
+from headrace.storage.base import Storage
+from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, End
 from headrace.waiting import Waits
 
 CHUNKS_AHEAD = 3
 """Chunks of a bulk enqueue that are packed before the oldest is answered."""
 
 DecoderOf = Callable[[str], Callable[[bytes], Any]]
+
+
+class StandIn(Protocol):
+    """What an app uses in place of its own storage; see `App.standing_in`."""
+
+    def open_storage(self) -> Storage:
+        """Return the storage; the caller closes it."""
+
+    def open_client(
+        self, storage: Storage, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
+    ) -> Client:
+        """Return a client for the running loop, with the arguments of `Client`."""
 
 
 class Client:

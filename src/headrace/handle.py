@@ -10,7 +10,7 @@ import msgspec
 from headrace.clock import Duration, duration_ms
 from headrace.errors import JobCancelled, JobError, JobFailed, JobNotFound, ResultExpired
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
-from headrace.storage.base import End
+from headrace.storage.values import End
 
 R = TypeVar("R")
 

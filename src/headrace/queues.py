@@ -11,7 +11,8 @@ from headrace.errors import InvalidOption
 from headrace.events import JobEvent
 from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.settings import check_count
-from headrace.storage.base import BATCH_LIMIT, Inspector, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.base import Inspector
+from headrace.storage.values import BATCH_LIMIT, QueueSettings, QueueStats, WorkerInfo
 
 PURGEABLE = (
     JobState.QUEUED,

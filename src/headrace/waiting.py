@@ -14,7 +14,8 @@ from contextlib import suppress
 from headrace.backoff import Backoff
 from headrace.errors import StorageError, StorageUnavailable, WaitTimeout
 from headrace.job import JobState
-from headrace.storage.base import BATCH_LIMIT, End, Inbox, Storage
+from headrace.storage.base import Inbox, Storage
+from headrace.storage.values import BATCH_LIMIT, End
 
 POLL_S = 3.0
 RETRY_FOR_S = 10.0

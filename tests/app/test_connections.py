@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from headrace import App, JobState, ReplyLost, StorageUnavailable, Task, Worker
+from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 from tests.support.until import until
 
 

@@ -23,9 +23,9 @@ from headrace import (
     Worker,
     current_job,
 )
+from headrace.testing import running
 from tests.support.jobs import ended, gone
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 from tests.support.until import until
 
 

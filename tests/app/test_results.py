@@ -27,9 +27,9 @@ from headrace import (
     WaitTimeout,
     Worker,
 )
+from headrace.testing import running
 from tests.support.jobs import gone, reached
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 from tests.support.until import until
 
 

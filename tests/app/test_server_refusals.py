@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from headrace import App, StorageRefused, StorageUnavailable, Worker
+from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 
 CANARY = "S3CR3T-canary"
 

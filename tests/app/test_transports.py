@@ -11,8 +11,8 @@ import trustme
 
 from headrace import App, StorageUnavailable, Worker
 from headrace.events import QueueFenced
+from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
-from tests.support.running import EventLog, running
 from tests.support.until import until
 
 PASSWORD = "open sesame"  # noqa: S105 (of the server that this test starts)

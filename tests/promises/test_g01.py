@@ -6,8 +6,8 @@ import asyncio
 from collections import Counter
 
 from headrace import App, JobState, Retry, Worker
+from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
-from tests.support.running import EventLog, running
 from tests.support.silent import claim_and_die
 
 

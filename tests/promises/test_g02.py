@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace import App, Worker
 from headrace.codec import encode_result
 from headrace.outcome import Completed
-from headrace.storage.base import CallId, Settlement
-from tests.support.running import running
+from headrace.storage.values import CallId, Settlement
+from headrace.testing import running
 from tests.support.silent import claim_and_die
 
 

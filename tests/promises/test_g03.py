@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace import App, Worker
-from tests.support.running import running
+from headrace.testing import running
 from tests.support.silent import claim_and_die
 from tests.support.until import until
 

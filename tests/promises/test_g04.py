@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 
 from headrace import App, Worker
+from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 
 
 async def test_with_fsync_always_nothing_accepted_is_lost_when_the_server_is_killed() -> None:

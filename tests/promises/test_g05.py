@@ -9,8 +9,8 @@ import time
 import pytest
 
 from headrace import App, JobState, Task, Worker
+from headrace.testing import running
 from tests.support.jobs import reached
-from tests.support.running import running
 from tests.support.until import until
 
 
@@ -73,19 +73,20 @@ async def test_a_job_that_is_put_back_is_the_next_to_run(app: App[None], order: 
 
 async def test_several_jobs_that_are_put_back_keep_their_order(app: App[None]) -> None:
     order: list[int] = []
+    waiting: list[int] = []
     is_stopping = False
 
     @app.task
     async def work(number: int) -> None:
         if not is_stopping:
+            waiting.append(number)
             await asyncio.Event().wait()
         order.append(number)
 
     for number in range(12):
         await work.enqueue(number)
-    worker = Worker(app, concurrency=8, shutdown_timeout=0)
-    async with running(worker):
-        await until(lambda: worker.active == 8)
+    async with running(Worker(app, concurrency=8, shutdown_timeout=0)):
+        await until(lambda: len(waiting) == 8)
         is_stopping = True
     async with running(Worker(app, concurrency=1)):
         await until(lambda: len(order) == 12)

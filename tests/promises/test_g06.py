@@ -6,8 +6,8 @@ import asyncio
 from collections import Counter
 
 from headrace import App, EnqueueOutcome, JobState, Worker
+from headrace.testing import running
 from tests.support.jobs import ended, reached
-from tests.support.running import running
 from tests.support.until import until
 
 

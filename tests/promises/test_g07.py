@@ -7,7 +7,7 @@ import pytest
 from headrace import App, JobState
 from headrace.job import Claim, ErrorInfo, FailReason
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
-from headrace.storage.base import CallId, Settlement
+from headrace.storage.values import CallId, Settlement
 from tests.support.silent import claim_and_die
 
 ERROR = ErrorInfo("ValueError", "no")

@@ -7,7 +7,7 @@ import asyncio
 from headrace import App, JobState
 from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Completed, Failed
-from headrace.storage.base import CallId, Settlement
+from headrace.storage.values import CallId, Settlement
 from tests.support.silent import claim_and_die
 
 

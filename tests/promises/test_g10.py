@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from headrace import App, CancelOutcome, JobCancelled, JobNotFound, JobState, Retry, Worker
+from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
-from tests.support.running import EventLog, running
 from tests.support.silent import claim_and_die
 from tests.support.until import until
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from headrace import App, JobNotFound, JobState, Worker
+from headrace.testing import running
 from tests.support.jobs import reached
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 from tests.support.until import until
 
 

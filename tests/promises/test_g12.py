@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 
 from headrace import App, Context, FailReason, JobState, Retry, Worker
+from headrace.testing import running
 from tests.support.jobs import ended
-from tests.support.running import running
 from tests.support.until import until
 
 FAST = Retry(min=0.001, max=0.01)

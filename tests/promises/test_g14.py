@@ -9,9 +9,9 @@ import pytest
 from headrace import App, JobState, Worker
 from headrace.events import QueueFenced, WorkerQuiet, WorkerStopped, WorkerStopping
 from headrace.job import ErrorInfo
+from headrace.testing import EventLog, running
 from tests.support.jobs import reached
 from tests.support.redis_server import RedisServer
-from tests.support.running import EventLog, running
 from tests.support.until import until
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace import App, StorageFull, Worker
+from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 from tests.support.until import until
 
 

@@ -66,9 +66,14 @@ def without_calls(dumped: dict[str, tuple[Any, bool]]) -> dict[str, tuple[Any, b
 
 def problems(client: redis.Redis) -> list[str]:
     """Return what is wrong with the keys of a server, nothing if all is well."""
+    return problems_in(dump(client))
+
+
+def problems_in(dumped: dict[str, tuple[Any, bool]]) -> list[str]:
+    """Return what is wrong with keys that `dump` found, or that were read in its form."""
     queues: dict[str, _Queue] = {}
     found = []
-    for key, (value, has_ttl) in dump(client).items():
+    for key, (value, has_ttl) in dumped.items():
         root, kind, name = _parsed(key)
         if kind == "":
             found.append(f"{key} is not a key of ours")

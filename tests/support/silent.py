@@ -6,7 +6,7 @@ import secrets
 
 from headrace import App
 from headrace.job import ClaimedJob
-from headrace.storage.base import CallId, WorkerInfo
+from headrace.storage.values import CallId, WorkerInfo
 
 
 async def claim_and_die(

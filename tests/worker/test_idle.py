@@ -9,7 +9,7 @@ import redis
 
 from headrace import App, Worker
 from headrace.events import StorageLost
-from tests.support.running import EventLog, running
+from headrace.testing import EventLog, running
 
 QUIET_S = 6.5
 

@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from headrace import App, JobState
 from headrace.events import JobsReconciled, WorkerReaped
 from headrace.job import ClaimedJob, new_job_id
-from headrace.storage.base import CallId, Storage, WorkerInfo
+from headrace.storage.base import Storage
+from headrace.storage.values import CallId, WorkerInfo
+from headrace.testing import EventLog
 from headrace.worker.execute import Executor
 from headrace.worker.session import Session
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
-from tests.support.running import EventLog
 
 QUEUE = "default"
 LEASE_S = 15.0

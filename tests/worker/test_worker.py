@@ -23,9 +23,9 @@ from headrace import (
 )
 from headrace.events import JobFinished, JobStarted, WorkerStarted, WorkerStopped
 from headrace.job import Job
-from headrace.storage.base import CallId
+from headrace.storage.values import CallId
+from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
-from tests.support.running import EventLog, running
 from tests.support.until import until
 
 FAST = Retry(min=0.001, max=0.01)

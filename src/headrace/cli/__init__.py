@@ -48,7 +48,7 @@ Every option can be set by a variable, also where none is shown: enqueue --prior
 HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all and --dry-run can't.
 
 \b
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 Redis can't be reached or used,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the storage can't be reached or used,
 4 the app can't be imported, 5 the awaited job failed, 124 the wait timed out.
 """
 
@@ -70,7 +70,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 Redis can't be reached or used,
     help="Print the traceback of an error too.",
 )
 def cli(*, traceback: bool) -> None:
-    """Run workers, and look at and steer jobs and queues on Redis or Valkey."""
+    """Run workers, and look at and steer jobs and queues."""
     # What the flag says must outlive click's own context, which is gone when an error arrives.
     os.environ[TRACEBACK] = "1" if traceback else ""
 

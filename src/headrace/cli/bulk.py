@@ -13,7 +13,8 @@ from headrace.cli.output import echo, echo_json, note, one_line, plural
 from headrace.cli.views import Changed
 from headrace.errors import JobNotFound
 from headrace.job import JobRecord, JobState, check_text
-from headrace.storage.base import BATCH_LIMIT, Storage
+from headrace.storage.base import Storage
+from headrace.storage.values import BATCH_LIMIT
 
 SAMPLE = 5
 """Ids that a preview shows."""

@@ -15,6 +15,7 @@ from headrace.cli.loading import load_app_for
 from headrace.cli.options import (
     Target,
     app_option,
+    check_shared,
     duration_option,
     instant,
     on_target,
@@ -204,11 +205,11 @@ def _sender(app: App[Any] | None, target: Target) -> App[Any]:
     """Return an app without tasks, to which every result is plain data."""
     if app is None:
         return App(
-            target.url or DEFAULT_URL,
+            check_shared(target.url or DEFAULT_URL),
             tenant=target.tenant_name,
             allow_eviction=target.allow_eviction,
         )
-    return App(app.url, tenant=app.tenant, allow_eviction=app.allow_eviction)
+    return App(check_shared(app.url), tenant=app.tenant, allow_eviction=app.allow_eviction)
 
 
 def _tell(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:

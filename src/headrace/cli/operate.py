@@ -14,7 +14,7 @@ from headrace.cli.output import ago, echo, echo_json, message_of, note, span, ta
 from headrace.cli.views import WorkerView, worker_view
 from headrace.errors import HeadraceError
 from headrace.release import VERSION
-from headrace.storage.base import Finding, WorkerInfo
+from headrace.storage.values import Finding, WorkerInfo
 
 
 class Versions(msgspec.Struct):
@@ -100,7 +100,7 @@ class Health(msgspec.Struct):
 @output_option
 @on_target
 def health(*, target: Target, output: str) -> None:
-    """Ping Redis: exits with 0, or with 1 if it can't be used.
+    """Ping the storage: exits with 0, or with 1 if it can't be used.
 
     It imports no app, so that a probe needs none of the app's settings.
     """
@@ -136,9 +136,10 @@ async def _problem(target: Target) -> str:
 def doctor(
     *, target: Target, remove_old_libraries: bool, yes: bool, dry_run: bool, output: str
 ) -> None:
-    """Look the server over and say what is wrong with it.
+    """Look the storage over and say what is wrong with it.
 
-    That is its version, eviction policy, persistence, clock and functions. Exits with 1 if
+    That is a server's version, eviction policy, persistence, clock and functions, and all of an
+    embedded database. Exits with 1 if
     something is an error. A worker of another release whose functions were removed loads them again
     when it needs them.
     """
@@ -176,10 +177,11 @@ class Removed(msgspec.Struct):
 async def _tidy(target: Target, *, yes: bool, dry_run: bool, output: str) -> None:
     removed: list[str] = []
     async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
-        found = next(f for f in await storage.diagnose() if f.topic == "functions")
-        is_due = found.level != "ok"
+        # Only a server has any.
+        found = [f for f in await storage.diagnose() if f.topic == "functions"]
+        is_due = any(f.level != "ok" for f in found)
         if is_due and (dry_run or not yes):
-            note(f"On the server: {found.detail}")
+            note(f"On the server: {found[0].detail}")
         if is_due and not dry_run:
             if not yes:
                 ask("Remove those of other releases?")

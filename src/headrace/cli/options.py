@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from headrace.app import DEFAULT_URL
+from headrace.errors import UsageError
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.queues import Queue
 from headrace.storage.base import Storage
@@ -82,9 +83,13 @@ class Target(msgspec.Struct, frozen=True):
         return self.tenant or DEFAULT_TENANT
 
     def storage(self) -> Storage:
-        """Return the storage, not connected yet."""
+        """Return the storage, not connected yet.
+
+        Raises:
+            UsageError: no other process can use it.
+        """
         return open_storage(
-            self.url or DEFAULT_URL,
+            check_shared(self.url or DEFAULT_URL),
             tenant=check_name(self.tenant_name, what="tenant"),
             allow_eviction=self.allow_eviction,
         )
@@ -103,6 +108,25 @@ class Target(msgspec.Struct, frozen=True):
             yield storage
         finally:
             await storage.aclose()
+
+
+def is_in_memory(url: str) -> bool:
+    """Whether a URL names what only the process itself can see."""
+    return url.startswith("memory://")
+
+
+def check_shared(url: str) -> str:
+    """Return a URL of a storage that this command and workers can both use.
+
+    Raises:
+        UsageError: it is the memory of a process.
+    """
+    if is_in_memory(url):
+        raise UsageError(
+            f"{url} is the memory of one process, and what is in another's can't be seen from "
+            "here: name a storage that processes share, by --url or HEADRACE_REDIS_URL"
+        )
+    return url
 
 
 def queue_of(storage: Storage, name: str) -> Queue:

@@ -127,7 +127,7 @@ def message_of(error: BaseException) -> str:
             return f"{error.format_message().rstrip('.')} (see {context.command_path} --help)"
         case click.ClickException():
             return error.format_message()
-        case StorageUnavailable():
+        case StorageUnavailable() if str(error).startswith("Redis"):
             told = str(error).rstrip(".")
             return f"{told}: is it running there? Name another by --url or HEADRACE_REDIS_URL"
         case HeadraceError():

@@ -12,8 +12,8 @@ from headrace.cli.output import echo, echo_json, fields, note, span, table
 from headrace.cli.views import Work, queue_view, stats_view
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
-from headrace.storage.base import QueueStats
 from headrace.storage.histogram import Percentiles
+from headrace.storage.values import QueueStats
 
 WAITING = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
 # Dead letters are what is left of failures: they have a command of their own, to be named.

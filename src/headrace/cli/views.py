@@ -11,8 +11,8 @@ from datetime import UTC
 import msgspec
 
 from headrace.clock import datetime_of
-from headrace.storage.base import QueueStats, WorkerInfo
 from headrace.storage.histogram import Percentiles, percentiles
+from headrace.storage.values import QueueStats, WorkerInfo
 
 
 class QueueView(msgspec.Struct, kw_only=True):

@@ -9,7 +9,7 @@ import click
 import structlog
 
 from headrace.cli.loading import load_app_for
-from headrace.cli.options import Target, app_option, duration_option, on_target
+from headrace.cli.options import Target, app_option, duration_option, is_in_memory, on_target
 from headrace.logs import LEVELS, configure, log_events
 from headrace.storage.connect import redacted
 from headrace.worker.signals import run_with_signals
@@ -127,7 +127,10 @@ def worker(
         emit=log_events(log_level),
     )
     configure(log_format, log_level)
-    structlog.get_logger("headrace").info(
+    log = structlog.get_logger("headrace")
+    if is_in_memory(app.url):
+        log.warning("worker.alone", url=app.url, why="only this process can enqueue jobs for it")
+    log.info(
         "worker.connecting",
         worker=made.name,
         app=chosen,

@@ -1,8 +1,41 @@
-"""What every storage can do, in four roles, so that each caller asks for the least.
+"""The port: what every storage does, in four roles, so that each caller asks for the least.
 
-Every verb is one atomic step per call and queue. Verbs that take a `CallId` may be repeated with
-the same id and the same batch after a lost answer: the repetition changes nothing and answers the
-same. All may raise `StorageError`; bad values were refused before they come here.
+These rules hold for every verb; `headrace.testing.contract` tests them.
+
+- **One step.** A call is atomic: others see all that it does or nothing, and so does who looks
+  after a crash. It concerns one queue of the storage's tenant. No other tenant's data are read,
+  changed or counted.
+- **Bounded.** Callers pass at most `BATCH_LIMIT` items and `BATCH_LIMIT_BYTES` of payloads or
+  results, each of them at most 1 MiB. A verb that has more to do than its bound says so, and is
+  called again.
+- **Checked values.** Names, ids and options were checked before they come here: queues match
+  ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``; job ids and task names are 1 to 256 bytes of UTF-8 without
+  control characters. Payloads, options and results are bytes that come back as they went in.
+- **One clock.** The storage's own wall clock, read once a call, is the only one: callers' clocks
+  differ. What is due at an instant is due from that millisecond on, and no earlier. It may be
+  stepped, so whether a worker lives is never told by it.
+- **One owner.** Whatever is written about an attempt shows its claim. It is current if epoch and
+  nonce both equal the record's and the job is active. Any other changes nothing.
+- **One end.** The step that makes a state terminal also writes result or error, counters, event
+  and retention, and tells the job's channels. No later call changes it, but for a redrive, a new
+  job with the id of a failed or cancelled one, a purge, and the end of the retention.
+- **Retention.** A completed or cancelled record lives for its ``keep_ms``, a dead letter for the
+  queue's ``dead_letter_ttl_ms``; of each kind the oldest go when there are more than the queue
+  keeps. With 0 nothing stays. A record whose time is over is as if it had never been, and its id
+  is free again. A record that is not terminal never ends by time or number.
+- **Tokens are hints.** Whatever makes a job ready, brings the queue's first due time forward,
+  resumes a queue or ends an incarnation leaves a wake-up token for the queue's waiters, at most
+  one. A token may be lost or doubled; workers claim every two seconds besides.
+- **Repetition.** A call with a `CallId` may come again with the same batch, because its answer was
+  lost: it changes nothing and answers the same. A number that is too old to be remembered raises
+  `StaleCall` and changes nothing. Other verbs do no harm when they are called twice.
+- **Errors.** `StorageUnavailable`: not done, try again. `ReplyLost`: perhaps done. `StorageFull`:
+  no room, nothing was written; only `enqueue` and `redrive` may raise it, so that a full storage
+  drains. `StorageRefused`: it can't be used as it is. `StorageFault`: anything else.
+  No exception of a driver comes out. A caller may cancel a call: it is done or not, and the
+  storage works on.
+
+A storage serves one event loop; only a `Beater` is used in another thread.
 """
 
 from __future__ import annotations
@@ -10,247 +43,94 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import msgspec
-
-from headrace.events import JobEvent
 from headrace.job import (
     CancelOutcome,
     Claim,
-    ClaimedJob,
     EnqueueOutcome,
     ErrorInfo,
     Job,
     JobRecord,
-    JobRow,
     JobState,
 )
-from headrace.outcome import Outcome
-
-BATCH_LIMIT = 500
-"""Most jobs in one call."""
-
-BATCH_LIMIT_BYTES = 4 * 1024 * 1024
-"""Most bytes of payloads or results in one call."""
-
-
-class CallId(msgspec.Struct, frozen=True):
-    """Names one call, so that it may be repeated: a random client and its rising number.
-
-    Numbers rise by one per client, queue and verb. A storage remembers the last two of ``enqueue``
-    (which may be in flight together) and the last of ``claim`` and ``settle``, for ten minutes.
-    """
-
-    client: str
-    number: int
-
-
-class End(msgspec.Struct, frozen=True):
-    """How a job stands, as told to who waits for it; ``state`` None: there is no such job.
-
-    ``result`` is None when it is not kept or too large for the message (then ``is_cut``: read it).
-    """
-
-    queue: str
-    id: str
-    state: JobState | None
-    reason: str = ""
-    result: bytes | None = None
-    error: ErrorInfo | None = None
-    is_cut: bool = False
-
-
-class Settlement(msgspec.Struct, frozen=True):
-    """One attempt's outcome, with the claim that owns it."""
-
-    job_id: str
-    claim: Claim
-    run_ms: int
-    outcome: Outcome
-
-
-class ClaimReply(msgspec.Struct, frozen=True):
-    """What a claim brought.
-
-    Attributes:
-        is_gone: the incarnation is unknown or condemned; nothing was claimed.
-        is_paused: the queue is paused.
-        has_more: jobs that this caller could take were left behind.
-        next_due_ms: how long until the next delayed job is due, None without one.
-        jobs: the claimed ones, in order.
-    """
-
-    is_gone: bool
-    is_paused: bool
-    has_more: bool
-    next_due_ms: int | None
-    jobs: list[ClaimedJob]
-
-
-class BeatReply(msgspec.Struct, frozen=True):
-    """Whether the incarnation is gone, and which of its jobs are asked to stop."""
-
-    is_gone: bool
-    cancel_ids: list[str]
-
-
-class Beat(msgspec.Struct, frozen=True):
-    """One incarnation as the sweep sees it; a condemned one is listed for one more lease."""
-
-    count: int
-    lease_ms: int
-    is_condemned: bool
-
-
-class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What an incarnation says of itself, and what the storage knows of it.
-
-    ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat last.
-    """
-
-    incarnation: str
-    name: str
-    host: str
-    pid: int
-    version: str
-    concurrency: int
-    lease_ms: int
-    registered_ms: int
-    active: int = 0
-    silent_ms: int = 0
-    is_condemned: bool = False
-
-
-def worker_info(
-    incarnation: str,
-    info: bytes,
-    *,
-    lease_ms: int,
-    registered_ms: int,
-    active: int,
-    silent_ms: int,
-    is_condemned: bool,
-) -> WorkerInfo:
-    """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died."""
-    if info:
-        worker = msgspec.json.decode(info, type=WorkerInfo)
-    else:
-        worker = WorkerInfo(
-            incarnation=incarnation,
-            name="",
-            host="",
-            pid=0,
-            version="",
-            concurrency=0,
-            lease_ms=lease_ms,
-            registered_ms=0,
-        )
-    return msgspec.structs.replace(
-        worker,
-        registered_ms=registered_ms,
-        active=active,
-        silent_ms=silent_ms,
-        is_condemned=is_condemned,
-    )
-
-
-class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue keeps of ended jobs. Instants and counts at once: whichever is reached first.
-
-    Attributes:
-        history: completed and cancelled records, default 100,000.
-        dead_letters: dead letters, default 10,000.
-        dead_letter_ttl_ms: how long a dead letter is kept, default 30 days.
-        events: entries of the event stream, of 1 to 20 events each, default 5,000.
-    """
-
-    history: int = 100_000
-    dead_letters: int = 10_000
-    dead_letter_ttl_ms: int = 30 * 24 * 3_600_000
-    events: int = 5_000
-
-
-class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one queue now, and its work over the last minute.
-
-    ``waits_ms`` and ``runs_ms`` map the upper bound of a logarithmic bucket to how many attempts of
-    the window fell in it. ``workers`` counts the incarnations that beat within their lease.
-    ``oldest_ms`` is how long the head of the queue has been ready.
-    """
-
-    queue: str
-    is_paused: bool
-    queued: int
-    scheduled: int
-    retrying: int
-    active: int
-    history: int
-    dead: int
-    workers: int
-    oldest_ms: int
-    window_ms: int
-    enqueued: int
-    completed: int
-    failed: int
-    retried: int
-    cancelled: int
-    stalled: int
-    waits_ms: dict[int, int]
-    runs_ms: dict[int, int]
-    settings: QueueSettings
-
-
-class Page(msgspec.Struct, frozen=True):
-    """Some rows of a listing, and the cursor of the next page: "" at the end."""
-
-    rows: list[JobRow]
-    cursor: str
-
-
-class EventPage(msgspec.Struct, frozen=True):
-    """Some events, and the id to read on after."""
-
-    events: list[JobEvent]
-    last_id: str
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One line of the doctor. ``level``: ok, warning, error or unknown."""
-
-    topic: str
-    level: str
-    detail: str
+from headrace.storage.values import (
+    Beat,
+    BeatReply,
+    CallId,
+    ClaimReply,
+    End,
+    EventPage,
+    Finding,
+    Page,
+    QueueSettings,
+    QueueStats,
+    Settlement,
+    WorkerInfo,
+)
 
 
 class Inbox(Protocol):
-    """A channel of this client that is told of jobs' ends."""
+    """A channel of this client that is told of jobs' ends.
+
+    Messages may be lost: who waits also looks, after every reconnect and every few seconds.
+
+    Attributes:
+        channel: its name, unique, without spaces; what `Producer.watch` and ``Job.reply_to`` take.
+    """
 
     channel: str
 
     async def receive(self) -> End | None:
-        """Wait for the next end; None after a reconnect, when ends may have been missed."""
+        """Wait for the next end.
+
+        It connects first, and answers None when it has, as after every reconnect: ends may have
+        been missed before. It may be cancelled.
+
+        Raises:
+            StorageError: the connection can't be opened or was lost; call again, after a pause.
+        """
 
     async def aclose(self) -> None:
-        """Close it; a pending `receive` ends."""
+        """Close it; a pending `receive` ends or raises `StorageError`."""
 
 
 class Waiter(Protocol):
-    """Blocks on a queue's wake-up token for one incarnation."""
+    """Blocks on a queue's wake-up token for one incarnation.
+
+    A token that was taken is passed on by the incarnation's next `Consumer.claim`, or by whatever
+    ends the incarnation: `Consumer.retire`, `Keeper.reap`.
+    """
 
     async def wait(self, timeout_s: float) -> bool:
-        """Block for at most ``timeout_s``; True: a token was taken, so claim. Never cancel it."""
+        """Block until there is a token, for at most ``timeout_s``; whether one was taken.
+
+        Callers never cancel it, so that no token is lost on its way: they interrupt it.
+
+        Args:
+            timeout_s: 0.01 to 2; other values are taken for the nearest of these.
+
+        Raises:
+            StorageError: it can't block just now; look by claiming, and call again later.
+        """
 
     async def interrupt(self) -> None:
-        """Make a pending `wait` end soon."""
+        """End a pending `wait` soon, and every later one at once; return when none is pending."""
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close its connection."""
 
 
 class Beater(Protocol):
-    """The synchronous side that the beat thread uses."""
+    """The synchronous side for the beat thread; another one than that of the event loop."""
 
     def beat(self, queue: str, incarnation: str) -> BeatReply:
-        """Say that the incarnation lives; creates nothing for one that is gone."""
+        """Say that an incarnation lives: count its beats one up and note when.
+
+        It names up to 500 of its jobs that were asked to stop, at every beat until their attempts
+        end. For an unknown or condemned incarnation it changes nothing and answers ``is_gone``.
+
+        Raises:
+            StorageError: not done, or perhaps done, within the time that the beater was given.
+        """
 
     def close(self) -> None:
         """Close its connection."""
@@ -262,140 +142,331 @@ class Producer(Protocol):
     async def enqueue(
         self, queue: str, jobs: Sequence[Job], *, call: CallId
     ) -> list[EnqueueOutcome]:
-        """Store jobs of one queue; an id that waits, runs or is kept completed changes nothing.
+        """Store jobs, all or none, and return an outcome for each, in order.
+
+        An id whose job has not ended is a ``duplicate`` and one that is kept completed is
+        ``completed``: neither is changed, but a duplicate's ``reply_to`` is added to the job's
+        channels. A failed or cancelled record makes room for the new job, with all that belongs to
+        it. The second of an id inside one batch is a duplicate of the first.
+
+        A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to
+        the tail of its lane and tier and is ``queued``. Jobs of one call stand in its order, those
+        of a later call behind them. ``is_new_id`` promises that the id can't be there, and
+        ``is_plain`` that nothing after it differs from its default: both may be ignored.
+
+        A client has two calls in flight at most, which may arrive in either order, so the last two
+        numbers of a client and queue are remembered, for ten minutes.
 
         Raises:
-            StorageFull: nothing was stored.
+            StaleCall: a call two or more numbers later has come already.
+            StorageFull: there is no room; nothing was stored.
         """
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        """Cancel waiting jobs, ask active ones to stop; an unknown id leaves no trace."""
+        """Cancel jobs and return an outcome for each id, in order.
+
+        A waiting job ends ``cancelled`` in this step and never starts. An active one is
+        ``requested``: it is marked, the owner's beats name it, and whatever would send it back to
+        wait (retry, release, put-back, retire, reap) ends it cancelled instead; an attempt that
+        completes or fails first keeps that outcome. A cancelled job is ``cancelled`` again, another
+        ended one ``finished``, an unknown id ``not_found``: these change nothing.
+        """
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
-        """Register ``channel`` for the jobs' ends ("": don't) and return how each stands now."""
+        """Add a channel to those told of jobs' ends, and return how each job stands, in order.
+
+        Both happen in one step, so that no end falls between. A waiting job that has expired ends
+        here. A job that has ended, or is unknown (``state`` None), is not watched. A result of more
+        than 64 KiB is left out (``is_cut``), here and in messages.
+
+        A job has 64 channels at most; others are passed over. Channels outlive retries, and hear
+        of one end, or of a purge as of an unknown job. A redriven job has none.
+
+        Args:
+            queue: the jobs' queue.
+            job_ids: at most `BATCH_LIMIT`.
+            channel: of an `Inbox`; "": only look.
+        """
 
     def open_inbox(self) -> Inbox:
         """Return a new channel; it connects on first use."""
 
 
 class Consumer(Protocol):
-    """What runs jobs."""
+    """What runs jobs.
+
+    An incarnation is one start of a worker on one queue; its name is never used again, and holds no
+    ``/``. It is unknown before `register` and after `retire` or `Keeper.forget`, and condemned from
+    `Keeper.reap` on: then it can do nothing more.
+    """
 
     async def register(self, queue: str, worker: WorkerInfo) -> None:
-        """Make an incarnation known, before its first claim."""
+        """Make an incarnation known, with a beat count of 0.
+
+        Raises:
+            StorageRefused: a newer release has changed how this queue is stored.
+        """
 
     async def claim(
         self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
     ) -> ClaimReply:
-        """Make due jobs ready, then take up to ``slots[lane]`` of each lane, best tier first.
+        """Make due jobs ready, then give up to ``slots[lane]`` jobs of each lane to an incarnation.
 
-        ``call.client`` is the incarnation. With no free slot it only passes the wake-up token on.
+        In order: up to 500 due jobs go to the tails of their tiers, by their due time. Ready jobs
+        are taken tier 9 first to 0 last, each from its head; jobs of other lanes are passed. One
+        that has expired (``expires`` reached before it starts) becomes a dead letter ``expired``
+        instead. It takes at most `BATCH_LIMIT`, and none after the one that makes
+        `BATCH_LIMIT_BYTES` of payloads full. Of jobs that one more stall would end, an incarnation
+        has one at a time: others go to the tail of their tier, so that a job that kills its workers
+        takes no other along.
+
+        A job that is taken is active, its epoch one higher, its nonce ``nonce``. ``has_more``
+        says that ready jobs were left behind which the caller should come for at once: not when it
+        took nothing although it had room, since those are for others. Then, or without any slot, a
+        token is left for the next waiter. It takes bounded work to pass what cancelled jobs left
+        behind: a reply may bring nothing and ``has_more``.
+
+        A paused queue gives nothing and promotes nothing. For an unknown or condemned incarnation
+        it changes nothing and answers ``is_gone``. A repeated call brings the jobs that it claimed
+        and that the incarnation still owns by this nonce, in any order, and takes no others.
+
+        Args:
+            queue: the queue.
+            call: ``client`` is the incarnation; its last number is remembered.
+            nonce: the incarnation, ``/`` and a random part; a new one a call.
+            slots: free slots by lane; a lane that is not named gets nothing.
+
+        Raises:
+            StaleCall: a later claim of this incarnation has come already.
         """
 
     async def settle(
         self, queue: str, settlements: Sequence[Settlement], *, call: CallId
     ) -> list[bool] | None:
-        """Write outcomes; False: the claim was not current and nothing changed. None: gone."""
+        """Write outcomes of attempts, each for itself, and return which claims were current.
+
+        False: another claim owns the job, or none; nothing changed. True too: the job has ended
+        under this very claim, whatever its outcome, or nothing is kept of it; the first outcome
+        stands. A claim is of no use to another incarnation than its own. None: the incarnation is
+        unknown or condemned, and nothing changed.
+
+        ``Completed`` keeps the result for its TTL, at most as long as the record. ``Retried``
+        counts an attempt, adds to the error history (the last ten are kept) and waits as
+        ``retrying``. ``Failed`` counts one if it ``is_attempt`` and makes a dead letter.
+        ``Cancelled`` ends the job. ``Released`` waits as ``scheduled``, free of charge; more than
+        24 hours after the job's first release it makes a dead letter ``unknown_task``.
+
+        Args:
+            queue: the queue.
+            settlements: at most `BATCH_LIMIT`.
+            call: ``client`` is the incarnation; its last number and answer are remembered.
+
+        Raises:
+            StaleCall: a later settle of this incarnation has come already.
+        """
 
     async def put_back(
         self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]
     ) -> None:
-        """Return claimed jobs to the head in this order, free of charge; pass other claims."""
+        """Return claimed jobs to the heads of their tiers, in this order; pass other claims over.
+
+        Neither an attempt nor a stall is counted; the epoch stays, so that the next start has
+        another. A job that was asked to stop ends cancelled.
+        """
 
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
-        """Return what the storage thinks this incarnation has claimed."""
+        """Return which jobs an incarnation owns, in any order, with their claims; none if unknown.
+
+        A worker compares it with what it runs, and puts the rest back.
+        """
 
     async def retire(self, queue: str, incarnation: str) -> int:
-        """Hand back what is still claimed and forget the incarnation; return what is left to do."""
+        """Put back up to 500 of the jobs that an incarnation owns; forget it when none are left.
+
+        A token that it holds is passed on. It is no error if the incarnation is unknown.
+
+        Returns:
+            How many jobs are left; call again until it is 0.
+        """
 
     def open_waiter(self, queue: str, incarnation: str) -> Waiter:
-        """Return what blocks for this incarnation, with a connection of its own."""
+        """Return what blocks for this incarnation; it connects on first use."""
 
     def open_beater(self, *, timeout_s: float) -> Beater:
-        """Return the synchronous side for the beat thread; a call takes at most ``timeout_s``."""
+        """Return the synchronous side for a thread; one of its calls takes at most ``timeout_s``.
+
+        It may be called, and its `Beater` used, in another thread than the storage's.
+        """
 
 
 class Keeper(Protocol):
-    """What keeps a queue in order when others died."""
+    """What keeps a queue in order when others died. Any worker may call these at any time."""
 
     async def beats(self, queue: str) -> dict[str, Beat]:
-        """Return every listed incarnation."""
+        """Return the beat count and lease of every incarnation that is known or condemned."""
 
     async def reap(
         self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
     ) -> int | None:
-        """Condemn an incarnation whose beat still is ``seen`` and take back up to 200 of its jobs.
+        """Condemn an incarnation whose beat count still is ``seen``, and take its jobs back.
 
-        Each is charged one stall and gets ``error`` in its history. Returns how many are left, None
-        when the beat has moved, so that it lives.
+        The count decides in this step: a beat in between wins, and nothing changes. A condemned one
+        stays so, whatever its count was, and is listed until `forget`.
+
+        Up to 200 of its jobs a call each get one stall and ``error`` in their history, with the
+        storage's time and the attempt. One that was asked to stop ends cancelled, one with
+        ``max_stalls`` becomes a dead letter ``stalled``, any other goes to the head of its tier. A
+        token that the incarnation holds is passed on.
+
+        Returns:
+            How many jobs are left for another call; None: it has beaten, or is unknown.
         """
 
     async def forget(self, queue: str, incarnation: str) -> bool:
-        """Take a condemned incarnation off the list, unless something of it is left."""
+        """Delete a condemned incarnation with all that is kept of it; whether it is gone.
+
+        False, and nothing changed: it is not condemned, or owns jobs. True also for an unknown one.
+        """
 
     async def prune(self, queue: str, *, cursor: str = "") -> str:
-        """Remove a bounded piece of what is over its age or number; return the next cursor."""
+        """Delete up to 200 ended records of each kind that are over their time, and old calls.
+
+        `Inspector.stats` counts ended records until they are pruned. It never touches a record that
+        is in time or not terminal, nor a new job with the id of an old one.
+
+        Args:
+            queue: the queue; it need not be there.
+            cursor: what the last call returned, "" for the first.
+
+        Returns:
+            The cursor for the next call, "" at the end.
+        """
 
 
 class Inspector(Protocol):
-    """What operators see and steer. Reading changes nothing."""
+    """What operators see and steer. Reading changes nothing, and knows queues that never were."""
 
     async def queues(self) -> list[str]:
-        """Return the names of all queues ever used, sorted."""
+        """Return the queues that ever had a job or a worker, sorted."""
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
-        """Return all that is kept of a job, None if nothing."""
+        """Return all that is kept of a job, None if nothing; errors newest first."""
 
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
     ) -> Page:
-        """Return a page of jobs in ``state``; those that move may be missed or repeated."""
+        """Return a page of the jobs in a state.
+
+        Queued ones of the default lane come in the order of their claims, delayed ones by their due
+        time, ended ones newest first, active ones in any. A job that stays where it is is listed
+        once, however many others come and go; one that moves may be missed or repeated.
+
+        Args:
+            queue: the queue; it need not be there.
+            state: which state.
+            cursor: what the last page said, "" for the first.
+            limit: most rows, from 1 on.
+
+        Raises:
+            InvalidOption: the cursor is not one of a page of this state.
+        """
 
     async def stats(self, queue: str) -> QueueStats:
-        """Return counts and rates."""
+        """Return counts now, and what was done in the last 50 to 60 seconds (``window_ms``).
+
+        A histogram's bounds are at most a tenth above what was measured.
+        """
 
     async def workers(self, queue: str) -> list[WorkerInfo]:
-        """Return the incarnations that serve the queue."""
+        """Return the incarnations that are known or condemned; the latter have lost their info."""
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
-        """Return the events after a stream id, oldest first."""
+        """Return events in the order in which they came, one for every transition of a job.
+
+        They are kept in entries of up to 20 events of one call. At least the number of entries that
+        the queue's settings say is kept, and not many times as many.
+
+        Args:
+            queue: the queue; it need not be there.
+            after: a ``stream_id``: read on behind its entry; "0": from the first that is kept.
+            limit: most entries.
+        """
 
     async def pause(self, queue: str) -> None:
-        """Stop claims. Active jobs go on; enqueueing works."""
+        """Let claims bring nothing. Active jobs go on, and jobs are taken in."""
 
     async def resume(self, queue: str) -> None:
-        """Allow claims again, at once."""
+        """Let claims bring jobs again, and leave a token."""
 
     async def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps."""
+        """Set what the queue keeps of ended jobs.
+
+        A lowered number is reached in steps: each call that ends jobs deletes at most 100 records
+        more than it ends.
+        """
 
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
-        """Queue dead letters again, their counts and error history reset; return how many were."""
+        """Send dead letters to the tails of their tiers, in this order; return how many were.
+
+        Attempts, stalls, error history, expiry, reason, the request to stop and channels are gone;
+        the epoch stays. Ids of other jobs are passed over.
+
+        Raises:
+            StorageFull: there is no room; nothing changed.
+        """
 
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
-        """Delete jobs that are in ``state`` (not active) and tell waiters; return how many."""
+        """Delete jobs that are in ``state``, with all that belongs to them; return how many.
+
+        Jobs that have moved on are spared, and active ones always. Channels of jobs that had not
+        ended are told, with ``state`` None.
+        """
 
     async def check(self) -> None:
         """Connect and see that the storage can be used as it is.
 
         Raises:
-            StorageRefused: it can't, and why.
+            StorageUnavailable: it can't be reached.
+            StorageRefused: it can't be used, and why.
         """
 
     async def diagnose(self) -> list[Finding]:
-        """Look the storage over, for ``headrace doctor``."""
+        """Look the storage over, for ``headrace doctor``; an empty list if there is nothing to say.
+
+        It raises only where nothing could be looked at.
+        """
 
     async def tidy(self) -> list[str]:
-        """Remove code that other releases left in the storage; return its names.
+        """Remove code that other releases left in the storage; return its names, mostly none.
 
         A worker of such a release loads its own again when it needs it.
         """
 
 
 class Storage(Producer, Consumer, Keeper, Inspector, Protocol):
-    """All four roles over one connection string."""
+    """All four roles over one connection string. Making one does no I/O.
+
+    Attributes:
+        tenant: whose queues these are.
+    """
 
     tenant: str
 
     async def aclose(self) -> None:
-        """Close every connection. Later calls connect again."""
+        """Close every connection. Later calls connect again; a second call is no error."""
+
+
+class Opener(Protocol):
+    """Opens a scheme's URLs: what an entry point of the group ``headrace.storages`` names."""
+
+    def __call__(self, url: str, *, tenant: str, allow_eviction: bool) -> Storage:
+        """Return the storage for ``url``, not connected yet.
+
+        Args:
+            url: whole, with its scheme; it may hold a password, so don't show it.
+            tenant: whose queues; a valid name.
+            allow_eviction: the user accepts a server that may throw jobs away.
+
+        Raises:
+            InvalidOption: the URL can't be used.
+        """

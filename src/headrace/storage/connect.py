@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
+from typing import cast
 from urllib.parse import urlsplit
 
 from headrace.errors import InvalidOption
-from headrace.storage.base import Storage
+from headrace.job import DEFAULT_TENANT, check_name
+from headrace.storage.base import Opener, Storage
 from headrace.storage.sqlite.location import place_of
 
 REDIS = "headrace.storage.redis.storage:RedisStorage"
 SQLITE = "headrace.storage.sqlite.storage:SqliteStorage"
 SCHEMES = {"redis": REDIS, "rediss": REDIS, "unix": REDIS, "memory": SQLITE, "file": SQLITE}
 """Where the storage of each scheme is. It is imported when it is opened: redis-py takes as long to
-import as all else together.
+import as all else together. Nobody else's storage is looked for under one of these.
 """
 
 
@@ -21,15 +24,14 @@ def check_url(url: str) -> str:
     """Return ``url`` if a storage can be opened with it; nothing connects.
 
     Raises:
-        InvalidOption: the scheme is not known, host and port can't be read, or a directory or its
-            options are not valid.
+        InvalidOption: the scheme is not known, host and port can't be read, a directory or its
+            options are not valid, or an installed storage can't be loaded.
     """
-    if not isinstance(url, str) or "://" not in url or url.partition("://")[0] not in SCHEMES:
-        raise InvalidOption(
-            f"the storage URL {redacted(str(url))!r} is not valid: use one of "
-            f"{', '.join(f'{name}://' for name in SCHEMES)}, as in redis://localhost:6379/0"
-        )
-    if SCHEMES[url.partition("://")[0]] is SQLITE:
+    scheme = _scheme_of(url)
+    if scheme not in SCHEMES:
+        _opener_of(url)
+        return url
+    if SCHEMES[scheme] is SQLITE:
         place_of(url)
         return url
     try:
@@ -43,17 +45,52 @@ def check_url(url: str) -> str:
     return url
 
 
-def open_storage(url: str, *, tenant: str, allow_eviction: bool = False) -> Storage:
-    """Return the storage for ``url``; it connects on first use.
+def open_storage(
+    url: str, *, tenant: str = DEFAULT_TENANT, allow_eviction: bool = False
+) -> Storage:
+    """Return the storage for ``url``; it connects on first use, and `Storage.aclose` closes it.
+
+    Args:
+        url: ``redis://``, ``rediss://``, ``unix://``, ``file:///directory``, ``memory://``, or a
+            scheme that an installed distribution brings.
+        tenant: whose queues, default ``default``.
+        allow_eviction: use a Redis server whose ``maxmemory-policy`` may throw jobs away.
 
     Raises:
-        InvalidOption: the URL is not valid.
+        InvalidOption: the URL or the tenant is not valid, or an installed storage can't be loaded.
     """
-    module, _, name = SCHEMES[check_url(url).partition("://")[0]].partition(":")
-    storage: Storage = getattr(import_module(module), name)(
-        url, tenant=tenant, allow_eviction=allow_eviction
-    )
-    return storage
+    check_name(tenant, what="tenant")
+    opener = _opener_of(check_url(url))
+    return opener(url, tenant=tenant, allow_eviction=allow_eviction)
+
+
+def _scheme_of(url: object) -> str:
+    """Return what is before ``://``, "" without it."""
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    return scheme if separator else ""
+
+
+def _opener_of(url: str) -> Opener:
+    scheme = _scheme_of(url)
+    if scheme in SCHEMES:
+        module, _, name = SCHEMES[scheme].partition(":")
+        return cast(Opener, getattr(import_module(module), name))
+    # Not at the top: importlib.metadata takes 12 ms to import, for what few need.
+    from headrace.storage.installed import find_opener, installed_schemes
+
+    opener = find_opener(scheme) if scheme else None
+    if opener is None:
+        brought = [name for name in installed_schemes() if name not in SCHEMES]
+        raise InvalidOption(
+            f"the storage URL {redacted(str(url))!r} is not valid: use one of "
+            f"{_listed(SCHEMES)}, as in redis://localhost:6379/0"
+            + (f"; installed besides: {_listed(brought)}" if brought else "")
+        )
+    return opener
+
+
+def _listed(schemes: Iterable[str]) -> str:
+    return ", ".join(f"{scheme}://" for scheme in schemes)
 
 
 def redacted(url: str) -> str:

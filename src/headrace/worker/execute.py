@@ -93,6 +93,7 @@ class Executor:
         tasks: by name.
         middleware: around every handler, the first outermost.
         state: what the lifespan yielded.
+        draw: source of random numbers from 0 to 1, for the waits of retries.
     """
 
     def __init__(
@@ -101,10 +102,12 @@ class Executor:
         *,
         middleware: Sequence[Middleware],
         state: Any,
+        draw: Callable[[], float] = random.random,
     ) -> None:
         self._tasks = tasks
         self._middleware = tuple(middleware)
         self._state = state
+        self._draw = draw
 
     def start(self, job: ClaimedJob, done: Done) -> Attempt:
         """Start an attempt; ``done`` is called once with its outcome, however it ends."""
@@ -131,6 +134,7 @@ class Executor:
             max_attempts=options.max_attempts or settings.max_attempts,
             timeout_ms=options.timeout_ms or settings.timeout_ms or 0,
             retry=options.retry or settings.retry,
+            draw=self._draw,
             keep_ms=settings.keep_ms if options.keep_ms is None else options.keep_ms,
         )
         context: Context[Any] = Context(
@@ -171,6 +175,7 @@ class Limits(NamedTuple):
     max_attempts: int
     timeout_ms: int
     retry: Retry | RetryFunction
+    draw: Callable[[], float]
     keep_ms: int
 
 
@@ -183,7 +188,7 @@ def _ended(attempt: Attempt, done: Done, runner: asyncio.Task[Outcome | None]) -
     done(attempt, outcome)
 
 
-_LAST_RESORT = Limits(DEFAULT_MAX_ATTEMPTS, 0, Retry(), DEFAULT_KEEP_MS)
+_LAST_RESORT = Limits(DEFAULT_MAX_ATTEMPTS, 0, Retry(), random.random, DEFAULT_KEEP_MS)
 
 
 def _unknown(job: ClaimedJob) -> Outcome:
@@ -221,5 +226,5 @@ def _outcome_of(error: BaseException, attempt: Attempt, limits: Limits) -> Outco
         errors_before=attempt.job.attempts,
         max_attempts=limits.max_attempts,
         retry=limits.retry,
-        draw=random.random,
+        draw=limits.draw,
     )

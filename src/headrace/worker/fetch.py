@@ -17,7 +17,8 @@ from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import StorageLost, StorageRecovered
 from headrace.job import DEFAULT_LANE
-from headrace.storage.base import BATCH_LIMIT, CallId, ClaimReply, Waiter
+from headrace.storage.base import Waiter
+from headrace.storage.values import BATCH_LIMIT, CallId, ClaimReply
 from headrace.worker.session import Session
 
 BLOCK_S = 2.0

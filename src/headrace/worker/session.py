@@ -15,7 +15,8 @@ import anyio
 from headrace.events import Emit, JobStarted, QueueFenced
 from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
-from headrace.storage.base import BATCH_LIMIT, BeatReply, Storage
+from headrace.storage.base import Storage
+from headrace.storage.values import BATCH_LIMIT, BeatReply
 from headrace.worker.execute import Attempt, Executor, StopReason
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slots

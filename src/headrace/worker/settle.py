@@ -15,7 +15,8 @@ from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
 from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
-from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Consumer, Settlement
+from headrace.storage.base import Consumer
+from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Settlement
 
 BACKED_UP_AFTER_S = 1.0
 

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.events import JobsReconciled, WorkerReaped
 from headrace.job import Claim, ErrorInfo
-from headrace.storage.base import Beat
+from headrace.storage.values import Beat
 from headrace.worker.session import Session
 
 LEAST_READS = 3

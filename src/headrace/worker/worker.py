@@ -19,6 +19,8 @@ from headrace.errors import (
     InvalidOption,
     ReplyLost,
     StorageError,
+    StorageFault,
+    StorageRefused,
     StorageUnavailable,
     UsageError,
 )
@@ -34,7 +36,8 @@ from headrace.job import check_name, check_text, new_job_id
 from headrace.logs import log_events
 from headrace.release import VERSION
 from headrace.settings import check_count
-from headrace.storage.base import Storage, WorkerInfo
+from headrace.storage.base import Storage
+from headrace.storage.values import WorkerInfo
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
@@ -145,7 +148,8 @@ class Worker:
 
         Raises:
             StorageUnavailable: the storage could not be reached for ten seconds at the start.
-            StorageRefused: it can't be used.
+            StorageRefused: it can't be used, at the start or any more.
+            StorageFault: it failed, and nothing that it says can be relied on.
         """
         storage = self._app.open_storage()
         async with AsyncExitStack() as stack:
@@ -275,7 +279,8 @@ class Worker:
     async def _reconnect(self, session: Session) -> None:
         """Wait until a fenced session's last outcomes are written or refused, or the worker stops.
 
-        After an outage the storage still knows the incarnation, and nobody is charged for it.
+        After an outage the storage still knows the incarnation, and nobody is charged for it. One
+        that can't be used any more ends the worker, as it does at the start.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
@@ -285,6 +290,8 @@ class Worker:
                 try:
                     await session.storage.check()
                     break
+                except (StorageRefused, StorageFault):
+                    raise
                 except StorageError:
                     await backoff.pause()
             group.cancel_scope.cancel()

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import redis
 
-from tests.storage.conftest import RedisSubject, Subject, in_order
+from headrace.testing.contract import Subject
+from tests.storage.conftest import RedisSubject, in_order
 from tests.support.redis_server import RedisServer
 
 ROOT = "hr:{acme:mail}"

@@ -10,10 +10,11 @@ import redis
 from headrace.errors import StorageRefused
 from headrace.job import JobState
 from headrace.outcome import Outcome
-from headrace.storage.base import CallId, QueueSettings, Storage
-from tests.storage.conftest import Dump, Subject
-from tests.storage.redis.conftest import ROOT
-from tests.storage.steps import (
+from headrace.storage.base import Storage
+from headrace.storage.values import CallId, QueueSettings
+from headrace.testing.contract import Subject
+from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.steps import (
     DAY_MS,
     EACH_STATE,
     ENDED,
@@ -29,6 +30,7 @@ from tests.storage.steps import (
     retried,
     state_of,
 )
+from tests.storage.redis.conftest import ROOT
 from tests.support.leaks import problems
 
 BIG = b"." * 65
@@ -44,7 +46,7 @@ async def test_every_key_of_a_queue_has_its_hash_tag(
 ) -> None:
     for state in EACH_STATE:
         await bring(state, client, worker, state.value, payload=BIG)
-    keys = {key for key in dump() if not key.startswith(f"{ROOT}:")}
+    keys = {key for key in await dump() if not key.startswith(f"{ROOT}:")}
     assert keys == {"hr:{acme}:queues"}
 
 
@@ -135,7 +137,7 @@ async def test_a_thousand_jobs_of_which_nothing_is_kept_leave_no_key(
     # BC-57.
     await client.enqueue(a_job("warm"))
     await worker.settle(await worker.claim_one(), completed(keep_ms=0))
-    before = set(dump(with_calls=False))
+    before = set(await dump(with_calls=False))
     for start in range(0, 1000, 500):
         await client.enqueue(*(a_job(f"{n}", BIG) for n in range(start, start + 500)))
         for job in await worker.claim(2):
@@ -145,7 +147,7 @@ async def test_a_thousand_jobs_of_which_nothing_is_kept_leave_no_key(
                 await worker.settle(job, cancelled(keep_ms=0))
             for job in jobs[1:]:
                 await worker.settle(job, completed(BIG, keep_ms=0))
-    assert set(dump(with_calls=False)) == before
+    assert set(await dump(with_calls=False)) == before
 
 
 async def test_the_memory_of_calls_is_bounded_per_client(
@@ -177,10 +179,10 @@ async def test_a_queue_of_a_newer_layout_is_refused_and_left_alone(
     storage: Storage, worker: Incarnation, dump: Dump, server: redis.Redis
 ) -> None:
     server.hset(f"{ROOT}:config", "layout", 2)
-    before = dump()
+    before = await dump()
     with pytest.raises(StorageRefused, match="layout 2"):
         await Incarnation(storage, "late").register()
-    assert dump() == before
+    assert await dump() == before
 
 
 async def test_tenants_and_queues_with_like_names_stay_apart(

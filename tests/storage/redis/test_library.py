@@ -9,11 +9,12 @@ import pytest
 import redis
 
 from headrace.job import JobState
-from headrace.storage.base import QueueSettings, Storage
+from headrace.storage.base import Storage
 from headrace.storage.redis.library import assemble, library, lua_folder
 from headrace.storage.redis.storage import RedisStorage
-from tests.storage.conftest import Dump
-from tests.storage.steps import (
+from headrace.storage.values import QueueSettings
+from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.steps import (
     DEATH,
     QUEUE,
     Client,
@@ -66,9 +67,9 @@ async def test_a_jobs_whole_life_survives_flushes_between_all_calls(
     server.function_flush()
     assert await client.enqueue(a_job(), number=1) == ["queued"]
     server.function_flush()
-    before = dump()
+    before = await dump()
     assert await client.enqueue(a_job(), number=1) == ["queued"]
-    assert dump() == before
+    assert await dump() == before
     server.function_flush()
     assert not worker.beat().is_gone
     server.function_flush()

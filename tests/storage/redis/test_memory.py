@@ -9,9 +9,11 @@ import redis
 
 from headrace.errors import StorageFull
 from headrace.job import JobState
-from headrace.storage.base import CallId, Settlement, Storage
-from tests.storage.conftest import Dump, RedisSubject, Subject, in_order
-from tests.storage.steps import (
+from headrace.storage.base import Storage
+from headrace.storage.values import CallId, Settlement
+from headrace.testing.contract import Subject
+from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.steps import (
     ENDED,
     QUEUE,
     STATES,
@@ -27,6 +29,7 @@ from tests.storage.steps import (
     retried,
     state_of,
 )
+from tests.storage.conftest import RedisSubject, in_order
 from tests.support.redis_server import RedisServer
 
 
@@ -65,10 +68,10 @@ async def test_enqueue_fails_with_a_typed_error_and_writes_nothing(
 ) -> None:
     await client.enqueue(a_job("before"))
     fill_memory(server)
-    before = dump()
+    before = await dump()
     with pytest.raises(StorageFull, match="maxmemory"):
         await client.enqueue(a_job(), a_job("y", delay_ms=1), number=2)
-    assert dump() == before
+    assert await dump() == before
     give_memory(server)
     # The same call may be repeated.
     assert await client.enqueue(a_job(), a_job("y", delay_ms=1), number=2) == [
@@ -82,10 +85,10 @@ async def test_the_first_enqueue_to_a_queue_fails_the_same(
 ) -> None:
     await client.enqueue(a_job())
     fill_memory(server)
-    before = dump()
+    before = await dump()
     with pytest.raises(StorageFull):
         await storage.enqueue("new", [a_job()], call=CallId("c1", 1))
-    assert dump() == before
+    assert await dump() == before
 
 
 async def test_redrive_fails_the_same(
@@ -93,10 +96,10 @@ async def test_redrive_fails_the_same(
 ) -> None:
     await bring(JobState.FAILED, client, worker)
     fill_memory(server)
-    before = dump()
+    before = await dump()
     with pytest.raises(StorageFull):
         await storage.redrive(QUEUE, ["x"])
-    assert dump() == before
+    assert await dump() == before
 
 
 async def test_workers_drain(

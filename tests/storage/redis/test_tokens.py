@@ -7,9 +7,9 @@ import redis
 
 from headrace.errors import StaleCall
 from headrace.storage.base import Storage
-from tests.storage.conftest import Dump
+from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, ids
 from tests.storage.redis.conftest import ROOT
-from tests.storage.steps import QUEUE, Client, Incarnation, a_job, ids
 
 WAKE = f"{ROOT}:wake"
 
@@ -83,11 +83,11 @@ async def test_a_stale_or_repeated_claim_leaves_the_token_alone(
     await worker.ask(number=2)
     await client.enqueue(a_job())
     server.lmove(WAKE, f"{ROOT}:woken:{worker.name}")
-    before = dump()
+    before = await dump()
     assert (await worker.ask(number=2)).jobs == []
     with pytest.raises(StaleCall):
         await worker.ask(number=1)
-    assert dump() == before
+    assert await dump() == before
 
 
 async def test_a_token_in_a_paused_queue_makes_no_hot_loop(

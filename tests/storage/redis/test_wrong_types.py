@@ -10,16 +10,17 @@ import redis
 from headrace.errors import StorageFault
 from headrace.job import Claim, JobState
 from headrace.outcome import Outcome
-from headrace.storage.base import Settlement, Storage
-from tests.storage.conftest import Dump
-from tests.storage.redis.conftest import ROOT
-from tests.storage.steps import (
+from headrace.storage.base import Storage
+from headrace.storage.values import Settlement
+from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     QUEUE,
     Client,
     Incarnation,
     a_job,
 )
+from tests.storage.redis.conftest import ROOT
 from tests.support import leaks
 
 Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
@@ -57,9 +58,9 @@ async def test_a_record_of_the_wrong_type_stops_the_call_before_it_writes(
 ) -> None:
     await client.enqueue(a_job("bystander"))
     server.set(f"{ROOT}:job:x", "a stranger's")
-    before = dump()
+    before = await dump()
     with pytest.raises(StorageFault, match="WRONGTYPE"):
         await VERBS[verb](storage, client, worker)
-    assert dump() == before
+    assert await dump() == before
     server.delete(f"{ROOT}:job:x")
     assert leaks.problems(server) == []

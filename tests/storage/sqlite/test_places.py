@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from headrace.errors import StorageFault, StorageRefused, StorageUnavailable
+from headrace.errors import StorageFault, StorageRefused
 from headrace.storage.sqlite import database
 from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
-from tests.storage.steps import QUEUE, Client, a_job
+from headrace.testing.contract.steps import QUEUE, Client, a_job
 
 
 def as_file(directory: Path) -> None:
@@ -97,14 +97,6 @@ async def test_a_deep_directory_works_with_its_sockets(tmp_path: Path) -> None:
     assert await waiter.wait(2)
     await first.aclose()
     await second.aclose()
-
-
-async def test_a_removed_database_is_noticed(directory: Path, file_storage: SqliteStorage) -> None:
-    client = Client(file_storage)
-    await client.enqueue(a_job())
-    (directory / FILE_NAME).unlink()
-    with pytest.raises(StorageUnavailable, match="was removed or replaced"):
-        await client.enqueue(a_job("y"))
 
 
 async def test_a_damaged_database_is_a_fault(directory: Path, file_storage: SqliteStorage) -> None:

@@ -12,9 +12,9 @@ import pytest
 from headrace.job import JobState
 from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, completed, ids
 from tests.apps.embedded_app import QUEUE as SHARED
 from tests.apps.embedded_app import make_app
-from tests.storage.steps import QUEUE, Client, Incarnation, a_job, completed, ids
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
 

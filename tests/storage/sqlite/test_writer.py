@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sqlite3
 import threading
 from pathlib import Path
@@ -17,8 +18,16 @@ from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage, wall_clock
 from headrace.storage.sqlite.writer import GROUP
+from headrace.testing.contract.steps import (
+    QUEUE,
+    Client,
+    Incarnation,
+    a_job,
+    completed,
+    ids,
+    state_of,
+)
 from tests.storage.conftest import SqliteSubject
-from tests.storage.steps import QUEUE, Client, Incarnation, a_job, completed, ids, state_of
 
 
 async def test_a_call_that_fails_leaves_its_neighbours_alone(subject: SqliteSubject) -> None:
@@ -122,6 +131,30 @@ async def test_a_database_that_stays_busy_is_unavailable(
     other.close()
 
 
+async def test_a_process_that_was_told_while_the_database_was_busy_is_not_deaf_afterwards(
+    directory: Path,
+    file_storage: SqliteStorage,
+    elsewhere: SqliteStorage,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    waiter = file_storage.open_waiter(QUEUE, "w1")
+    assert not await waiter.wait(0.01)
+    other = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    [own] = (directory / "wake").iterdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"!", f"{own}")
+    # The look that this asks for finds the database held, before this call does.
+    with pytest.raises(StorageUnavailable):
+        await file_storage.check()
+    with pytest.raises(StorageUnavailable):
+        await file_storage.check()
+    other.close()
+    await Client(elsewhere).enqueue(a_job())
+    assert await waiter.wait(2)
+
+
 def open_files() -> set[str]:
     links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
     return {f"{link.name} {os.readlink(link)}" for link in links if link.is_symlink()}
@@ -170,7 +203,7 @@ async def test_a_clock_that_is_set_back_makes_no_negative_times(subject: SqliteS
     client, worker = Client(subject.storage), Incarnation(subject.storage, "w1")
     await worker.register()
     await client.enqueue(a_job(), a_job("later", delay_ms=1000))
-    subject.advance(-60_000)
+    await subject.advance(-60_000)
     stats = await subject.storage.stats(QUEUE)
     assert (stats.oldest_ms, stats.workers) == (0, 1)
     assert (await subject.storage.workers(QUEUE))[0].silent_ms == 0
@@ -178,5 +211,5 @@ async def test_a_clock_that_is_set_back_makes_no_negative_times(subject: SqliteS
     assert job.waited_ms == 0
     assert await worker.settle(job, completed())
     # Delays follow the clock, as on a server.
-    subject.advance(61_000)
+    await subject.advance(61_000)
     assert ids(await worker.claim()) == ["later"]

@@ -15,12 +15,12 @@ from typing import Any
 from redis.exceptions import RedisError, ResponseError
 
 from headrace.errors import StorageError
-from headrace.storage.base import End
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls import read_end
 from headrace.storage.redis.client import Address
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Wire
+from headrace.storage.values import End
 
 UNBLOCK_EVERY_S = 0.05
 LONGEST_BLOCK_S = 2.0

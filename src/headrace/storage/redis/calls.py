@@ -30,16 +30,8 @@ from headrace.outcome import (
     Released,
     Retried,
 )
-from headrace.storage.base import (
-    Beat,
-    BeatReply,
-    CallId,
-    ClaimReply,
-    End,
-    Settlement,
-    WorkerInfo,
-)
 from headrace.storage.redis import keys
+from headrace.storage.values import Beat, BeatReply, CallId, ClaimReply, End, Settlement, WorkerInfo
 
 T = TypeVar("T")
 Word = str | bytes | int

@@ -15,7 +15,13 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from headrace.errors import InvalidOption, ReplyLost, StorageError, StorageRefused
+from headrace.errors import (
+    InvalidOption,
+    ReplyLost,
+    StorageError,
+    StorageRefused,
+    StorageUnavailable,
+)
 from headrace.storage.redis.calls import READS, Call
 from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
 from headrace.storage.redis.library import Library
@@ -159,6 +165,9 @@ class AsyncClient:
     async def _info(self, wire: Wire) -> ServerInfo | None:
         try:
             fields = parse_info((await wire.call("INFO")).decode())
+        except ReplyLost as error:
+            # Only the question was sent, and none of the calls that wait for the connection.
+            raise StorageUnavailable(str(error)) from error
         except ResponseError as error:
             if "NOAUTH" in str(error) or isinstance(error, redis.exceptions.AuthenticationError):
                 raise translate(error) from error

@@ -8,11 +8,11 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from headrace.storage.base import Finding
 from headrace.storage.redis.client import AsyncClient
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import PREFIX, Library
 from headrace.storage.redis.server import findings, parse_info, server_info
+from headrace.storage.values import Finding
 
 
 async def diagnose(client: AsyncClient, library: Library) -> list[Finding]:

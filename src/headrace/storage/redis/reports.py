@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from headrace.errors import InvalidOption
 from headrace.events import JobEvent, read_lines
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState
-from headrace.storage.base import (
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls import Call, read_beat, read_error
+from headrace.storage.values import (
     EventPage,
     Page,
     QueueSettings,
@@ -18,11 +22,16 @@ from headrace.storage.base import (
     WorkerInfo,
     worker_info,
 )
-from headrace.storage.redis import keys
-from headrace.storage.redis.calls import Call, read_beat, read_error
 
 ROW_WIDTH = 14
 WORKER_WIDTH = 6
+
+# The last entry of a page, and where it was. Half a surrogate pair is no text.
+_SCORED = re.compile(r"\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
+_CURSORS = {
+    JobState.QUEUED: re.compile(r"\d:\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL),
+    JobState.ACTIVE: re.compile(r"[^/\ud800-\udfff]+/[^\ud800-\udfff]+", re.DOTALL),
+}
 
 
 def _int(word: bytes | None) -> int:
@@ -73,13 +82,19 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
 
 
 def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]:
-    """Build ``list_jobs``."""
+    """Build ``list_jobs``.
+
+    Raises:
+        InvalidOption: no page of that state has given out this cursor.
+    """
+    if cursor and not _CURSORS.get(state, _SCORED).fullmatch(cursor):
+        raise InvalidOption(f"cursor={cursor!r} is not one of a page of {state.value} jobs")
 
     def read(reply: list[bytes]) -> Page:
         rows = [_row(reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
         return Page(rows=rows, cursor=reply[0].decode())
 
-    return Call("list_jobs", root, [state.value, cursor or "0", limit], read)
+    return Call("list_jobs", root, [state.value, cursor, limit], read)
 
 
 def _row(words: list[bytes]) -> JobRow:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from headrace.storage.base import Finding
+from headrace.storage.values import Finding
 
 LEAST_REDIS = (7, 0)
 LEAST_VALKEY = (7, 2)

@@ -18,29 +18,27 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
-from headrace.storage.base import (
-    Beat,
-    Beater,
-    BeatReply,
-    CallId,
-    ClaimReply,
-    End,
-    EventPage,
-    Finding,
-    Inbox,
-    Page,
-    QueueSettings,
-    QueueStats,
-    Settlement,
-    Waiter,
-    WorkerInfo,
-)
+from headrace.storage.base import Beater, Inbox, Waiter
 from headrace.storage.redis import calls, keys, reports
 from headrace.storage.redis.blocking import RedisInbox, RedisWaiter
 from headrace.storage.redis.client import Address, AsyncClient, SyncClient
 from headrace.storage.redis.doctor import diagnose, remove_libraries
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import Library, library
+from headrace.storage.values import (
+    Beat,
+    BeatReply,
+    CallId,
+    ClaimReply,
+    End,
+    EventPage,
+    Finding,
+    Page,
+    QueueSettings,
+    QueueStats,
+    Settlement,
+    WorkerInfo,
+)
 
 
 class RedisBeater:

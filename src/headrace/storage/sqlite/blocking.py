@@ -6,10 +6,10 @@ import asyncio
 import secrets
 
 from headrace.errors import StorageUnavailable
-from headrace.storage.base import BeatReply, End
 from headrace.storage.sqlite import workers
 from headrace.storage.sqlite.engine import Engine, detach_now
 from headrace.storage.sqlite.step import Clock, QueueName, Step
+from headrace.storage.values import BeatReply, End
 
 LONGEST_BLOCK_S = 2.0
 

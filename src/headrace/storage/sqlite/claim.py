@@ -9,10 +9,10 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
-from headrace.storage.base import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, json_list
+from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
 
 LOOKS = 1000
 """Most ready jobs looked at in one call, those included that are not taken."""
@@ -186,7 +186,10 @@ def _must_wait(view: View, taking: Taking, row: tuple[Any, ...]) -> bool:
     key, stalls, max_stalls = row[0], row[8], row[11]
     if stalls + 1 < max_stalls:
         return False
-    sql = "SELECT 1 FROM jobs WHERE key = ? AND owner = ?"
+    # That row may be of another job by now, or of one that was redriven.
+    sql = """
+SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= max_stalls
+"""
     if taking.has_last_chance or (
         view.db.execute(sql, (taking.me.last_chance, taking.me.key)).fetchone() is not None
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from headrace.errors import StorageRefused
@@ -12,7 +13,12 @@ from headrace.storage.sqlite.errors import code_of
 from headrace.storage.sqlite.location import Place
 
 APPLICATION_ID = 0x68656164  # "head"
-SCHEMA_VERSION = 1
+STEPS = ("schema.sql",)
+"""Scripts beside this module: the first makes schema 1, each other one the next of the one before.
+
+Processes of the release before go on with what a step has made, until they end.
+"""
+
 LEAST_SQLITE = (3, 37)
 BUSY_TIMEOUT_S = 5.0
 MOUNTS = Path("/proc/self/mountinfo")
@@ -60,6 +66,15 @@ def open_database(place: Place) -> sqlite3.Connection:
     if place.is_file:
         check_directory(Path(place.name))
         target = str(place.path)
+    try:
+        return _open(target, place)
+    except sqlite3.OperationalError as error:
+        if code_of(error) == sqlite3.SQLITE_CANTOPEN:
+            _check_descriptors()
+        raise
+
+
+def _open(target: str, place: Place) -> sqlite3.Connection:
     # The thread that uses it changes when a storage in memory is closed and opened again.
     connection = sqlite3.connect(
         target,
@@ -72,11 +87,16 @@ def open_database(place: Place) -> sqlite3.Connection:
         if place.is_file:
             _write_ahead(connection, place)
         connection.execute("PRAGMA temp_store = MEMORY")
-        migrate(connection, str(place))
+        migrate(connection, str(place), _scripts())
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_descriptors() -> None:
+    """Raise `OSError` if the process has no file descriptor left, which SQLite does not tell."""
+    os.close(os.open(os.devnull, os.O_RDONLY))
 
 
 def check_directory(directory: Path) -> None:
@@ -104,7 +124,7 @@ def filesystem(directory: Path) -> str:
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         lines = MOUNTS.read_text().splitlines()
-    except OSError:
+    except (FileNotFoundError, PermissionError):
         return ""
     # id, parent, major:minor, root, mount point, options, ... "-", type
     for line in lines:
@@ -136,23 +156,28 @@ def _write_ahead(connection: sqlite3.Connection, place: Place) -> None:
     connection.execute("PRAGMA cache_size = -16000")
 
 
-def migrate(connection: sqlite3.Connection, where: str) -> None:
-    """Bring a database to this release's schema.
+def migrate(connection: sqlite3.Connection, where: str, scripts: Sequence[str]) -> None:
+    """Bring a database to the newest schema, in one transaction.
+
+    Args:
+        connection: in autocommit mode.
+        where: its place, for errors.
+        scripts: what makes each version of the one before; an empty database has version 0.
 
     Raises:
         StorageRefused: it is of a newer release, or of another program.
     """
-    if _version(connection, where) == SCHEMA_VERSION:
+    newest = len(scripts)
+    if _version(connection, where, newest) == newest:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have been faster.
-        if _version(connection, where) == 0:
-            schema = Path(__file__).with_name("schema.sql").read_text()
-            for statement in _statements(schema):
+        for script in scripts[_version(connection, where, newest) :]:
+            for statement in _statements(script):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {newest}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -160,22 +185,27 @@ def migrate(connection: sqlite3.Connection, where: str) -> None:
         raise
 
 
-def _version(connection: sqlite3.Connection, where: str) -> int:
-    [application] = connection.execute("PRAGMA application_id").fetchone()
-    [version] = connection.execute("PRAGMA user_version").fetchone()
+def _scripts() -> list[str]:
+    return [Path(__file__).with_name(name).read_text() for name in STEPS]
+
+
+def _version(connection: sqlite3.Connection, where: str, newest: int) -> int:
+    # In this order, who finds what another process has just made finds its mark too.
     [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    [application] = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise StorageRefused(
             f"the database in {where} is of another program: name another directory"
         )
-    if version > SCHEMA_VERSION:
+    if version > newest:
         raise StorageRefused(
-            f"the database in {where} has schema {version}, this release knows {SCHEMA_VERSION}: "
+            f"the database in {where} has schema {version}, this release knows {newest}: "
             "update headrace here too"
         )
     return int(version)
 
 
-def _statements(schema: str) -> list[str]:
-    lines = [line for line in schema.splitlines() if not line.startswith("--")]
+def _statements(script: str) -> list[str]:
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
     return [part for part in "\n".join(lines).split(";\n") if part.strip()]

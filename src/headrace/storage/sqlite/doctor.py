@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.storage.base import Finding
 from headrace.storage.sqlite.database import filesystem
 from headrace.storage.sqlite.location import Place
 from headrace.storage.sqlite.step import Step
+from headrace.storage.values import Finding
 
 PROBLEMS_SHOWN = 5
 

@@ -17,13 +17,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.storage.base import End
 from headrace.storage.sqlite.database import open_database
 from headrace.storage.sqlite.location import Place
 from headrace.storage.sqlite.post import Post
 from headrace.storage.sqlite.step import Clock, Effects, QueueName, Step
 from headrace.storage.sqlite.tokens import Tokens
 from headrace.storage.sqlite.writer import Writer
+from headrace.storage.values import End
 
 Deliver = Callable[[End], None]
 
@@ -85,12 +85,13 @@ class Engine:
     def _connect(self) -> sqlite3.Connection:
         if self._kept is not None:
             return self._kept
-        connection = open_database(self.place)
-        if self.place.is_file:
+        if not self.place.is_file:
+            self._kept = open_database(self.place)
+            return self._kept
+        # The socket first: if the process has no descriptor left, nothing is open yet.
+        if self._post is None:
             self._post = Post(self.place.wake_folder, self.name)
-        else:
-            self._kept = connection
-        return connection
+        return open_database(self.place)
 
     def _listen(self, step: Step, clock: Clock) -> None:
         if self._post is not None and self._post.listen(lambda: self._heard(clock)):
@@ -100,11 +101,14 @@ class Engine:
         """Have a look, soon; called in the thread of the socket."""
         if not self._is_look_due:
             self._is_look_due = True
-            self.writer.post(self._look, clock)
+            self.writer.post(self._look, clock, self._looked)
+
+    def _looked(self) -> None:
+        self._is_look_due = False
 
     def _look(self, step: Step) -> None:
         """Find what other processes have left for this one."""
-        self._is_look_due = False
+        self._looked()  # what is told from now on needs another look
         for tenant, queue, wake in step.db.execute("SELECT tenant, name, wake FROM queues"):
             if self._seen.get((tenant, queue), 0) != wake:
                 step.effects.seen[tenant, queue] = wake
@@ -151,7 +155,11 @@ _inherited: list[dict[Place, Engine]] = []
 
 
 def attach(place: Place) -> Engine:
-    """Return the engine of a place, started; `detach` it in the end."""
+    """Return the engine of a place, started; `detach` it in the end.
+
+    Raises:
+        StorageUnavailable: no thread can be started.
+    """
     with _lock:
         engine = _engines.get(place)
         if engine is None:
@@ -190,6 +198,16 @@ def detach_now(engine: Engine) -> None:
     if _detach(engine):
         writer.stop()
         writer.join()
+
+
+def discard(place: Place) -> None:
+    """Give up what is in memory under a name, before the process ends, unless it is in use."""
+    with _lock:
+        engine = _engines.get(place)
+        if engine is None or engine.users:
+            return
+        del _engines[place]
+    engine.close_kept()
 
 
 def _close_all_kept() -> None:

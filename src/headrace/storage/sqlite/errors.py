@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import threading
 
 from headrace.errors import (
     StorageError,
@@ -54,7 +55,21 @@ _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 def code_of(error: BaseException) -> int:
     """Return SQLite's primary result code, 0 without one."""
     code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return sqlite3.SQLITE_FULL  # no room for the index of the log
     return code & 0xFF if isinstance(code, int) else 0
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread.
+
+    Raises:
+        StorageUnavailable: the system has none left.
+    """
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise StorageUnavailable(f"SQLite needs a thread: {error}") from error
 
 
 def translate(error: BaseException, where: str) -> StorageError:

@@ -1,4 +1,4 @@
-"""What operators see: ``queues``, ``get``, ``list_jobs``, ``stats``, ``workers``, ``events``."""
+"""What operators see: ``queues``, ``get``, ``stats``, ``workers``, ``events``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Any
 
 from headrace.errors import InvalidOption
 from headrace.events import read_lines
-from headrace.job import DEFAULT_LANE, JobRecord, JobRow, JobState
-from headrace.storage.base import (
+from headrace.job import DEFAULT_LANE, JobRecord, JobState
+from headrace.storage.sqlite import records
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
+from headrace.storage.values import (
     EventPage,
-    Page,
     QueueSettings,
     QueueStats,
     WorkerInfo,
     worker_info,
 )
-from headrace.storage.sqlite import records
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
 
 BUCKETS = 6
 
@@ -28,19 +27,6 @@ SELECT key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, 
   result, result_dies
 FROM jobs WHERE queue = ? AND id = ? AND (dies IS NULL OR dies > ?)
 """
-_ROW = """
-SELECT id, task, state, tier, attempts, stalls, epoch, created, at, due, run, nonce, reason, error
-FROM jobs WHERE queue = ? AND
-"""
-_LISTS = {
-    "queued": "seq IS NOT NULL ORDER BY lane, tier DESC, seq",
-    "scheduled": "due IS NOT NULL AND state = 'scheduled' ORDER BY due, key",
-    "retrying": "due IS NOT NULL AND state = 'retrying' ORDER BY due, key",
-    "active": "owner IS NOT NULL ORDER BY owner, key",
-    "completed": "state = 'completed' AND dies > ? ORDER BY at DESC, key DESC",
-    "failed": "state = 'failed' AND dies > ? ORDER BY at DESC, key DESC",
-    "cancelled": "state = 'cancelled' AND dies > ? ORDER BY at DESC, key DESC",
-}
 _WORKERS = """
 SELECT incarnation, info, lease_ms, since, at, is_condemned,
   (SELECT count(*) FROM jobs WHERE owner = workers.key)
@@ -89,41 +75,6 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         payload=payload,
         result=None if result_dies is not None and result_dies <= step.now else result,
         errors=records.read_errors(step.db, key),
-    )
-
-
-def list_jobs(step: Step, name: QueueName, state: JobState, cursor: str, limit: int) -> Page:
-    """Return one page of jobs in a state."""
-    view = find_view(step, name)
-    condition = _LISTS.get(state.value)
-    if view is None or condition is None:
-        return Page(rows=[], cursor="")
-    offset = int(cursor or 0)
-    values = (view.key, step.now) if "?" in condition else (view.key,)
-    sql = f"{_ROW} {condition} LIMIT ? OFFSET ?"
-    found = step.db.execute(sql, (*values, limit, offset)).fetchall()
-    rows = [_row(row) for row in found]
-    return Page(rows=rows, cursor=str(offset + limit) if len(rows) == limit else "")
-
-
-def _row(row: tuple[Any, ...]) -> JobRow:
-    job_id, task, state, tier, attempts, stalls, epoch, created, at, due, run = row[:11]
-    nonce, reason, error = row[11:]
-    return JobRow(
-        id=job_id,
-        task=task,
-        state=JobState(state),
-        priority=tier,
-        attempts=attempts,
-        stalls=stalls,
-        starts=epoch,
-        created_ms=created,
-        changed_ms=at,
-        due_ms=due or 0,
-        run_ms=run,
-        worker=nonce.partition("/")[0],
-        reason=reason,
-        error=error,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
-from headrace.storage.base import Beat
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.producer import forget_calls
 from headrace.storage.sqlite.records import Record
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.values import Beat
 
 REAPED_A_CALL = 200
 PRUNED_A_CALL = 200

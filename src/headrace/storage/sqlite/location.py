@@ -38,6 +38,11 @@ class Place(msgspec.Struct, frozen=True):
         return Path(self.name) / FILE_NAME
 
     @property
+    def log_path(self) -> Path:
+        """SQLite's write-ahead log, which is there while anybody has the database open."""
+        return Path(self.name) / f"{FILE_NAME}-wal"
+
+    @property
     def wake_folder(self) -> Path:
         """The folder of the sockets by which processes wake each other."""
         return Path(self.name) / WAKE_FOLDER

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from headrace.storage.sqlite.errors import start
+
 PATH_LIMIT = 100
 """Bytes that fit a socket's address, with some to spare."""
 
@@ -50,16 +52,18 @@ class Post:
             return False
         self._folder.mkdir(mode=0o700, exist_ok=True)
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            receiver.bind(self._address(self._name))
-        except BaseException:
-            receiver.close()
-            raise
-        self._socket = receiver
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._read, args=(receiver, heard), name="headrace-wakeups", daemon=True
         )
-        self._thread.start()
+        try:
+            receiver.bind(self._address(self._name))
+            start(thread)
+        except BaseException:
+            receiver.close()
+            with suppress(OSError):
+                (self._folder / self._name).unlink()
+            raise
+        self._socket, self._thread = receiver, thread
         return True
 
     def nudge(self) -> None:

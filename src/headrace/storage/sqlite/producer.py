@@ -7,11 +7,11 @@ from typing import Any
 
 from headrace.errors import StaleCall
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobState
-from headrace.storage.base import CallId, End
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.records import INLINE_LIMIT, MESSAGE_LIMIT, Record
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, json_list, list_queue, open_view
+from headrace.storage.values import CallId, End
 
 CALLS_REMEMBERED = 2
 CALLS_TTL_MS = 600_000

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from headrace.job import ErrorInfo, JobState
-from headrace.storage.base import End
 from headrace.storage.sqlite.view import View, json_list
+from headrace.storage.values import End
 
 MESSAGE_LIMIT = 65_536
 """Longer results are read by the waiter itself."""

@@ -13,11 +13,11 @@ from headrace.outcome import (
     Released,
     Retried,
 )
-from headrace.storage.base import CallId, Settlement
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.records import Record
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.values import CallId, Settlement
 
 
 def settle(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
-from headrace.storage.base import QueueSettings
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import find_view, json_list, open_view
+from headrace.storage.values import QueueSettings
 
 _CONFIGURE = """
 UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?

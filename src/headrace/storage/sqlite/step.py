@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.storage.base import End
+from headrace.storage.values import End
 
 Clock = Callable[[], int]
 """Returns milliseconds since the epoch."""

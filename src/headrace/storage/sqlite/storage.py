@@ -15,23 +15,8 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
-from headrace.storage.base import (
-    Beat,
-    Beater,
-    CallId,
-    ClaimReply,
-    End,
-    EventPage,
-    Finding,
-    Inbox,
-    Page,
-    QueueSettings,
-    QueueStats,
-    Settlement,
-    Waiter,
-    WorkerInfo,
-)
-from headrace.storage.sqlite import inspector, keeper, producer, steering, workers
+from headrace.storage.base import Beater, Inbox, Waiter
+from headrace.storage.sqlite import inspector, keeper, listing, producer, steering, workers
 from headrace.storage.sqlite.blocking import SqliteBeater, SqliteInbox, SqliteWaiter
 from headrace.storage.sqlite.claim import claim
 from headrace.storage.sqlite.doctor import diagnose
@@ -40,6 +25,19 @@ from headrace.storage.sqlite.location import place_of
 from headrace.storage.sqlite.settle import settle
 from headrace.storage.sqlite.step import Clock
 from headrace.storage.sqlite.writer import Work
+from headrace.storage.values import (
+    Beat,
+    CallId,
+    ClaimReply,
+    End,
+    EventPage,
+    Finding,
+    Page,
+    QueueSettings,
+    QueueStats,
+    Settlement,
+    WorkerInfo,
+)
 
 T = TypeVar("T")
 
@@ -172,8 +170,9 @@ class SqliteStorage:
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
     ) -> Page:
+        after = listing.read_cursor(state, cursor)
         return await self._pass(
-            lambda s: inspector.list_jobs(s, self._name(queue), state, cursor, limit)
+            lambda s: listing.list_jobs(s, self._name(queue), state, after, limit)
         )
 
     async def stats(self, queue: str) -> QueueStats:

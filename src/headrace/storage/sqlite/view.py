@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.storage.base import QueueSettings
 from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.values import QueueSettings
 
 EVENTS_AN_ENTRY = 20
 EVENT_SHIFT = 40

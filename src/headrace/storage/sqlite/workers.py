@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import Claim
-from headrace.storage.base import BeatReply, WorkerInfo
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, list_queue, open_view
+from headrace.storage.values import BeatReply, WorkerInfo
 
 BEAT_CANCELS = 500
 RETIRED_A_CALL = 500

@@ -7,7 +7,6 @@ answered after the commit only.
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -16,8 +15,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
-from headrace.storage.sqlite.errors import code_of, translate
+from headrace.storage.sqlite.errors import code_of, start, translate
 from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.presence import Presence
 from headrace.storage.sqlite.step import Clock, Effects, Step
 
 T = TypeVar("T")
@@ -27,12 +27,17 @@ GROUP = 32
 Work = Callable[[Step], T]
 
 
+def _nothing() -> None:
+    """Tell nobody."""
+
+
 class Request:
     """One call on its way: what to do, and where the answer goes."""
 
     __slots__ = (
         "answers",
         "clock",
+        "done",
         "error",
         "future",
         "grows",
@@ -50,6 +55,7 @@ class Request:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.future: asyncio.Future[Any] | None = None
         self.answers: SimpleQueue[Request] | None = None
+        self.done: Callable[[], object] = _nothing
         self.won: Any = None
         self.error: StorageError | None = None
 
@@ -97,13 +103,13 @@ class Writer:
         self._before = before
         self._requests: SimpleQueue[Request | None] = SimpleQueue()
         self._db: sqlite3.Connection | None = None
-        self._inode: tuple[int, int] | None = None
+        self._presence = Presence(place)
         self._is_durable = True
         self._failure: StorageError | None = None
         self._whenever_ended: list[Callable[[], object]] = []
         self.turn: threading.Lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="headrace-sqlite", daemon=True)
-        self._thread.start()
+        start(self._thread)
 
     async def run(
         self, work: Work[T], clock: Clock, *, is_durable: bool = True, grows: bool = False
@@ -142,11 +148,13 @@ class Writer:
         done: T = request.won
         return done
 
-    def post(self, work: Work[None], clock: Clock) -> None:
-        """Do something that nobody waits for."""
-        self._requests.put(Request(work, clock, is_durable=False, grows=False))
+    def post(self, work: Work[None], clock: Clock, done: Callable[[], object]) -> None:
+        """Do something that nobody waits for; ``done`` is called whether or not it failed."""
+        request = Request(work, clock, is_durable=False, grows=False)
+        request.done = done
+        self._requests.put(request)
 
-    def stop(self, whenever_ended: Callable[[], object] = lambda: None) -> None:
+    def stop(self, whenever_ended: Callable[[], object] = _nothing) -> None:
         """End the thread after what is queued; it tells when it has closed everything."""
         self._whenever_ended.append(whenever_ended)
         self._requests.put(None)
@@ -173,6 +181,7 @@ class Writer:
         try:
             with self.turn:
                 self._ended(self._db)
+                self._presence.ended()
         finally:
             for tell in self._whenever_ended:
                 tell()
@@ -210,18 +219,13 @@ class Writer:
     def _ready(self, *, is_durable: bool) -> sqlite3.Connection:
         if self._failure is not None:
             raise self._failure
+        self._presence.check()
         if self._db is None:
             self._db = self._connect()
-            self._inode = self._present()
+            self._presence.opened()
             self._is_durable = True
             if self._place.is_file:
                 self._set_sync(self._db, is_full=self._place.is_full_sync)
-        elif self._inode != self._present():
-            # What is written now would go to a file that nobody will ever open again.
-            raise StorageUnavailable(
-                f"the database file {self._place.path} was removed or replaced: "
-                "stop every process that uses it, then start again"
-            )
         if self._place.is_file and self._place.is_full_sync and is_durable != self._is_durable:
             self._set_sync(self._db, is_full=is_durable)
             self._is_durable = is_durable
@@ -229,15 +233,6 @@ class Writer:
 
     def _set_sync(self, db: sqlite3.Connection, *, is_full: bool) -> None:
         db.execute(f"PRAGMA synchronous = {'FULL' if is_full else 'NORMAL'}")
-
-    def _present(self) -> tuple[int, int] | None:
-        if not self._place.is_file:
-            return None
-        try:
-            status = os.stat(self._place.path)
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
 
     def _do(self, db: sqlite3.Connection, request: Request, effects: Effects) -> None:
         db.execute("SAVEPOINT call")
@@ -254,7 +249,7 @@ class Writer:
         db.execute("RELEASE call")
 
     def _fail(self, batch: list[Request], error: Exception) -> None:
-        if code_of(error) == sqlite3.SQLITE_IOERR:
+        if self._db is not None and code_of(error) == sqlite3.SQLITE_IOERR:
             # After a failed fsync nobody knows what is on the disk: repeating proves nothing.
             self._failure = translate(error, str(self._place))
         for request in batch:
@@ -266,7 +261,7 @@ class Writer:
         if isinstance(ours, StorageFull) and not request.grows:
             # Outcomes and the like are kept by who has them, and written when there is room.
             ours = StorageUnavailable(str(ours))
-        if isinstance(ours, StorageFault):
+        if isinstance(ours, StorageFault) and ours is not error:
             ours.__cause__ = error
         return ours
 
@@ -274,6 +269,7 @@ class Writer:
 def _answer(batch: list[Request]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Request]] = {}
     for request in batch:
+        request.done()
         if request.answers is not None:
             request.answers.put(request)
         elif request.loop is not None:

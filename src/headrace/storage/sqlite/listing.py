@@ -1,0 +1,143 @@
+"""``list_jobs``: pages of the jobs in a state, each from behind the last row of the one before.
+
+A page reads one piece of an index, however deep it is, and other jobs may come and go in between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing
+from typing import Annotated, Any
+
+import msgspec
+
+from headrace.errors import InvalidOption
+from headrace.job import JobRow, JobState
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.view import find_view
+from headrace.storage.values import Page
+
+LOOKS = 2_000
+"""Most rows looked at for a page, those included that are of another state or over."""
+
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Key = tuple[Any, ...]
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The index by which the jobs of a state are listed.
+
+    Attributes:
+        where: which jobs are in it.
+        columns: their order, together unlike any other job's.
+        falling: those of the columns whose highest value comes first.
+        key: the type of a place in that order.
+    """
+
+    where: str
+    columns: tuple[str, ...]
+    falling: tuple[str, ...] = ()
+    key: Any = tuple[Whole, Whole]
+
+
+_READY = Listing(
+    "queue = ? AND seq IS NOT NULL", ("lane", "tier", "seq"), ("tier",), tuple[str, Whole, Whole]
+)
+_DELAYED = Listing("queue = ? AND due IS NOT NULL", ("due", "key"))
+_LISTINGS = {
+    JobState.QUEUED: _READY,
+    JobState.SCHEDULED: _DELAYED,
+    JobState.RETRYING: _DELAYED,
+    # Its index is of all queues, and short: + keeps SQLite from taking another one.
+    JobState.ACTIVE: Listing("+queue = ? AND owner IS NOT NULL", ("owner", "key")),
+    **{
+        state: Listing(
+            f"queue = ? AND state = '{state.value}' AND dies IS NOT NULL",
+            ("at", "key"),
+            ("at", "key"),
+        )
+        for state in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
+    },
+}
+_FIELDS = """
+state, dies, id, task, tier, attempts, stalls, epoch, created, at, due, run, nonce, reason, error
+"""
+
+
+def read_cursor(state: JobState, cursor: str) -> Key:
+    """Return the place behind which a page begins, () for the first one.
+
+    Raises:
+        InvalidOption: no page of that state has given out this cursor.
+    """
+    listing = _LISTINGS.get(state)
+    if not cursor or listing is None:
+        return ()
+    try:
+        key: Key = msgspec.json.decode(cursor, type=listing.key)
+    except (msgspec.MsgspecError, UnicodeError):
+        raise InvalidOption(
+            f"cursor={cursor!r} is not one of a page of {state.value} jobs"
+        ) from None
+    return key
+
+
+def list_jobs(step: Step, name: QueueName, state: JobState, after: Key, limit: int) -> Page:
+    """Return one page of jobs in a state, from behind a place on."""
+    view = find_view(step, name)
+    listing = _LISTINGS.get(state)
+    if view is None or listing is None:
+        return Page(rows=[], cursor="")
+    rows: list[JobRow] = []
+    with closing(_behind(step.db, listing, view.key, after)) as found:
+        for looks, row in enumerate(found, 1):
+            is_over = row[1] is not None and row[1] <= step.now
+            if row[0] == state.value and not is_over:
+                rows.append(_row(row))
+            if len(rows) == limit or looks == LOOKS:
+                key = row[-len(listing.columns) :]
+                return Page(rows=rows, cursor=msgspec.json.encode(key).decode())
+    return Page(rows=rows, cursor="")
+
+
+def _behind(
+    db: sqlite3.Connection, listing: Listing, queue: int, after: Key
+) -> Generator[tuple[Any, ...]]:
+    """Yield the rows behind a place, in their order.
+
+    First those that differ from it in the last column alone, then in the last two, and so on: each
+    lot is one range of the index.
+    """
+    columns = listing.columns
+    order = ", ".join(f"{c} DESC" if c in listing.falling else c for c in columns)
+    for depth in reversed(range(max(1, len(after)))):
+        where = listing.where
+        if after:
+            column = columns[depth]
+            where += "".join(f" AND {same} = ?" for same in columns[:depth])
+            where += f" AND {column} {'<' if column in listing.falling else '>'} ?"
+        sql = f"SELECT {_FIELDS}, {', '.join(columns)} FROM jobs WHERE {where} ORDER BY {order}"  # noqa: S608
+        with closing(db.execute(sql, (queue, *after[: depth + 1]))) as found:
+            yield from found
+
+
+def _row(row: tuple[Any, ...]) -> JobRow:
+    state, _, job_id, task, tier, attempts, stalls, epoch, created, at, due, run = row[:12]
+    nonce, reason, error = row[12:15]
+    return JobRow(
+        id=job_id,
+        task=task,
+        state=JobState(state),
+        priority=tier,
+        attempts=attempts,
+        stalls=stalls,
+        starts=epoch,
+        created_ms=created,
+        changed_ms=at,
+        due_ms=due or 0,
+        run_ms=run,
+        worker=nonce.partition("/")[0],
+        reason=reason,
+        error=error,
+    )

@@ -1,0 +1,135 @@
+"""What an attempt came to, as a test sees it: with the handler's own exception and result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, assert_never
+
+import msgspec
+
+from headrace.app import App
+from headrace.codec import decode_any
+from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
+from headrace.job import ClaimedJob, ErrorInfo
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, describe
+
+
+class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt that a kit ran.
+
+    Attributes:
+        job_id: the job.
+        task: its task's name.
+        queue: its queue.
+        attempt: which start of the job this was, from 1.
+        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, or ``released`` for a task
+            that the app doesn't know.
+        result: what the handler returned, as it came back from its encoded form.
+        error: what the handler raised, or what it comes to; None if all went well.
+        reason: why it became a dead letter, one of `FailReason`, else empty.
+        retry_in: seconds until it runs again, 0 if it does not.
+    """
+
+    job_id: str
+    task: str
+    queue: str
+    attempt: int
+    outcome: str
+    result: Any = None
+    error: Exception | None = None
+    reason: str = ""
+    retry_in: float = 0.0
+
+    @property
+    def is_error(self) -> bool:
+        """Whether its handler failed. To ask for another run by `RetryLater` is no failure."""
+        failed = self.outcome in ("failed", "retrying")
+        return failed and not isinstance(self.error, RetryLater)
+
+
+def read_attempt(
+    app: App[Any], job: ClaimedJob, outcome: Outcome, raised: BaseException | None
+) -> FinishedAttempt:
+    """Return what an attempt came to.
+
+    Args:
+        app: knows the type of the result.
+        job: what was claimed.
+        outcome: what the executor made of it.
+        raised: what left the handler and its middleware.
+    """
+    name = reason = ""
+    delay_ms = 0
+    result: Any = None
+    error: Exception | None = None
+    match outcome:
+        case Completed(data):
+            name = "completed"
+            result, error = _result(app, job, data)
+        case Cancelled():
+            name = "cancelled"
+        case Released(delay_ms, info):
+            name, error = "released", UnknownTask(info.message)
+        case Retried(delay_ms, info):
+            name, error = "retrying", _error(job, info, raised, reason)
+        case Failed(why, info):
+            name, reason = "failed", why.value
+            error = _error(job, info, raised, reason)
+        case _:
+            assert_never(outcome)
+    return FinishedAttempt(
+        job_id=job.id,
+        task=job.task,
+        queue=job.queue,
+        attempt=job.claim.epoch,
+        outcome=name,
+        result=result,
+        error=error,
+        reason=reason,
+        retry_in=delay_ms / 1000,
+    )
+
+
+def _result(app: App[Any], job: ClaimedJob, data: bytes) -> tuple[Any, JobError | None]:
+    try:
+        return app.tasks[job.task].signature.decode_result(data), None
+    except msgspec.MsgspecError as error:
+        wrong = JobError(
+            f"{job.task} returned what is not of the type that it declares: {error}",
+            job_id=job.id,
+            queue=job.queue,
+        )
+        return decode_any(data), wrong
+
+
+def _error(
+    job: ClaimedJob, info: ErrorInfo, raised: BaseException | None, reason: str
+) -> Exception:
+    """Return the exception itself where there is one, else one that says what was recorded."""
+    if isinstance(raised, Exception):
+        own = describe(raised, job.claim.epoch)
+        if (own.type, own.message) == (info.type, info.message):
+            return raised
+    if info.type == "TimeoutError" and isinstance(raised, asyncio.CancelledError):
+        return TimeoutError(info.message)
+    # The handler was never called, or its result can't be stored, or its retry strategy failed.
+    return JobFailed(
+        f"an attempt of {job.task} failed: {info.type}: {info.message}",
+        job_id=job.id,
+        queue=job.queue,
+        reason=reason,
+        error_type=info.type,
+        error_message=info.message,
+        traceback=info.traceback,
+    )
+
+
+def raise_first(attempts: list[FinishedAttempt]) -> None:
+    """Raise the error of the first attempt whose handler failed."""
+    for attempt in attempts:
+        if attempt.is_error and attempt.error is not None:
+            attempt.error.add_note(
+                f"raised by attempt {attempt.attempt} of {attempt.task}, job {attempt.job_id!r}, "
+                f"which is {attempt.outcome} now"
+            )
+            raise attempt.error

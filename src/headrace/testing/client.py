@@ -1,0 +1,86 @@
+"""A client that has no worker to wait for: it runs the jobs itself, and keeps no tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from headrace.client import Client, DecoderOf
+from headrace.handle import JobClient, JobHandle
+from headrace.job import EnqueueOutcome, Job
+from headrace.storage.values import End
+from headrace.testing.storage import Ear, KitStorage
+
+
+class Scene(Protocol):
+    """What the client needs of a kit."""
+
+    async def run_inline(self, jobs: Iterable[Job]) -> None:
+        """Run what was just enqueued, if the kit is to."""
+
+    async def bring_to_end(
+        self, queue: str, job_id: str, ear: Ear, *, timeout_ms: int | None
+    ) -> End:
+        """Run and let time pass until a job has ended."""
+
+
+class KitClient(Client):
+    """One event loop's side of an app in a kit.
+
+    Args:
+        scene: the kit.
+        storage: the kit's.
+        decoder_of: as for `Client`.
+        jobs: as for `Client`.
+        retry_for_s: as for `Client`.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        storage: KitStorage,
+        *,
+        decoder_of: DecoderOf,
+        jobs: JobClient,
+        retry_for_s: float,
+    ) -> None:
+        super().__init__(storage, decoder_of=decoder_of, jobs=jobs, retry_for_s=retry_for_s)
+        self._scene = scene
+        self._kit_storage = storage
+
+    async def submit(self, job: Job) -> JobHandle[Any]:
+        """Store one job, and run it in inline mode."""
+        handle = await super().submit(job)
+        await self._scene.run_inline([job])
+        return handle
+
+    async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
+        """Store jobs, and run them in inline mode."""
+        stored: list[Job] = []
+
+        def noted() -> Iterable[Job]:
+            for job in jobs:
+                stored.append(job)
+                yield job
+
+        handles = await super().submit_many(noted())
+        await self._scene.run_inline(stored)
+        return handles
+
+    async def submit_and_wait(self, job: Job) -> Any:
+        """Store one job, run it and return its result."""
+        with self._kit_storage.listening() as ear:
+            asked = msgspec.structs.replace(job, reply_to=ear.channel, is_plain=False)
+            handle = await super().submit(asked)
+            if handle.outcome is EnqueueOutcome.COMPLETED:
+                return await handle.result()
+            end = await self._scene.bring_to_end(job.queue, job.id, ear, timeout_ms=None)
+            return handle.result_of(await self.waits.whole(end))
+
+    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+        """Run a job and return its end."""
+        with self._kit_storage.listening() as ear:
+            end = await self._scene.bring_to_end(queue, job_id, ear, timeout_ms=timeout_ms)
+            return await self.waits.whole(end)

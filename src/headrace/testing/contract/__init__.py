@@ -1,0 +1,76 @@
+"""The tests that any storage must pass: one class a verb, all of them in `StorageContract`.
+
+They use nothing but the port, and what a `Subject` says of the storage under test.
+"""
+
+from pkgutil import iter_modules
+
+import pytest
+
+# Before they are imported, so that a failed assertion shows what it compared.
+pytest.register_assert_rewrite(*(f"{__name__}.{part.name}" for part in iter_modules(__path__)))
+
+from headrace.testing.contract.beat import BeatContract
+from headrace.testing.contract.cancel import CancelContract
+from headrace.testing.contract.claim import ClaimContract
+from headrace.testing.contract.configure import ConfigureContract
+from headrace.testing.contract.enqueue import EnqueueContract
+from headrace.testing.contract.events import EventsContract
+from headrace.testing.contract.forget import ForgetContract
+from headrace.testing.contract.held import HeldContract
+from headrace.testing.contract.list_jobs import ListJobsContract
+from headrace.testing.contract.pause import PauseContract
+from headrace.testing.contract.prune import PruneContract
+from headrace.testing.contract.purge import PurgeContract
+from headrace.testing.contract.put_back import PutBackContract
+from headrace.testing.contract.queues import QueuesContract
+from headrace.testing.contract.reap import ReapContract
+from headrace.testing.contract.redrive import RedriveContract
+from headrace.testing.contract.register import RegisterContract
+from headrace.testing.contract.retire import RetireContract
+from headrace.testing.contract.settle import SettleContract
+from headrace.testing.contract.stats import StatsContract
+from headrace.testing.contract.subject import Subject
+from headrace.testing.contract.wait import WaitContract
+from headrace.testing.contract.watch import WatchContract
+from headrace.testing.contract.workers import WorkersContract
+
+__all__ = ["StorageContract", "Subject"]
+
+
+class StorageContract(
+    BeatContract,
+    CancelContract,
+    ClaimContract,
+    ConfigureContract,
+    EnqueueContract,
+    EventsContract,
+    ForgetContract,
+    HeldContract,
+    ListJobsContract,
+    PauseContract,
+    PruneContract,
+    PurgeContract,
+    PutBackContract,
+    QueuesContract,
+    ReapContract,
+    RedriveContract,
+    RegisterContract,
+    RetireContract,
+    SettleContract,
+    StatsContract,
+    WaitContract,
+    WatchContract,
+    WorkersContract,
+):
+    """All that a storage promises. Derive from it and write one fixture.
+
+    It needs pytest and pytest-asyncio, in either of its modes::
+
+        class TestMyStorage(StorageContract):
+            @pytest.fixture
+            def subject(self, tmp_path: Path) -> Subject:
+                return MySubject(tmp_path)
+
+    Every test gets a subject of its own, with an empty storage of any tenant, and closes it.
+    """

@@ -1,0 +1,181 @@
+"""Contract of ``cancel`` (G10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.storage import CancelOutcome, Job, JobState, Outcome, Storage
+from headrace.testing.contract.fixtures import Advance, Contract, Dump
+from headrace.testing.contract.steps import (
+    MINUTE_MS,
+    QUEUE,
+    WAITING,
+    Client,
+    Incarnation,
+    a_job,
+    bring,
+    completed,
+    failed,
+    released,
+    retried,
+    state_of,
+)
+
+CANCELLED, REQUESTED = CancelOutcome.CANCELLED, CancelOutcome.REQUESTED
+
+
+FINISHED, NOT_FOUND = CancelOutcome.FINISHED, CancelOutcome.NOT_FOUND
+
+
+class CancelContract(Contract):
+    """Tests of ``cancel``."""
+
+    @pytest.mark.parametrize("state", WAITING)
+    async def test_a_waiting_job_ends_cancelled_and_never_starts(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        advance: Advance,
+        state: JobState,
+    ) -> None:
+        await bring(state, client, worker)
+        assert await storage.cancel(QUEUE, ["x"]) == [CANCELLED]
+        record = await storage.get(QUEUE, "x")
+        assert record is not None
+        assert (record.state, record.changed_ms) == (JobState.CANCELLED, await advance(0))
+        await advance(2 * MINUTE_MS)
+        assert await worker.claim() == []
+        assert (await storage.stats(QUEUE)).history == 1
+
+    async def test_an_active_job_is_asked_to_stop_by_the_next_beats(
+        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+    ) -> None:
+        await bring(JobState.ACTIVE, client, worker)
+        assert worker.beat().cancel_ids == []
+        assert await storage.cancel(QUEUE, ["x"]) == [REQUESTED]
+        record = await storage.get(QUEUE, "x")
+        assert record is not None
+        assert (record.state, record.cancel_requested) == (JobState.ACTIVE, True)
+        # Every beat says so until the attempt ends, since a reply can be lost.
+        assert [worker.beat().cancel_ids for _ in range(2)] == [["x"]] * 2
+        assert other.beat().cancel_ids == []
+
+    @pytest.mark.parametrize(
+        ("state", "outcome"),
+        [
+            (JobState.COMPLETED, FINISHED),
+            (JobState.FAILED, FINISHED),
+            (JobState.CANCELLED, CANCELLED),
+        ],
+    )
+    async def test_an_ended_job_stays_as_it_is(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        dump: Dump,
+        *,
+        state: JobState,
+        outcome: CancelOutcome,
+    ) -> None:
+        await bring(state, client, worker)
+        before = await dump()
+        assert await storage.cancel(QUEUE, ["x"]) == [outcome]
+        assert await dump() == before
+
+    async def test_an_unknown_id_leaves_no_trace(
+        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+    ) -> None:
+        before = await dump()
+        assert await storage.cancel(QUEUE, ["x", "*", ""]) == [NOT_FOUND] * 3
+        assert await storage.cancel("no-such-queue", ["x"]) == [NOT_FOUND]
+        assert await dump() == before
+        # The next job with that id is not harmed.
+        await client.enqueue(a_job())
+        assert (await worker.claim_one()).id == "x"
+        assert worker.beat().cancel_ids == []
+
+    async def test_a_repeated_cancel_answers_the_same_and_changes_nothing(
+        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+    ) -> None:
+        await bring(JobState.ACTIVE, client, worker, "active")
+        await bring(JobState.QUEUED, client, worker, "queued")
+        assert await storage.cancel(QUEUE, ["active", "queued"]) == [REQUESTED, CANCELLED]
+        before = await dump()
+        assert await storage.cancel(QUEUE, ["active", "queued"]) == [REQUESTED, CANCELLED]
+        assert await dump() == before
+
+    async def test_the_same_id_twice_in_a_call_is_cancelled_once(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        await bring(JobState.QUEUED, client, worker)
+        assert await storage.cancel(QUEUE, ["x", "x"]) == [CANCELLED, CANCELLED]
+        assert (await storage.stats(QUEUE)).cancelled == 1
+
+    @pytest.mark.parametrize("outcome", [retried(0), released(0)])
+    async def test_what_would_let_a_cancelled_job_wait_again_ends_it(
+        self, storage: Storage, client: Client, worker: Incarnation, outcome: Outcome
+    ) -> None:
+        job = await bring(JobState.ACTIVE, client, worker)
+        assert job is not None
+        await storage.cancel(QUEUE, ["x"])
+        assert await worker.settle(job, outcome)
+        assert await state_of(storage) is JobState.CANCELLED
+        assert worker.beat().cancel_ids == []
+        assert await worker.claim() == []
+
+    @pytest.mark.parametrize("how", ["put_back", "retire", "reap"])
+    async def test_a_cancelled_job_that_its_worker_loses_ends_cancelled(
+        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation, how: str
+    ) -> None:
+        job = await bring(JobState.ACTIVE, client, worker)
+        assert job is not None
+        await storage.cancel(QUEUE, ["x"])
+        if how == "put_back":
+            await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
+        elif how == "retire":
+            assert await storage.retire(QUEUE, worker.name) == 0
+        else:
+            await worker.die()
+        assert await state_of(storage) is JobState.CANCELLED
+        assert await other.claim() == []
+
+    @pytest.mark.parametrize(
+        ("outcome", "state"), [(completed(), JobState.COMPLETED), (failed(), JobState.FAILED)]
+    )
+    async def test_an_attempt_that_ended_before_it_was_stopped_keeps_its_outcome(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        outcome: Outcome,
+        state: JobState,
+    ) -> None:
+        job = await bring(JobState.ACTIVE, client, worker)
+        assert job is not None
+        await storage.cancel(QUEUE, ["x"])
+        assert await worker.settle(job, outcome)
+        assert await state_of(storage) is state
+        assert worker.beat().cancel_ids == []
+
+    @pytest.mark.parametrize("state", WAITING)
+    async def test_a_cancelled_job_of_which_nothing_is_kept_is_gone_at_once(
+        self, storage: Storage, client: Client, worker: Incarnation, state: JobState
+    ) -> None:
+        await bring(state, client, worker, keep_ms=0, payload=b"." * 100)
+        assert await storage.cancel(QUEUE, ["x"]) == [CANCELLED]
+        assert await storage.get(QUEUE, "x") is None
+        assert await storage.cancel(QUEUE, ["x"]) == [NOT_FOUND]
+        assert (await storage.stats(QUEUE)).history == 0
+
+    async def test_many_jobs_are_cancelled_in_one_call(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        jobs: list[Job] = [a_job(f"{n}", delay_ms=n % 2 * MINUTE_MS) for n in range(500)]
+        await client.enqueue(*jobs)
+        taken = await worker.claim(100)
+        outcomes = await storage.cancel(QUEUE, [job.id for job in jobs])
+        assert outcomes.count(REQUESTED) == len(taken) == 100
+        assert outcomes.count(CANCELLED) == 400
+        assert sorted(worker.beat().cancel_ids) == sorted(job.id for job in taken)

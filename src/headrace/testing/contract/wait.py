@@ -1,0 +1,211 @@
+"""Contract of waiters: what wakes an idle consumer (DESIGN §5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import anyio
+import pytest
+import pytest_asyncio
+
+from headrace.storage import JobState, Storage, Waiter
+from headrace.testing.contract.fixtures import Advance, Contract
+from headrace.testing.contract.steps import (
+    MINUTE_MS,
+    QUEUE,
+    Client,
+    Incarnation,
+    a_job,
+    bring,
+    failed,
+    ids,
+    retried,
+    until,
+)
+
+Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
+
+
+async def put_back(storage: Storage, client: Client, worker: Incarnation) -> None:
+    """Let the worker give back what it has."""
+    await storage.put_back(QUEUE, worker.name, await storage.held(QUEUE, worker.name))
+
+
+async def retire(storage: Storage, client: Client, worker: Incarnation) -> None:
+    """Let the worker end."""
+    assert await storage.retire(QUEUE, worker.name) == 0
+
+
+async def reap(storage: Storage, client: Client, worker: Incarnation) -> None:
+    """Let the worker die, and a sweep find it."""
+    await worker.die()
+
+
+class WaitContract(Contract):
+    """Tests of waiters."""
+
+    @pytest_asyncio.fixture(loop_scope="function")
+    async def waiter(self, storage: Storage, worker: Incarnation) -> AsyncIterator[Waiter]:
+        """Return the waiter of the first incarnation."""
+        waiter = storage.open_waiter(QUEUE, worker.name)
+        yield waiter
+        await waiter.aclose()
+
+    async def test_a_blocked_waiter_is_woken_by_an_enqueue(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        woken = []
+
+        async def wait() -> None:
+            while not await waiter.wait(2):
+                pass
+            woken.extend(await worker.claim())
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await client.enqueue(a_job())
+        assert ids(woken) == ["x"]
+
+    async def test_many_jobs_leave_one_token(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        for n in range(5):
+            await client.enqueue(a_job(f"{n}"))
+        assert await waiter.wait(1)
+        assert not await waiter.wait(0.01)
+        assert len(await worker.claim()) == 5
+
+    async def test_a_waiter_without_work_times_out(self, waiter: Waiter) -> None:
+        assert not await waiter.wait(0.01)
+
+    async def test_an_interrupt_ends_a_wait_whether_it_blocks_yet_or_not(
+        self, waiter: Waiter
+    ) -> None:
+        with anyio.fail_after(10):
+            for _ in range(5):
+                results: list[bool] = []
+
+                async def wait(results: list[bool]) -> None:
+                    results.append(await waiter.wait(2))
+
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(wait, results)
+                    await anyio.lowlevel.checkpoint()
+                    await waiter.interrupt()
+                assert results == [False]
+
+    async def test_a_token_without_a_free_slot_is_passed_on(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        other: Incarnation,
+        waiter: Waiter,
+    ) -> None:
+        await client.enqueue(a_job())
+        assert await waiter.wait(1)
+        reply = await worker.ask(slots={})
+        assert reply.jobs == []
+        second = storage.open_waiter(QUEUE, other.name)
+        try:
+            assert await second.wait(1)
+        finally:
+            await second.aclose()
+        assert ids(await other.claim()) == ["x"]
+
+    async def test_whoever_leaves_jobs_behind_wakes_the_next(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        await client.enqueue(a_job("a"), a_job("b"))
+        assert await waiter.wait(1)
+        assert (await worker.ask(1)).has_more
+        assert await waiter.wait(1)
+        assert not (await worker.ask(1)).has_more
+        assert not await waiter.wait(0.01)
+
+    async def test_who_finds_nothing_that_it_can_take_wakes_nobody(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        await client.enqueue(a_job(lane="process"))
+        assert await waiter.wait(1)
+        await worker.claim(5)
+        assert not await waiter.wait(0.01)
+
+    async def test_only_an_earlier_due_time_wakes(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        await client.enqueue(a_job("a", delay_ms=2000))
+        assert await waiter.wait(1)
+        assert (await worker.ask()).next_due_ms == 2000
+        await client.enqueue(a_job("later", delay_ms=3000))
+        assert not await waiter.wait(0.01)
+        await client.enqueue(a_job("earlier", delay_ms=1000))
+        assert await waiter.wait(1)
+        assert (await worker.ask()).next_due_ms == 1000
+
+    @pytest.mark.parametrize("step", [put_back, retire, reap])
+    async def test_what_makes_a_job_ready_again_wakes(
+        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation, step: Step
+    ) -> None:
+        await bring(JobState.ACTIVE, client, worker)
+        waiter = storage.open_waiter(QUEUE, other.name)
+        try:
+            await waiter.wait(0.01)
+            await other.claim()
+            await step(storage, client, worker)
+            assert await waiter.wait(1)
+        finally:
+            await waiter.aclose()
+        assert ids(await other.claim()) == ["x"]
+
+    async def test_a_redrive_and_a_retry_wake(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        waiter: Waiter,
+        advance: Advance,
+    ) -> None:
+        job = await bring(JobState.ACTIVE, client, worker)
+        assert job is not None
+        await waiter.wait(0.01)
+        await worker.settle(job, retried())
+        assert await waiter.wait(1)
+        assert (await worker.ask()).next_due_ms == MINUTE_MS
+        await advance(MINUTE_MS)
+        await worker.settle(await worker.claim_one(), failed())
+        await waiter.wait(0.01)
+        await storage.redrive(QUEUE, ["x"])
+        assert await waiter.wait(1)
+
+    async def test_a_token_that_died_with_its_holder_is_left_again(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        other: Incarnation,
+        waiter: Waiter,
+    ) -> None:
+        await client.enqueue(a_job())
+        assert await waiter.wait(1)
+        # Dead between the token and the claim: BC-05.
+        await worker.die()
+        second = storage.open_waiter(QUEUE, other.name)
+        try:
+            assert await second.wait(1)
+        finally:
+            await second.aclose()
+        assert ids(await other.claim()) == ["x"]
+
+    async def test_a_waiter_works_again_after_it_was_closed(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        await waiter.aclose()
+        await client.enqueue(a_job())
+
+        async def has_token() -> bool:
+            return await waiter.wait(0.5)
+
+        await until(has_token)
+        assert ids(await worker.claim()) == ["x"]

@@ -1,0 +1,326 @@
+"""A worker without loops: it claims when it is told to, until nothing is ready.
+
+Sessions, executor and settler are a worker's own; fetching, beating and sweeping are not here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import msgspec
+
+from headrace.app import App
+from headrace.context import Context
+from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
+from headrace.job import DEFAULT_LANE, ClaimedJob, new_job_id
+from headrace.middleware import CallNext
+from headrace.outcome import Outcome
+from headrace.release import VERSION
+from headrace.storage.base import Storage
+from headrace.storage.values import BATCH_LIMIT, CallId, ClaimReply, WorkerInfo
+from headrace.testing.attempts import FinishedAttempt, read_attempt
+from headrace.worker.execute import Attempt, Done, Executor, StopReason
+from headrace.worker.session import STOP_S, Session
+from headrace.worker.slots import Slots
+
+LEASE_MS = 3_600_000
+"""Real workers beside a kit sweep by real time: they must not take its runs for dead."""
+
+Key = tuple[str, str, int]
+"""An attempt: queue, job and number."""
+
+Queues = Callable[[], Awaitable[Sequence[str]]]
+
+Sessions = dict[Session, asyncio.AbstractEventLoop]
+
+inside: ContextVar[Shift] = ContextVar("headrace_testing_shift")
+"""The shift whose handler runs this code."""
+
+
+class NotingExecutor(Executor):
+    """An executor that also tells how attempts ended, before their session hears of it."""
+
+    ended: Callable[[ClaimedJob, Outcome | None], None]
+
+    def start(self, job: ClaimedJob, done: Done) -> Attempt:
+        """Start an attempt."""
+
+        def noted(attempt: Attempt, outcome: Outcome | None) -> None:
+            self.ended(job, outcome)
+            done(attempt, outcome)
+
+        return super().start(job, noted)
+
+
+class Place:
+    """One incarnation on one queue.
+
+    Args:
+        storage: where the queue is.
+        queue: its name.
+        incarnation: registered there.
+    """
+
+    def __init__(self, storage: Storage, queue: str, incarnation: str) -> None:
+        self.queue = queue
+        self.incarnation = incarnation
+        self.session: Session | None = None
+        self._storage = storage
+        self._number = 0
+
+    @classmethod
+    async def register(cls, storage: Storage, queue: str) -> Self:
+        """Return a new incarnation's."""
+        incarnation = new_job_id()
+        await storage.register(queue, worker_info(incarnation, lease_ms=LEASE_MS))
+        return cls(storage, queue, incarnation)
+
+    @property
+    def active(self) -> int:
+        """How many attempts run."""
+        return 0 if self.session is None else len(self.session.attempts)
+
+    async def claim(self, slots: int) -> ClaimReply:
+        """Claim for that many slots."""
+        self._number += 1
+        return await claim(
+            self._storage, self.queue, self.incarnation, number=self._number, slots=slots
+        )
+
+    async def settle(self) -> None:
+        """Record what has ended."""
+        if self.session is not None:
+            await self.session.settler.drain()
+
+    async def close(self) -> None:
+        """Stop and hand back what still runs, and forget the incarnation."""
+        if self.session is not None:
+            await self.session.stop()
+            await self.session.hand_back()
+        await self.settle()
+        while await self._storage.retire(self.queue, self.incarnation):
+            pass
+
+
+class Shift:
+    """Runs what is ready, from the first job to the last; an async context manager.
+
+    The app's lifespan is entered before the first handler and left at the end. A shift that begins
+    inside a handler of another uses that one's state.
+
+    Args:
+        app: the tasks.
+        storage: where their jobs are.
+        emit: told every worker event.
+        sessions: sessions are listed here while they are held.
+        state: the handlers' state; UNSET: what the lifespan yields.
+        concurrency: attempts at once in a queue.
+        limit: attempts in all.
+    """
+
+    def __init__(
+        self,
+        app: App[Any],
+        storage: Storage,
+        *,
+        emit: Emit,
+        sessions: Sessions,
+        state: Any,
+        concurrency: int = 1,
+        limit: int,
+    ) -> None:
+        self.app: App[Any] = app
+        self.is_open: bool = False
+        self.state: Any = state
+        self.finished: list[FinishedAttempt] = []
+        self.due_in_ms: dict[str, int] = {}
+        self._storage = storage
+        self._emit = emit
+        self._sessions = sessions
+        self._concurrency = concurrency
+        self._limit = limit
+        self._started = 0
+        self._places: dict[str, Place] = {}
+        self._stack = AsyncExitStack()
+        self._executor: Executor | None = None
+        self._raised: dict[Key, BaseException] = {}
+        self._unrecorded: dict[Key, FinishedAttempt] = {}
+        self._bell = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self.is_open = True
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            for queue in list(self._places):
+                await self._leave(queue)
+        self.is_open = False
+        await self._stack.__aexit__(kind, error, traceback)
+
+    async def work_off(self, queues: Queues) -> int:
+        """Run all that is ready now, queue by queue, and what that enqueues; return how many.
+
+        Args:
+            queues: names the queues; asked before each turn, since handlers use new ones.
+
+        Raises:
+            AssertionError: the limit is reached, and more is ready.
+        """
+        first = self._started
+        before = -1
+        while before != self._started:
+            before = self._started
+            for queue in await queues():
+                await self._serve(queue)
+        return self._started - first
+
+    async def run_alone(self, job: ClaimedJob) -> FinishedAttempt:
+        """Run the handler of a job that is in no storage."""
+        executor = await self._ready()
+        ended = asyncio.Event()
+        attempt = executor.start(job, lambda _attempt, _outcome: ended.set())
+        try:
+            await ended.wait()
+        finally:
+            if not ended.is_set():
+                attempt.stop(StopReason.SHUTDOWN)
+                with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_S):
+                    await ended.wait()
+        return self._unrecorded.pop((job.queue, job.id, job.claim.epoch))
+
+    async def _serve(self, queue: str) -> None:
+        """Claim from one queue, run and record, until nothing is ready there."""
+        if queue not in self._places:
+            self._places[queue] = await Place.register(self._storage, queue)
+        place = self._places[queue]
+        while True:
+            free = min(self._concurrency - place.active, BATCH_LIMIT)
+            reply = await place.claim(free)
+            self._note(queue, reply)
+            if reply.jobs:
+                await self._start(place, reply.jobs)
+            if not place.active:
+                break
+            await self._bell.wait()
+            self._bell.clear()
+            await place.settle()
+        if reply.is_gone:
+            # A real worker took it for dead: the next turn registers anew.
+            await self._leave(queue)
+
+    async def _leave(self, queue: str) -> None:
+        place = self._places.pop(queue)
+        await place.close()
+        if place.session is not None:
+            del self._sessions[place.session]
+
+    def _note(self, queue: str, reply: ClaimReply) -> None:
+        self.due_in_ms.pop(queue, None)
+        if reply.next_due_ms is not None:
+            self.due_in_ms[queue] = reply.next_due_ms
+        if self._started + len(reply.jobs) > self._limit:
+            last = ", ".join(attempt.task for attempt in self.finished[-3:])
+            raise AssertionError(
+                f"{self._limit:,} attempts ran and more are ready, one of {reply.jobs[0].task} "
+                f"next, after {last}: does a job enqueue itself? Raise limit= if so many are meant"
+            )
+        self._started += len(reply.jobs)
+
+    async def _start(self, place: Place, jobs: Sequence[ClaimedJob]) -> None:
+        if place.session is None:
+            place.session = Session(
+                self._storage,
+                queue=place.queue,
+                incarnation=place.incarnation,
+                lease_s=LEASE_MS / 1000,
+                executor=await self._ready(),
+                slots=Slots(self._concurrency, {place.queue: 1}),
+                emit=self._told,
+            )
+            self._sessions[place.session] = asyncio.get_running_loop()
+        for job in jobs:
+            place.session.start(job)
+
+    async def _ready(self) -> Executor:
+        """Return what runs handlers; the first call enters the lifespan."""
+        if self._executor is None:
+            if self.state is msgspec.UNSET:
+                self.state = await self._enter_lifespan()
+            executor = NotingExecutor(
+                self.app.tasks,
+                middleware=[self._around, *self.app.middlewares],
+                state=self.state,
+                draw=lambda: 1.0,
+            )
+            executor.ended = self._ended
+            self._executor = executor
+        return self._executor
+
+    async def _enter_lifespan(self) -> Any:
+        outer = inside.get(None)
+        if outer is not None and outer.is_open and outer.app is self.app:
+            return outer.state
+        if self.app.lifespan is None:
+            return None
+        return await self._stack.enter_async_context(self.app.lifespan())
+
+    async def _around(self, context: Context[Any], call_next: CallNext) -> Any:
+        """Keep what leaves a handler and its middleware: an outcome has only its text."""
+        inside.set(self)
+        try:
+            return await call_next()
+        except BaseException as error:
+            self._raised[context.queue, context.job_id, context.attempt] = error
+            raise
+
+    def _ended(self, job: ClaimedJob, outcome: Outcome | None) -> None:
+        key = (job.queue, job.id, job.claim.epoch)
+        raised = self._raised.pop(key, None)
+        if outcome is not None:
+            self._unrecorded[key] = read_attempt(self.app, job, outcome, raised)
+        self._bell.set()
+
+    def _told(self, event: WorkerEvent) -> None:
+        self._emit(event)
+        if isinstance(event, JobFinished | ClaimLost):
+            attempt = self._unrecorded.pop((event.queue, event.job_id, event.attempt))
+            if isinstance(event, JobFinished):
+                self.finished.append(attempt)
+
+
+def worker_info(incarnation: str, *, lease_ms: int) -> WorkerInfo:
+    """Return what an incarnation of a kit says of itself."""
+    return WorkerInfo(
+        incarnation=incarnation,
+        name="kit",
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=VERSION,
+        concurrency=1,
+        lease_ms=lease_ms,
+        registered_ms=0,
+    )
+
+
+async def claim(
+    storage: Storage, queue: str, incarnation: str, *, number: int, slots: int
+) -> ClaimReply:
+    """Claim up to ``slots`` jobs for an incarnation, as its call of that number."""
+    nonce = f"{incarnation}/{secrets.token_hex(8)}"
+    call = CallId(incarnation, number)
+    return await storage.claim(queue, call=call, nonce=nonce, slots={DEFAULT_LANE: slots})

@@ -1,0 +1,231 @@
+"""What a kit puts in place of an app's storage, and how time and work go on there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from headrace.app import App
+from headrace.client import Client, DecoderOf
+from headrace.errors import WaitTimeout
+from headrace.handle import JobClient
+from headrace.job import Job, JobState
+from headrace.storage.values import BeatReply, End
+from headrace.testing.attempts import FinishedAttempt, raise_first
+from headrace.testing.client import KitClient
+from headrace.testing.clock import ManualClock
+from headrace.testing.crash import Crashes
+from headrace.testing.enqueued import EnqueuedJob, read_job
+from headrace.testing.events import EventLog
+from headrace.testing.shift import Sessions, Shift, inside
+from headrace.testing.storage import Ear, KitStorage
+from headrace.waiting import is_end
+
+LOOK_S = 0.005
+LIMIT = 10_000
+
+
+class Stage:
+    """Everything of a kit while it lasts.
+
+    Args:
+        app: the app under test.
+        clock: its time.
+        events: told every worker event.
+        state: the handlers' state; UNSET: what the lifespan yields.
+        is_inline: whether to run jobs as they are enqueued.
+    """
+
+    def __init__(
+        self, app: App[Any], *, clock: ManualClock, events: EventLog, state: Any, is_inline: bool
+    ) -> None:
+        self.app = app
+        self.clock = clock
+        self.events = events
+        self.enqueued: list[EnqueuedJob] = []
+        self.storage: KitStorage = KitStorage(
+            tenant=app.tenant, clock=clock, stored=self._stored, stopping=self._stopping
+        )
+        self.crashes: Crashes = Crashes(app, self.storage, clock, emit=events)
+        self._state = state
+        self._is_inline = is_inline
+        self._sessions: Sessions = {}
+
+    def open_storage(self) -> KitStorage:
+        """Return the storage, for the app."""
+        return self.storage
+
+    def open_client(
+        self, storage: object, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
+    ) -> Client:
+        """Return a client, for the app."""
+        return KitClient(
+            self, self.storage, decoder_of=decoder_of, jobs=jobs, retry_for_s=retry_for_s
+        )
+
+    def _stored(self, job: Job) -> None:
+        self.enqueued.append(read_job(self.app, job))
+
+    def _stopping(self, queue: str, job_ids: list[str]) -> None:
+        """Ask running attempts to stop, each in its own loop."""
+        reply = BeatReply(is_gone=False, cancel_ids=job_ids)
+        for session, loop in list(self._sessions.items()):
+            if session.queue == queue:
+                loop.call_soon_threadsafe(session.heard, reply)
+
+    # Work
+
+    @asynccontextmanager
+    async def shift(self, *, concurrency: int = 1, limit: int = LIMIT) -> AsyncIterator[Shift]:
+        """Have a worker while the block runs."""
+        shift = Shift(
+            self.app,
+            self.storage,
+            emit=self.events,
+            sessions=self._sessions,
+            state=self._state,
+            concurrency=concurrency,
+            limit=limit,
+        )
+        async with shift:
+            yield shift
+
+    async def queues(self) -> list[str]:
+        """Return the queues that hold jobs of the app's tasks, by name.
+
+        A queue that only other programs serve stays as it is.
+        """
+        tasks = self.app.tasks
+        served = {task.settings.queue for task in tasks.values()}
+        served.update(job.queue for job in self.enqueued if job.task in tasks)
+        return [queue for queue in await self.storage.queues() if queue in served]
+
+    async def run(
+        self,
+        *,
+        queues: Sequence[str] | None = None,
+        concurrency: int = 1,
+        limit: int = LIMIT,
+        advances: bool = False,
+    ) -> list[FinishedAttempt]:
+        """Run what is ready, and with ``advances`` what falls due."""
+
+        async def chosen() -> Sequence[str]:
+            return await self.queues() if queues is None else queues
+
+        async with self.shift(concurrency=concurrency, limit=limit) as shift:
+            while True:
+                await shift.work_off(chosen)
+                next_ms = await self._next_ms(shift) if advances else None
+                if next_ms is None:
+                    break
+                await self.move(next_ms)
+            return shift.finished
+
+    async def _next_ms(self, shift: Shift) -> int | None:
+        """Return how long until a job falls due or is found with a dead worker."""
+        waits = list(shift.due_in_ms.values())
+        if await self.crashes.hold_any():
+            pause_ms = await self.crashes.sweep()
+            waits += [] if pause_ms is None else [pause_ms]
+        return min(waits, default=None)
+
+    # Time
+
+    async def move(self, ms: int) -> None:
+        """Move the clock on, and look for dead workers as often as a worker would."""
+        left_ms = ms
+        while True:
+            pause_ms = await self.crashes.sweep()
+            if left_ms <= 0:
+                break
+            step_ms = left_ms if pause_ms is None else min(left_ms, pause_ms)
+            self.clock.advance_ms(step_ms)
+            left_ms -= step_ms
+        for queue in await self.storage.queues():
+            self.storage.wake(queue)
+
+    # What the client does in place of waiting
+
+    async def run_inline(self, jobs: Iterable[Job]) -> None:
+        """In inline mode, run what was just enqueued; a handler's own jobs run after it."""
+        shift = inside.get(None)
+        if not self._is_inline or (shift is not None and shift.is_open and shift.app is self.app):
+            return
+        finished = await self.run()
+        for job in jobs:
+            await self._until_idle(job)
+        raise_first(finished)
+
+    async def _until_idle(self, job: Job) -> None:
+        """Wait for a job that another run at the same time has claimed."""
+        while not await self.crashes.holds(job.queue, job.id):
+            [end] = await self.storage.watch(job.queue, [job.id], channel="")
+            if end.state is not JobState.ACTIVE:
+                break
+            await anyio.sleep(LOOK_S)
+
+    async def bring_to_end(
+        self, queue: str, job_id: str, ear: Ear, *, timeout_ms: int | None
+    ) -> End:
+        """Run what is ready, and let time pass while nothing is, until a job has ended.
+
+        Raises:
+            WaitTimeout: it has not when the time is over, or can't end.
+            AssertionError: ten thousand attempts have not brought it there.
+        """
+
+        async def look() -> End:
+            # A record that is not kept is gone, but its end was told.
+            if ear.ends:
+                return ear.ends[-1]
+            return (await self.storage.watch(queue, [job_id], channel=ear.channel))[0]
+
+        end = await look()
+        give_up_at = None if timeout_ms is None else self.clock() + timeout_ms
+        timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        try:
+            # Handlers run in real time, so this bounds them as well.
+            async with asyncio.timeout(timeout_s), self.shift() as shift:
+                while not is_end(end):
+                    await self._go_on(shift, end, give_up_at)
+                    end = await look()
+        except WaitTimeout:
+            raise
+        except TimeoutError:
+            raise WaitTimeout(
+                f"job {job_id!r} has not ended within {timeout_s:g} s; it goes on",
+                job_id=job_id,
+                queue=queue,
+            ) from None
+        return end
+
+    async def _go_on(self, shift: Shift, end: End, give_up_at: int | None) -> None:
+        """Run something, or else let time pass."""
+        if give_up_at is not None and self.clock() >= give_up_at:
+            raise TimeoutError
+        if await shift.work_off(self.queues):
+            return
+        record = await self.storage.get(end.queue, end.id)
+        if record is None or record.state.is_terminal:
+            return
+        if record.state is JobState.ACTIVE and not await self.crashes.holds(end.queue, end.id):
+            await anyio.sleep(LOOK_S)  # another run has it
+            return
+        waits = [] if give_up_at is None else [give_up_at - self.clock()]
+        if record.state is JobState.ACTIVE or record.due_ms > self.clock():
+            next_ms = await self._next_ms(shift)
+            waits += [] if next_ms is None else [next_ms]
+            waits += [record.due_ms - self.clock()] if record.due_ms else []
+        if not waits:
+            raise WaitTimeout(
+                f"job {end.id!r} is {record.state} and nothing in this kit will ever run it: is "
+                f"queue {end.queue!r} paused, or the task another program's?",
+                job_id=end.id,
+                queue=end.queue,
+            )
+        await self.move(min(waits))

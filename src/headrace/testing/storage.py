@@ -1,0 +1,129 @@
+"""The storage of a kit: a database in memory of its own, on the kit's clock."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from headrace.errors import StorageUnavailable
+from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.storage.sqlite.engine import Engine, attach, detach_now, discard
+from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.step import Clock
+from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.values import Beat, CallId, End
+
+
+class Ear:
+    """A channel, and the ends of jobs that it was told.
+
+    Attributes:
+        channel: its name.
+        ends: what came, in order.
+    """
+
+    def __init__(self, channel: str) -> None:
+        self.channel: str = channel
+        self.ends: list[End] = []
+
+
+class KitStorage(SqliteStorage):
+    """The embedded storage, and word of what goes in.
+
+    It stays open while the kit lasts, whoever closes it, and needs no event loop to be closed.
+
+    Args:
+        tenant: whose queues.
+        clock: the kit's.
+        stored: called with every job that was stored; duplicates are not.
+        stopping: called with a queue and the ids of active jobs that are asked to stop.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenant: str,
+        clock: Clock,
+        stored: Callable[[Job], None],
+        stopping: Callable[[str, list[str]], None],
+    ) -> None:
+        self.url: str = f"memory://kit-{secrets.token_hex(8)}"
+        self.clock: Clock = clock
+        super().__init__(self.url, tenant=tenant, clock=clock)
+        self._stored = stored
+        self._stopping = stopping
+        self._shared: Engine | None = attach(place_of(self.url))
+
+    def engine(self) -> Engine:
+        """Return the engine, which `close` gives up."""
+        if self._shared is None:
+            raise StorageUnavailable("the kit that this storage belonged to has ended")
+        return self._shared
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        """Store jobs, and note them."""
+        outcomes = await super().enqueue(queue, jobs, call=call)
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
+                self._stored(job)
+        return outcomes
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        """Cancel jobs; an active one hears of it now and not at a beat."""
+        outcomes = await super().cancel(queue, job_ids)
+        pairs = zip(job_ids, outcomes, strict=True)
+        self._stopping(queue, [i for i, outcome in pairs if outcome is CancelOutcome.REQUESTED])
+        return outcomes
+
+    @contextmanager
+    def listening(self) -> Iterator[Ear]:
+        """Open a channel while the block runs."""
+        engine = self.engine()
+        ear = Ear(f"{engine.name}.{secrets.token_hex(8)}")
+        engine.subscribe(ear.channel, ear.ends.append)
+        try:
+            yield ear
+        finally:
+            engine.unsubscribe(ear.channel)
+
+    def wake(self, queue: str) -> None:
+        """Let a worker that waits for this queue claim now."""
+        self.engine().tokens.leave((self.tenant, queue))
+
+    async def aclose(self) -> None:
+        """Leave it open: the kit closes it."""
+
+    def close(self) -> None:
+        """Throw everything away."""
+        engine, self._shared = self._shared, None
+        if engine is not None:
+            detach_now(engine)
+            discard(engine.place)
+
+
+class Graveyard(SqliteStorage):
+    """A kit's storage as a sweep sees it to which only some incarnations matter.
+
+    A living worker beats by real time; a sweep by the kit's would take it for dead.
+
+    Args:
+        storage: the kit's.
+        names: the incarnations that are dead.
+    """
+
+    def __init__(self, storage: KitStorage, names: set[str]) -> None:
+        super().__init__(storage.url, tenant=storage.tenant, clock=storage.clock)
+        self._storage = storage
+        self._names = names
+
+    def engine(self) -> Engine:
+        """Return the kit's engine."""
+        return self._storage.engine()
+
+    async def beats(self, queue: str) -> dict[str, Beat]:
+        """Return those of the dead."""
+        beats = await super().beats(queue)
+        return {name: beat for name, beat in beats.items() if name in self._names}

@@ -1,0 +1,73 @@
+"""Storages as a user might write them: a right one, and two that are wrong in one way each."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from headrace.storage import CallId, Claim, EnqueueOutcome, Job, Settlement, Storage
+from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.testing.contract import Subject
+
+
+class CountingStorage:
+    """Passes every verb on to another storage, and counts the calls."""
+
+    def __init__(self, inner: Storage) -> None:
+        self.tenant = inner.tenant
+        self.calls: Counter[str] = Counter()
+        self._inner = inner
+
+    def __getattr__(self, verb: str) -> Any:
+        self.calls[verb] += 1
+        return getattr(self._inner, verb)
+
+
+class NonceBlindStorage(CountingStorage):
+    """Settles whatever shows the right epoch."""
+
+    async def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        held = dict(await self._inner.held(queue, call.client))
+        shown = []
+        for settlement in settlements:
+            claim = settlement.claim
+            nonce = held.get(settlement.job_id, claim).nonce
+            shown.append(msgspec.structs.replace(settlement, claim=Claim(claim.epoch, nonce)))
+        return await self._inner.settle(queue, shown, call=call)
+
+
+class ForgetfulStorage(CountingStorage):
+    """Takes every enqueue for a new one."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self._numbers = itertools.count(1)
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        own = CallId(call.client, next(self._numbers))
+        return await self._inner.enqueue(queue, jobs, call=own)
+
+
+class ForeignSubject(Subject):
+    """One of them in memory; what else the contract asks for is by default."""
+
+    def __init__(self, kind: type[CountingStorage]) -> None:
+        self._now = time.time_ns() // 1_000_000
+        url = f"memory://foreign-{secrets.token_hex(6)}"
+        inner = SqliteStorage(url, tenant="acme", clock=lambda: self._now)
+        self.counting = kind(inner)
+        self.storage = cast(Storage, self.counting)
+
+    async def advance(self, ms: int) -> int:
+        self._now += ms
+        return self._now

@@ -1,0 +1,124 @@
+"""The contract holds for anybody's storage, finds a wrong one, and runs in anybody's project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.testing.contract import StorageContract, Subject
+from tests.storage.foreign import CountingStorage, ForeignSubject
+from tests.support.processes import ROOT
+
+TESTS = '''
+"""The tests of a user's storage."""
+
+import pytest
+
+from headrace.testing.contract import StorageContract, Subject
+from tests.storage.foreign import CountingStorage, ForeignSubject, {kind}
+
+
+class TestStorage(StorageContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return ForeignSubject({kind})
+'''
+# Those with many jobs take their time and find nothing here that the others don't.
+QUICK = "not thousand and not 500 and not 200"
+SETTLING = "test_another_claim_is_stale_and_changes_nothing"
+OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "Released"]
+
+
+class TestForeign(StorageContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return ForeignSubject(CountingStorage)
+
+
+def run(
+    directory: Path, kind: str, *words: str, mode: str = "auto", scope: str = "function"
+) -> tuple[set[str], str]:
+    """Run the contract in a project of its own; return the failed tests and all that was said."""
+    (directory / "test_storage.py").write_text(TESTS.format(kind=kind))
+    (directory / "pytest.ini").write_text(
+        "[pytest]\n"
+        f"asyncio_mode = {mode}\n"
+        f"asyncio_default_fixture_loop_scope = {scope}\n"
+        f"asyncio_default_test_loop_scope = {scope}\n"
+        "filterwarnings = error\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", *words],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    said = ran.stdout + ran.stderr
+    failed = {
+        line.partition("::TestStorage::")[2].partition(" - ")[0]
+        for line in said.splitlines()
+        if line.startswith("FAILED ")
+    }
+    assert ran.returncode == (1 if failed else 0), said
+    return failed, said
+
+
+@pytest.mark.timeout(120)
+def test_a_storage_that_ignores_the_nonce_is_found(tmp_path: Path) -> None:
+    failed, said = run(tmp_path, "NonceBlindStorage", "-k", QUICK)
+    assert failed >= {f"{SETTLING}[nonce-{outcome}]" for outcome in OUTCOMES}, said
+    assert not failed & {f"{SETTLING}[epoch-{outcome}]" for outcome in OUTCOMES}
+    # pytest rewrites the assertions of the suite as it does a project's own.
+    assert "assert not True" in said
+
+
+@pytest.mark.timeout(120)
+def test_a_storage_that_remembers_no_call_is_found(tmp_path: Path) -> None:
+    failed, said = run(tmp_path, "ForgetfulStorage", "-k", QUICK)
+    assert failed >= {
+        "test_a_repeated_call_answers_the_same_and_changes_nothing",
+        "test_a_repeated_call_says_queued_even_when_the_job_has_ended_meanwhile",
+        "test_a_call_two_behind_is_stale_whether_it_was_done_or_not[True]",
+    }, said
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("scope", ["function", "session"])
+@pytest.mark.parametrize("mode", ["strict", "auto"])
+def test_the_contract_runs_in_either_mode_and_whatever_loop_is_the_default(
+    tmp_path: Path, mode: str, scope: str
+) -> None:
+    words = "-k", "put_back or waiter or inbox"
+    failed, said = run(tmp_path, "CountingStorage", *words, mode=mode, scope=scope)
+    assert not failed, said
+    assert " passed" in said
+    assert "skipped" not in said
+
+
+@pytest.mark.timeout(120)
+def test_a_class_without_a_subject_says_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "test_empty.py").write_text(
+        "from headrace.testing.contract import StorageContract\n"
+        "class TestStorage(StorageContract):\n"
+        "    pass\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-k", "paused", str(tmp_path)]
+    ran = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ran.returncode == 1
+    assert "TestStorage needs a fixture `subject` that returns a Subject" in ran.stdout
+
+
+async def test_every_call_went_through_the_foreign_storage() -> None:
+    subject = ForeignSubject(CountingStorage)
+    await subject.storage.queues()
+    await subject.aclose()
+    assert subject.counting.calls == {"queues": 1, "aclose": 1}
