@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import errno
 import inspect
 import os
 import re
 import runpy
+import shutil
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -102,9 +101,21 @@ def test_lifespan_and_middleware(redis_url: str) -> None:
     ]
 
 
+def test_testing() -> None:
+    assert run_example("07_testing.py") == [
+        "now: charged 20",
+        "a day later: receipt 1",
+        "attempt 1: retrying, the bank hung up",
+        "attempt 2: retrying, the bank hung up",
+        "attempt 3: failed, the bank hung up",
+        "state: failed",
+        "alone: receipt 3",
+    ]
+
+
 def test_every_numbered_example_is_short() -> None:
     sizes = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.glob("[0-9]*.py")}
-    assert len(sizes) == 6
+    assert len(sizes) == 7
     assert {name: size for name, size in sizes.items() if size > 60} == {}
 
 
@@ -115,18 +126,18 @@ def test_the_demo_finds_over_a_thousand_files() -> None:
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["redis", "file"])
 def test_the_demo_counts_files_and_shows_those_that_do_not_parse(
-    redis_url: str, tmp_path: Path
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    url = request.getfixturevalue("redis_url") if kind == "redis" else f"file://{tmp_path}/data"
     (tmp_path / "good.py").write_text(
         "class A:\n    def f(self): ...\n    async def g(self): ...\n"
     )
     (tmp_path / "empty.py").touch()
     (tmp_path / "broken.py").write_text("def :\n")
     for _ in range(2):  # the second run begins without what the first one left
-        lines = run_example(
-            "index_sources.py", "--url", redis_url, "--folder", str(tmp_path), seconds=30
-        )
+        lines = run_example("index_sources.py", "--url", url, "--folder", str(tmp_path), seconds=30)
         counts = dict(line.split()[:2] for line in lines if re.match(r"[a-z]+ +[\d,]+$", line))
         assert counts == {"files": "2", "lines": "3", "functions": "2", "classes": "1"}
         at = lines.index("dead letters: 1")
@@ -136,14 +147,47 @@ def test_the_demo_counts_files_and_shows_those_that_do_not_parse(
 
 
 @pytest.mark.timeout(60)
-def test_the_demo_brings_a_server_of_its_own_and_stops_it() -> None:
-    lines = run_example("index_sources.py", "--limit", "30", seconds=50)
+def test_make_demo_needs_no_server_and_leaves_nothing(tmp_path: Path) -> None:
+    make = shutil.which("make")
+    assert make is not None
+    # An environment that make takes for complete, so that it installs nothing.
+    commands = tmp_path / "venv" / "bin"
+    commands.mkdir(parents=True)
+    python = commands / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W error "$@"\n')
+    python.chmod(0o755)
+    (tmp_path / "venv" / ".core").touch()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [make, "demo", f"VENV={tmp_path}/venv", "ARGS=--limit 30"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path / "nothing"), "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
     assert lines[0].startswith("enqueued 30 jobs")
+    assert any(re.fullmatch(r"files +30", line) for line in lines)
     shown = next(line for line in lines if line.startswith("$ headrace queue stats"))
-    port = re.search(r"redis://127\.0\.0\.1:(\d+)", shown)
-    assert port is not None
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", int(port[1]))) == errno.ECONNREFUSED
+    assert f" --url file://{temporary}/headrace-demo-" in shown
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_demo_refuses_a_storage_that_its_workers_can_not_share() -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "index_sources.py", "--url", "memory://"],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "memory:// is inside of one" in done.stderr
 
 
 @pytest.mark.timeout(60)
@@ -159,7 +203,7 @@ async def test_an_interrupted_demo_stops_what_it_started(
         with WorkerProcess(*argv, directory=tmp_path, env={"TMPDIR": str(temporary)}) as demo:
             await until(lambda: "jobs/s" in demo.stdout, within=30, what="progress")
             started = psutil.Process(demo.pid).children()
-            assert len(started) == 3, "a server and two workers"
+            assert len(started) == 2, "two workers"
             os.kill(demo.pid, number)
             assert await demo.wait(30) == 1
             assert "interrupted: what was started is stopped" in demo.stderr

@@ -1,4 +1,4 @@
-"""The real command line as a process, on the session's server with a tenant of the test's own."""
+"""The real command line as a process, on an empty storage with a tenant of the test's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,10 +40,40 @@ class Ran:
 Cli = Callable[..., Ran]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what has an environment on Redis and in a directory; on Redis alone what asks for it.
+
+    Where a test asks for an event loop, Redis has both and the directory one.
+    """
+    names = set(metafunc.fixturenames)
+    is_said = any(
+        "cli_url" in mark.args for mark in metafunc.definition.iter_markers("parametrize")
+    )
+    if "cli_url" not in names or is_said:
+        return
+    is_redis = names & {"redis_server", "redis_url"}
+    kinds = ["redis"] if is_redis else ["redis", "file"]
+    if "loop" not in names:
+        metafunc.parametrize("cli_url", kinds, indirect=True)
+        return
+    loops = {"redis": ("asyncio", "uvloop"), "file": ("uvloop",)}
+    pairs = [(kind, loop) for kind in kinds for loop in loops[kind]]
+    metafunc.parametrize(("cli_url", "loop"), pairs, indirect=["cli_url"])
+
+
 @pytest.fixture
-def environment(redis_url: str) -> dict[str, str]:
+def cli_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a storage that processes can share."""
+    if request.param == "file":
+        return f"file://{tmp_path}/data"
+    url: str = request.getfixturevalue("redis_url")
+    return url
+
+
+@pytest.fixture
+def environment(cli_url: str) -> dict[str, str]:
     """Return variables that point a command at an empty tenant."""
-    return {"HEADRACE_REDIS_URL": redis_url, "HEADRACE_TENANT": f"cli-{secrets.token_hex(6)}"}
+    return {"HEADRACE_REDIS_URL": cli_url, "HEADRACE_TENANT": f"cli-{secrets.token_hex(6)}"}
 
 
 @pytest.fixture
@@ -77,6 +108,8 @@ def here(
     monkeypatch.setenv("HEADRACE_TRACEBACK", "")
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.delenv("HEADRACE_APP", raising=False)
+    # An app takes its address from the environment when its module is imported.
+    monkeypatch.delitem(sys.modules, APP, raising=False)
 
     def run(*words: str, env: Mapping[str, str] | None = None) -> Ran:
         capsys.readouterr()

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from headrace import App, FailPermanently, Worker
+from headrace.testing import running
 from tests.cli.conftest import Cli
 from tests.support.processes import ROOT
 from tests.support.redis_server import RedisServer
-from tests.support.running import running
 
 
 async def stock(url: str, tenant: str) -> None:

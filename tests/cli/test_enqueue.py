@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,7 +112,9 @@ def test_a_wait_that_ends_in_time_out_is_exit_code_124_and_names_the_job(
     assert here("job", "show", "j").code == 0
 
 
-def named_app(directory: Path, name: str, call: str) -> None:
+def named_app(monkeypatch: pytest.MonkeyPatch, directory: Path, name: str, call: str) -> None:
+    monkeypatch.syspath_prepend(str(directory))
+    monkeypatch.delitem(sys.modules, name, raising=False)
     (directory / f"{name}.py").write_text(
         f"from headrace import App\napp = {call}\n"
         "@app.task(name='t', queue='q')\nasync def t() -> None: ...\n"
@@ -121,8 +124,7 @@ def named_app(directory: Path, name: str, call: str) -> None:
 def test_a_url_of_the_code_goes_before_the_environment_and_an_option_before_both(
     here: Cli, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    named_app(tmp_path, "elsewhere_app", "App('redis://127.0.0.1:1')")
+    named_app(monkeypatch, tmp_path, "elsewhere_app", "App('redis://127.0.0.1:1')")
     words = ("enqueue", "t", "-A", "elsewhere_app")
     assert here(*words).code == 3
     assert here(*words, "--url", environment["HEADRACE_REDIS_URL"]).code == 0
@@ -131,8 +133,7 @@ def test_a_url_of_the_code_goes_before_the_environment_and_an_option_before_both
 def test_a_tenant_that_is_said_goes_before_the_apps_own(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    named_app(tmp_path, "tenant_app", "App(tenant='inside')")
+    named_app(monkeypatch, tmp_path, "tenant_app", "App(tenant='inside')")
     assert here("enqueue", "t", "-A", "tenant_app", "--id", "said").code == 0
     assert here("job", "show", "said").code == 0
     assert here("job", "show", "said", "--tenant", "inside").code == 1

@@ -65,6 +65,7 @@ def test_an_error_is_one_line_with_an_exit_code(
     assert "pa55word" not in ran.err
 
 
+@pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize(
     "words",
     [
@@ -84,6 +85,7 @@ def test_a_server_that_is_not_there_is_exit_code_3(here: Cli, words: tuple[str, 
     assert "pa55word" not in ran.err
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_health_tells_a_server_that_answers_from_one_that_does_not(cli: Cli) -> None:
     assert (cli("health").code, cli("health").out) == (0, "healthy\n")
     ran = cli("health", "--url", nowhere(), "-o", "json")
@@ -93,6 +95,7 @@ def test_health_tells_a_server_that_answers_from_one_that_does_not(cli: Cli) -> 
     assert "pa55word" not in ran.out + ran.err
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_a_server_that_may_evict_jobs_is_refused_unless_that_is_allowed(cli: Cli) -> None:
     with RedisServer("--maxmemory-policy", "allkeys-lru") as server:
         ran = cli("queue", "list", "--url", server.url)
@@ -112,6 +115,7 @@ def broken(tmp_path: Path) -> dict[str, str]:
     return {"HEADRACE_APP": "broken_app:app", "PYTHONPATH": str(tmp_path)}
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_the_cause_of_a_failed_import_is_shown(cli: Cli, broken: dict[str, str]) -> None:
     for words in (("worker",), ("enqueue", "add", "--queue", "x")):
         ran = cli(*words, env=broken)
@@ -121,6 +125,7 @@ def test_the_cause_of_a_failed_import_is_shown(cli: Cli, broken: dict[str, str])
         assert "\x1b" not in ran.err
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_the_traceback_is_shown_when_asked_for(cli: Cli, broken: dict[str, str]) -> None:
     for words, env in ((("--traceback",), broken), ((), {**broken, "HEADRACE_TRACEBACK": "1"})):
         ran = cli(*words, "worker", env=env)
@@ -150,16 +155,19 @@ def test_reading_needs_no_user_code(
     assert "broken_app" not in sys.modules
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_a_probe_needs_no_user_code(cli: Cli, broken: dict[str, str]) -> None:
     assert cli("health", env=broken).code == 0
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_a_usage_error_ends_the_process_with_2(cli: Cli) -> None:
     ran = cli("job", "show")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "Error: Missing argument 'ID' (see headrace job show --help)\n"
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_the_working_directory_is_on_the_path_and_the_attribute_is_app_by_default(
     cli: Cli,
 ) -> None:
@@ -180,6 +188,7 @@ def test_an_error_inside_task_groups_is_still_one_line(
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_a_lifespan_that_fails_is_exit_code_1(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "sad_app.py").write_text(
         "from contextlib import asynccontextmanager\n"
@@ -198,6 +207,7 @@ def test_a_lifespan_that_fails_is_exit_code_1(cli: Cli, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(environment: dict[str, str]) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "headrace", "doctor"],
@@ -212,6 +222,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(environment: dict[str, s
         assert process.stderr.read() == b""
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_text_that_the_terminal_cannot_show_is_escaped(cli: Cli) -> None:
     cli("enqueue", "t", "-q", "x", "--id", "j\N{SNOWMAN}")
     ran = cli("job", "list", env={"PYTHONIOENCODING": "latin-1"})

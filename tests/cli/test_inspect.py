@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from headrace import App, Worker
+from headrace.testing import EventLog, running
 from tests.cli.conftest import Cli
-from tests.support.running import EventLog, running
 
 
 async def stock(url: str, tenant: str) -> None:
@@ -163,6 +163,7 @@ def test_dead_letters_are_listed_with_their_reason(here: Cli) -> None:
     assert here("dead", "list", "--task", "other").err == "There are none.\n"
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_the_doctor_looks_at_the_server(cli: Cli, here: Cli) -> None:
     ran = cli("doctor")
     assert ran.code == 0

@@ -117,11 +117,13 @@ def test_a_weight_is_a_whole_number(text: str) -> None:
         weights((text,))
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_version_is_the_packages(cli: Cli) -> None:
     assert cli("version").out.startswith(f"headrace {headrace.__version__} (Python 3.")
     assert cli("version", "-o", "json").json["headrace"] == headrace.__version__
 
 
+@pytest.mark.usefixtures("redis_url")
 def test_help_needs_no_server(here: Cli) -> None:
     for words in ((), ("job",), ("worker",), ("queue", "purge")):
         ran = here(*words, "--help", env={"HEADRACE_REDIS_URL": "redis://127.0.0.1:1"})

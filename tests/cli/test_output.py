@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from headrace.cli.output import ago, one_line, plural, printable, span, table, when
+from headrace.cli.output import ago, message_of, one_line, plural, printable, span, table, when
+from headrace.errors import StorageUnavailable
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,10 @@ def test_columns_are_aligned_numbers_to_the_right(capsys: pytest.CaptureFixture[
 
 def test_counts_are_told_with_their_noun() -> None:
     assert [plural(count, "job") for count in (0, 1, 1200)] == ["0 jobs", "1 job", "1,200 jobs"]
+
+
+def test_only_a_server_is_asked_for_whether_it_runs() -> None:
+    assert message_of(StorageUnavailable("Redis: no route.")) == (
+        "Redis: no route: is it running there? Name another by --url or HEADRACE_REDIS_URL"
+    )
+    assert message_of(StorageUnavailable("SQLite in /x: busy")) == "SQLite in /x: busy"

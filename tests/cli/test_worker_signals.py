@@ -13,11 +13,11 @@ import pytest
 
 from headrace import App, JobState, Worker
 from headrace.events import WorkerQuiet
+from headrace.testing import EventLog
 from headrace.worker.signals import run_with_signals
 from tests.cli.conftest import APP
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.redis_server import free_port
-from tests.support.running import EventLog
 from tests.support.until import until
 
 LONG = 300.0
@@ -68,7 +68,6 @@ async def ended(worker: WorkerProcess, code: int, *, within: float = 10.0) -> No
     assert worker.stdout == ""
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 async def test_the_first_signal_lets_running_jobs_end(crew: Crew, loop: str) -> None:
     with crew.start("--loop", loop) as worker:
         job_id = await crew.begin("nap", 1.0)
@@ -95,6 +94,7 @@ async def test_the_second_signal_hands_jobs_back_at_once(crew: Crew) -> None:
         assert '"put_back":1' in worker.stderr.replace(" ", "")
 
 
+@pytest.mark.usefixtures("redis_url")
 async def test_the_grace_ends_by_itself(crew: Crew) -> None:
     with crew.start("--shutdown-timeout", "200ms") as worker:
         job_id = await crew.begin("nap", LONG)
@@ -103,10 +103,10 @@ async def test_the_grace_ends_by_itself(crew: Crew) -> None:
         assert await crew.state(job_id) is JobState.QUEUED
 
 
+@pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["TERM", "INT"]
 )
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 async def test_the_third_signal_ends_a_worker_whose_loop_is_blocked(
     crew: Crew, loop: str, number: signal.Signals, code: int
 ) -> None:
@@ -179,6 +179,7 @@ async def test_idle_workers_end_at_once_and_leave_no_name(crew: Crew) -> None:
         assert await crew.app.queue("slow").workers() == []
 
 
+@pytest.mark.usefixtures("redis_url")
 async def test_handlers_of_signals_are_put_back(crew: Crew) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)]
     worker = Worker(crew.app, ["slow"], lease=1)
@@ -187,6 +188,7 @@ async def test_handlers_of_signals_are_put_back(crew: Crew) -> None:
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)] == before
 
 
+@pytest.mark.usefixtures("redis_url")
 @pytest.mark.timeout(60)
 async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start(
     crew: Crew,
@@ -199,6 +201,7 @@ async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start
         assert "pa55word" not in worker.stderr
 
 
+@pytest.mark.usefixtures("redis_url")
 async def test_a_worker_that_waits_for_redis_can_be_stopped(crew: Crew) -> None:
     url = f"redis://127.0.0.1:{free_port()}"
     with crew.start("--url", url) as worker:
@@ -209,6 +212,7 @@ async def test_a_worker_that_waits_for_redis_can_be_stopped(crew: Crew) -> None:
         assert "Traceback" not in worker.stderr
 
 
+@pytest.mark.usefixtures("redis_url")
 async def test_a_worker_goes_on_when_nobody_reads_its_log(crew: Crew) -> None:
     read, write = os.pipe()
     worker = await asyncio.create_subprocess_exec(

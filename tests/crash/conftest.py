@@ -1,4 +1,4 @@
-"""Crews of worker processes, on the session's server or on one that the test may break."""
+"""Crews of worker processes, on the session's server, in a directory, or on a server to break."""
 
 from __future__ import annotations
 
@@ -21,10 +21,40 @@ async def watch_all(producer: App[None]) -> None:
     await producer.queue(QUEUE).configure(events=1_000_000)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what has a crew on Redis and in a directory; on Redis alone what looks at the server.
+
+    Where a test asks for an event loop, Redis has both and the directory one: the loop's part in it
+    is the same.
+    """
+    names = set(metafunc.fixturenames)
+    is_said = any(
+        "crew_url" in mark.args for mark in metafunc.definition.iter_markers("parametrize")
+    )
+    if "crew_url" not in names or is_said:
+        return
+    kinds = ["redis"] if names & {"redis_server", "redis_url"} else ["redis", "file"]
+    if "loop" not in names:
+        metafunc.parametrize("crew_url", kinds, indirect=True)
+        return
+    loops = {"redis": ("asyncio", "uvloop"), "file": ("uvloop",)}
+    pairs = [(kind, loop) for kind in kinds for loop in loops[kind]]
+    metafunc.parametrize(("crew_url", "loop"), pairs, indirect=["crew_url"])
+
+
 @pytest.fixture
-def crew(redis_url: str, tmp_path: Path) -> Iterator[Crew]:
-    """Return a crew on the session's server."""
-    with Crew(redis_url, tmp_path) as started:
+def crew_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty storage that processes can share."""
+    if request.param == "file":
+        return f"file://{tmp_path}/data"
+    url: str = request.getfixturevalue("redis_url")
+    return url
+
+
+@pytest.fixture
+def crew(crew_url: str, tmp_path: Path) -> Iterator[Crew]:
+    """Return a crew on an empty storage."""
+    with Crew(crew_url, tmp_path) as started:
         yield started
 
 

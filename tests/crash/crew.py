@@ -1,7 +1,10 @@
-"""The workers of one crash test: processes that share a server, a ledger and gates."""
+"""The workers of one crash test: processes that share a storage, a ledger and gates."""
 
 from __future__ import annotations
 
+import os
+import socket
+import sqlite3
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +15,9 @@ import msgspec
 import redis
 
 from headrace import App
+from headrace.storage.sqlite.location import place_of
 from tests.apps.crash_app import QUEUE, producer
+from tests.apps.kill_loop import noted
 from tests.support.ledger import Ledger
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
@@ -32,6 +37,7 @@ class CrashWorker(WorkerProcess):
     """A process of `tests.apps.crash_app`."""
 
     label: str = ""
+    database: Path | None = None
 
     def events(self, what: str | None = None) -> list[dict[str, Any]]:
         """Return what it has told so far, of one kind or all."""
@@ -60,6 +66,15 @@ class CrashWorker(WorkerProcess):
         await until(is_ready, within=within, what=f"worker {self.label} is ready")
         return self
 
+    def stop(self) -> None:
+        """Stop it, but not in the middle of a write to a database: that would stop all others."""
+        while True:
+            super().stop()
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+            if self.database is None or is_writable(self.database):
+                return
+            self.cont()
+
     def cpu_s(self) -> float:
         """Return the processor time that it has used, of all its threads."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -70,7 +85,7 @@ class Crew:
     """Starts workers; all are killed when the ``with`` is left.
 
     Args:
-        url: the server.
+        url: the storage.
         directory: for the ledger, the gates and the outputs.
     """
 
@@ -114,14 +129,35 @@ class Crew:
             },
         )
         worker.label = name
+        if self.url.startswith("file://"):
+            worker.database = place_of(self.url).path
         return self._stack.enter_context(worker)
+
+    def producer(self, name: str, count: int) -> WorkerProcess:
+        """Start a process that enqueues ``count`` jobs and notes their ids."""
+        process = WorkerProcess.module(
+            "tests.apps.crash_producer",
+            str(count),
+            directory=self.directory,
+            name=name,
+            env={
+                "HEADRACE_REDIS_URL": self.url,
+                "CRASH_NAME": name,
+                "CRASH_DIRECTORY": str(self.directory),
+            },
+        )
+        return self._stack.enter_context(process)
+
+    def sent(self, word: str) -> set[str]:
+        """Return the ids that producers ``wanted`` to enqueue, or that were ``accepted``."""
+        return {i for path in self.directory.glob("sent-*") for i in noted(path, word)}
 
     def open(self, gate: str) -> None:
         """Let the handlers that hold at a gate go on; ``gate-worker`` only those of one worker."""
         (self.directory / f"gate-{gate}").touch()
 
     def app(self, **options: Any) -> App[None]:
-        """Return a producer that talks to the server directly."""
+        """Return a producer that talks to the storage directly."""
         return producer(self.url, **options)
 
     def __enter__(self) -> Self:
@@ -134,6 +170,38 @@ class Crew:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
+
+
+def is_writable(database: Path) -> bool:
+    """Whether nobody holds it for longer than a write takes."""
+    connection = sqlite3.connect(database, timeout=1, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def left_of_others(crew: Crew, incarnation: str) -> set[str]:
+    """Return what is left in the storage of incarnations but one, and of their processes."""
+    if crew.url.startswith("file://"):
+        return {path.name for path in place_of(crew.url).wake_folder.iterdir() if is_dead(path)}
+    with redis.Redis.from_url(crew.url) as client:
+        return {key for key in incarnation_keys(client) if incarnation not in key}
+
+
+def is_dead(path: Path) -> bool:
+    """Whether the process that listened on a socket is gone."""
+    # The path itself may be too long for an address.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            return sender.connect_ex(f"/proc/self/fd/{folder}/{path.name}") != 0
+    finally:
+        os.close(folder)
 
 
 def incarnation_keys(client: redis.Redis) -> set[str]:

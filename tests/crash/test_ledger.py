@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headrace import Worker
+from headrace.testing import EventLog, running
 from tests.apps.crash_app import QUEUE, producer
 from tests.support.ledger import Entry, Ledger, check_ledger, overlaps
-from tests.support.running import EventLog, running
 
 
 def test_lines_of_a_ledger_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -36,10 +36,10 @@ def test_a_run_beside_an_earlier_one_is_an_overlap() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["unknown", "again", "unseen", "late"])
-async def test_the_checker_rejects(wrong: str, redis_url: str, tmp_path: Path) -> None:
+async def test_the_checker_rejects(wrong: str, storage_url: str, tmp_path: Path) -> None:
     """A job that nobody enqueued, a start too many, a start too few, an epoch never claimed."""
     ledger = Ledger(tmp_path / "ledger")
-    async with producer(redis_url) as app, running(Worker(app, emit=EventLog())):
+    async with producer(storage_url) as app, running(Worker(app, emit=EventLog())):
         job = await app.enqueue("echo", value=1)
         await job.result(timeout=5)
         if wrong != "unseen":

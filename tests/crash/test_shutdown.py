@@ -30,7 +30,6 @@ async def test_running_jobs_have_the_grace_to_end(crew: Crew, app: App[None]) ->
     assert await app.queue(QUEUE).workers() == []
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 async def test_what_the_grace_did_not_end_goes_back_to_the_head_free_of_charge(
     loop: str, crew: Crew, app: App[None]
 ) -> None:

@@ -1,0 +1,133 @@
+"""What the machine may ask for: kinds of jobs, outcomes, settings and times, in tables.
+
+Times to live are 0 or multiples of ten seconds, which is how exactly a server's can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.job import Claim, ErrorInfo, FailReason, Job
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.storage.values import QueueSettings, WorkerInfo
+from tests.model.subjects import QUEUE
+
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+LEASE_MS = 15 * SECOND_MS
+ELSEWHERE = "elsewhere.1"
+"""The channel of a waiter in another process."""
+OURS = "ours"
+"""Stands for the channel of the machine's own inbox."""
+
+IDS = ("a", "b", "c", "d")
+UNKNOWN_ID = "nobody"
+CLIENTS = ("c1", "c2")
+WORKERS = ("w1", "w2", "w3")
+LANES = ("default", "process")
+
+JOB_KINDS: dict[str, dict[str, Any]] = {
+    "urgent": {"priority": 9},
+    "fragile": {"priority": 0, "max_stalls": 1},
+    "in a process": {"lane": "process"},
+    "in 1 ms": {"delay_ms": 1},
+    "in an hour": {"delay_ms": HOUR_MS, "payload": b"." * 64},
+    "at a time": {"run_in_ms": MINUTE_MS, "payload": b"." * 65},
+    "at a past time": {"run_in_ms": -MINUTE_MS, "options": b"{}"},
+    "expires in 1 s": {"expires_in_ms": SECOND_MS},
+    "expires in an hour": {"expires_at_in_ms": HOUR_MS, "payload": b"." * 300},
+    "expired": {"expires_at_in_ms": -1},
+    "two lives": {"max_stalls": 2},
+    "two lives, urgent": {"max_stalls": 2, "priority": 9},
+    "not kept": {"keep_ms": 0},
+    "kept long": {"keep_ms": 2 * DAY_MS},
+    "watched": {"reply_to": OURS},
+    "watched, in a minute": {"reply_to": OURS, "delay_ms": MINUTE_MS},
+    "watched elsewhere": {"reply_to": ELSEWHERE},
+}
+
+ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
+DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
+UNKNOWN_TASK = ErrorInfo(type="UnknownTask", message="send")
+
+OUTCOMES: dict[str, Outcome] = {
+    "completed": Completed(b"1", HOUR_MS, HOUR_MS),
+    "completed, large": Completed(b"." * 65, HOUR_MS, HOUR_MS),
+    "completed, too large to tell": Completed(b"." * 70_000, MINUTE_MS, HOUR_MS),
+    "completed, no result": Completed(b"2", 0, HOUR_MS),
+    "completed, result kept longer": Completed(b"3", HOUR_MS, MINUTE_MS),
+    "completed, not kept": Completed(b"4", HOUR_MS, 0),
+    "retried at once": Retried(0, ERROR),
+    "retried in 1 ms": Retried(1, ERROR),
+    "retried in a minute": Retried(MINUTE_MS, ERROR),
+    "failed": Failed(FailReason.EXHAUSTED, ERROR),
+    "failed, no attempt": Failed(FailReason.UNDECODABLE, ERROR, is_attempt=False),
+    "cancelled": Cancelled(HOUR_MS),
+    "cancelled, not kept": Cancelled(0),
+    "released at once": Released(0, UNKNOWN_TASK),
+    "released": Released(5 * SECOND_MS, UNKNOWN_TASK),
+}
+
+SLOTS: tuple[dict[str, int], ...] = (
+    {"default": 10, "process": 10},
+    {"default": 1},
+    {"default": 2},
+    {"process": 1, "default": 1},
+    {"default": 0, "process": 2},
+    {"default": 0},
+)
+
+SETTINGS = {
+    "default": QueueSettings(),
+    "one of each": QueueSettings(history=1, dead_letters=1),
+    "two, for an hour": QueueSettings(history=2, dead_letters=2, dead_letter_ttl_ms=HOUR_MS),
+    "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
+}
+
+STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)
+
+TAMPERING = ("", "", "", "", "epoch", "old epoch", "nonce", "id")
+"""What is wrong with a claim that is shown; mostly nothing."""
+
+
+def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Job:
+    """Return a job of some kinds at once; later ones win."""
+    options: dict[str, Any] = {"payload": b"[]"}
+    for kind in kinds:
+        options |= JOB_KINDS[kind]
+    for relative, instant in (("run_in_ms", "run_at_ms"), ("expires_at_in_ms", "expires_at_ms")):
+        if relative in options:
+            options[instant] = now + options.pop(relative)
+    if options.get("reply_to") == OURS:
+        options["reply_to"] = channel
+    is_plain = set(options) <= {"payload", "priority"}
+    is_new = job_id not in IDS
+    return Job(id=job_id, queue=QUEUE, task="send", is_plain=is_plain, is_new_id=is_new, **options)
+
+
+def tampered(job_id: str, claim: Claim, how: str) -> tuple[str, Claim]:
+    """Return a claim as somebody else might show it."""
+    if how == "epoch":
+        return job_id, Claim(claim.epoch + 1, claim.nonce)
+    if how == "old epoch":
+        return job_id, Claim(claim.epoch - 1, claim.nonce)
+    if how == "nonce":
+        return job_id, Claim(claim.epoch, claim.nonce + "0")
+    return (UNKNOWN_ID if how == "id" else job_id), claim
+
+
+def worker_of(name: str) -> WorkerInfo:
+    """Return what an incarnation says of itself."""
+    return WorkerInfo(
+        incarnation=name,
+        name="mailer",
+        host="host-1",
+        pid=77,
+        version="1.2.3",
+        concurrency=8,
+        lease_ms=LEASE_MS,
+        registered_ms=0,
+    )

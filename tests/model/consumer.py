@@ -1,0 +1,262 @@
+"""The model of what runs jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from headrace.errors import StaleCall
+from headrace.job import Claim, ClaimedJob, ErrorInfo, JobState
+from headrace.outcome import (
+    UNKNOWN_TASK_LIMIT_MS,
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    Released,
+    Retried,
+)
+from headrace.storage.values import BeatReply, CallId, ClaimReply, Settlement, WorkerInfo
+from tests.model.places import Incarnation, QueueState, Record
+from tests.model.state import State
+
+TIERS = range(9, -1, -1)
+GONE = ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
+
+
+class ConsumerModel(State):
+    """``register``, ``claim``, ``settle``, ``put_back``, ``beat``, ``held``, ``retire``."""
+
+    def register(self, queue: str, worker: WorkerInfo) -> None:
+        """Make an incarnation known; again: its beats start anew, its calls go on."""
+        q = self.queue(queue)
+        known = q.workers.get(worker.incarnation)
+        new = Incarnation(worker.lease_ms, self.now, self.now, msgspec.json.encode(worker))
+        if known is not None:
+            new.claim, new.settle, new.settled = known.claim, known.settle, known.settled
+        q.workers[worker.incarnation] = new
+
+    def beat(self, queue: str, incarnation: str) -> BeatReply:
+        """Say that an incarnation lives; its jobs that are asked to stop, sorted."""
+        q = self.queue(queue)
+        me = q.live(incarnation)
+        if me is None:
+            return BeatReply(is_gone=True, cancel_ids=[])
+        me.count, me.at = me.count + 1, self.now
+        asked = sorted(job.id for job in q.held_by(incarnation) if job.cancel)
+        return BeatReply(is_gone=False, cancel_ids=asked)
+
+    def claim(
+        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
+    ) -> ClaimReply:
+        """Make due jobs ready, then take up to ``slots[lane]`` of each lane, best tier first.
+
+        Raises:
+            StaleCall: a newer call of the incarnation came before.
+        """
+        q = self.queue(queue)
+        me = q.live(call.client)
+        if me is None:
+            return GONE
+        if call.number < me.claim:
+            raise StaleCall(f"claim call {call.number} is older than {me.claim}")
+        if call.number == me.claim:
+            return self._reply(q, self._again(q, call.client, nonce))
+        me.claim = call.number
+        if q.is_paused:
+            return ClaimReply(
+                is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
+            )
+        self._promote(q)
+        free = {lane: limit for lane, limit in slots.items() if limit > 0}
+        jobs = [
+            job for lane, limit in free.items() for job in self._drain(q, lane, limit, call, nonce)
+        ]
+        self.trim(q)
+        # Who had room and took nothing can't take what is left.
+        has_more = bool(jobs or not free) and any(q.ready.values())
+        if has_more:
+            q.wake()
+        return self._reply(q, jobs, has_more=has_more)
+
+    def _reply(
+        self, q: QueueState, jobs: list[ClaimedJob], *, has_more: bool = False
+    ) -> ClaimReply:
+        due = self.first_due(q)
+        return ClaimReply(
+            is_gone=False,
+            is_paused=False,
+            has_more=has_more,
+            next_due_ms=None if due is None else max(0, due - self.now),
+            jobs=jobs,
+        )
+
+    def _again(self, q: QueueState, incarnation: str, nonce: str) -> list[ClaimedJob]:
+        """Return what a repeated claim owns still, sorted."""
+        held = [job for job in q.held_by(incarnation) if job.nonce == nonce]
+        return [_claimed(q, job, 0) for job in sorted(held, key=lambda job: job.id)]
+
+    def _promote(self, q: QueueState) -> None:
+        for job in [q.jobs[job_id] for job_id in q.delayed]:
+            if job.due is not None and job.due > self.now:
+                continue
+            if job.is_overdue(self.now):
+                self.fail(q, job, "expired", None)
+            else:
+                self.put_ready(q, job, at_head=False)
+                self.note("queued", job)
+
+    def _drain(
+        self, q: QueueState, lane: str, limit: int, call: CallId, nonce: str
+    ) -> list[ClaimedJob]:
+        """Take from one lane; a job that must wait goes to the tail, where it holds nobody up."""
+        jobs: list[ClaimedJob] = []
+        for tier in TIERS:
+            waiting = q.ready.get((lane, tier), [])
+            for job in [q.jobs[job_id] for job_id in waiting]:
+                if len(jobs) == limit:
+                    return jobs
+                if job.is_overdue(self.now):
+                    self.fail(q, job, "expired", None)
+                elif self._must_wait(q, job, call.client):
+                    waiting.remove(job.id)
+                    waiting.append(job.id)
+                else:
+                    jobs.append(self._take(q, job, nonce))
+        return jobs
+
+    def _must_wait(self, q: QueueState, job: Record, incarnation: str) -> bool:
+        """Whether one more death would end this job and another that the incarnation has."""
+        return _is_on_last_chance(job) and any(map(_is_on_last_chance, q.held_by(incarnation)))
+
+    def _take(self, q: QueueState, job: Record, nonce: str) -> ClaimedJob:
+        waited_ms = max(0, self.now - job.at)
+        self.leave(q, job)
+        job.state, job.at, job.nonce = JobState.ACTIVE, self.now, nonce
+        job.epoch += 1
+        self.observe(q, "wait", waited_ms)
+        self.note("active", job, worker=job.owner, wait_ms=waited_ms)
+        return _claimed(q, job, waited_ms)
+
+    def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        """Write outcomes, each for the claim that owns it; the same number: the same answer.
+
+        Raises:
+            StaleCall: a newer call of the incarnation came before.
+        """
+        q = self.queue(queue)
+        me = q.live(call.client)
+        if me is None:
+            return None
+        if call.number < me.settle:
+            raise StaleCall(f"settle call {call.number} is older than {me.settle}")
+        if call.number > me.settle:
+            me.settled = [self._settle(q, settlement, call.client) for settlement in settlements]
+            me.settle = call.number
+            self.trim(q)
+        return list(me.settled)
+
+    def _settle(self, q: QueueState, settlement: Settlement, incarnation: str) -> bool:
+        job = q.jobs.get(settlement.job_id)
+        if job is None:
+            return True
+        if settlement.claim != Claim(job.epoch, job.nonce) or job.owner != incarnation:
+            return False
+        if job.state is not JobState.ACTIVE:
+            return job.state.is_terminal
+        if job.stalls:
+            q.wake()  # one that must wait for this one's end may go on
+        outcome, run_ms = settlement.outcome, settlement.run_ms
+        if isinstance(outcome, Released):
+            run_ms = 0  # it was never run
+        else:
+            self.observe(q, "run", run_ms)
+        if job.cancel and isinstance(outcome, Retried | Released):
+            self.end_cancelled(q, job, job.keep, run_ms=run_ms)
+        else:
+            self._write(q, job, outcome, run_ms)
+        return True
+
+    def _write(self, q: QueueState, job: Record, outcome: Outcome, run_ms: int) -> None:
+        match outcome:
+            case Completed(result, ttl_ms, keep_ms):
+                self.complete(q, job, result, ttl_ms=ttl_ms, keep_ms=keep_ms, run_ms=run_ms)
+            case Retried(delay_ms, error):
+                job.attempts += 1
+                job.run = run_ms
+                self.note_error(job, error)
+                self.tally(q, "retried")
+                self.note("retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type)
+                self.put_delayed(q, job, JobState.RETRYING, self.now + delay_ms)
+            case Failed(reason, error, is_attempt):
+                job.attempts += is_attempt
+                self.fail(q, job, reason.value, error, run_ms=run_ms)
+            case Cancelled(keep_ms):
+                self.end_cancelled(q, job, keep_ms, run_ms=run_ms)
+            case Released(delay_ms, error):
+                self._release(q, job, delay_ms, error)
+
+    def _release(self, q: QueueState, job: Record, delay_ms: int, error: ErrorInfo) -> None:
+        if job.released is None:
+            job.released = self.now
+        if self.now - job.released > UNKNOWN_TASK_LIMIT_MS:
+            self.fail(q, job, "unknown_task", error)
+            return
+        job.run = 0
+        self.note("put_back", job, worker=job.owner)
+        self.put_delayed(q, job, JobState.SCHEDULED, self.now + delay_ms)
+
+    def put_back(self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]) -> None:
+        """Return claimed jobs to the head, in the order given; other claims are passed over."""
+        q = self.queue(queue)
+        for job_id, claim in reversed(jobs):
+            job = q.jobs.get(job_id)
+            if job is None or job.state is not JobState.ACTIVE:
+                continue
+            if claim == Claim(job.epoch, job.nonce):
+                self._send_back(q, job)
+        self.trim(q)
+
+    def _send_back(self, q: QueueState, job: Record) -> None:
+        if job.cancel:
+            self.end_cancelled(q, job, job.keep)
+            return
+        self.put_ready(q, job, at_head=True)
+        self.note("put_back", job, worker=job.owner)
+
+    def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
+        """Return what an incarnation has claimed, sorted."""
+        held = self.queue(queue).held_by(incarnation)
+        return sorted(((job.id, Claim(job.epoch, job.nonce)) for job in held), key=lambda h: h[0])
+
+    def retire(self, queue: str, incarnation: str) -> int:
+        """Hand back what an incarnation has, and forget it."""
+        q = self.queue(queue)
+        for job in reversed(self.hinted_order(q.held_by(incarnation))):
+            self._send_back(q, job)
+        self.trim(q)
+        q.wake()  # a token that ends with it must not leave jobs unseen
+        q.workers.pop(incarnation, None)
+        return 0
+
+
+def _claimed(q: QueueState, job: Record, waited_ms: int) -> ClaimedJob:
+    return ClaimedJob(
+        id=job.id,
+        queue=q.name,
+        task=job.task,
+        payload=job.payload,
+        claim=Claim(job.epoch, job.nonce),
+        attempts=job.attempts,
+        stalls=job.stalls,
+        created_ms=job.created,
+        waited_ms=waited_ms,
+        options=job.options,
+    )
+
+
+def _is_on_last_chance(job: Record) -> bool:
+    return job.stalls > 0 and job.stalls + 1 >= job.max_stalls

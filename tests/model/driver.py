@@ -1,0 +1,283 @@
+"""Runs a verb on a storage and on the model, and compares the replies and all that is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from headrace.errors import StaleCall
+from headrace.job import JobState
+from headrace.storage.base import Inbox
+from headrace.storage.values import CallId, ClaimReply, End, QueueStats, Settlement
+from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of
+from tests.model.model import Model
+from tests.model.places import Event
+from tests.model.subjects import NEIGHBOUR, QUEUE, ModelSubject
+
+T = TypeVar("T")
+INBOX_SECONDS = 10
+COUNTS = ("queued", "scheduled", "retrying", "active", "history", "dead", "workers", "oldest_ms")
+
+
+class Driver:
+    """A storage and the model beside it, in one event loop.
+
+    Args:
+        make: opens the storage, which must be empty.
+        hits: counts the verbs that were called and the transitions that jobs made.
+    """
+
+    def __init__(self, make: Callable[[], ModelSubject], hits: Counter[str]) -> None:
+        self._hits = hits
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self.subject: ModelSubject = self.run(_made(make))
+        self.model: Model = Model(self.subject.now)
+        self.has_stepped_back: bool = False
+        self._seen_event = "0"
+        self._inbox: Inbox = self.subject.storage.open_inbox()
+        self.run(self._inbox.receive())
+        self.run(self._populate())
+        self._others = self.run(self.subject.look()).others
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end."""
+        return self._loop.run_until_complete(work)
+
+    @property
+    def channel(self) -> str:
+        """The channel of the inbox whose messages are compared."""
+        return self._inbox.channel
+
+    async def _populate(self) -> None:
+        """Give another tenant and another queue jobs of the same names; they must stay as is."""
+        neighbour = self.subject.open(NEIGHBOUR)
+        for storage, queue in ((neighbour, QUEUE), (self.subject.storage, "sms")):
+            jobs = [make_job(i, [], now=self.subject.now, channel="") for i in "abcd"]
+            await storage.enqueue(queue, jobs, call=CallId("c1", 1))
+            await storage.register(queue, worker_of(WORKERS[0]))
+            call = CallId(WORKERS[0], 1)
+            reply = await storage.claim(queue, call=call, nonce="w1/0", slots={"default": 3})
+            settlements = [
+                Settlement(job.id, job.claim, 5, outcome)
+                for job, outcome in zip(
+                    reply.jobs, (OUTCOMES["completed"], OUTCOMES["failed"]), strict=False
+                )
+            ]
+            await storage.settle(queue, settlements, call=CallId(WORKERS[0], 1))
+        await neighbour.aclose()
+
+    def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a verb of both, compare all there is to compare, and return the storage's reply."""
+        real = self.run(self._ask(verb, *args, **kwargs))
+        return self._compare(verb, real, lambda: getattr(self.model, verb)(QUEUE, *args, **kwargs))
+
+    async def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await getattr(self.subject.storage, verb)(QUEUE, *args, **kwargs)
+        except StaleCall:
+            return StaleCall
+
+    def _compare(self, what: str, real: Any, model: Callable[[], Any]) -> Any:
+        self._hits[f"verb {what}"] += 1
+        look = self.run(self.subject.look())
+        self.model.hint = look.queue
+        try:
+            expected = model()
+        except StaleCall:
+            expected = StaleCall
+        self.model.hint = None
+        same(f"the reply to {what}", real, expected)
+        self._compare_told()
+        self._compare_events()
+        same("what is stored", look.queue, self.model.dump(QUEUE))
+        same("what is of others", look.others, self._others)
+        same("what is wrong", look.problems, [])
+        return real
+
+    def remembers(self, call: CallId) -> bool:
+        """Whether an enqueue of that number would be answered from memory."""
+        known = self.model.queue(QUEUE).calls.get(call.client, {}).get(call.number % 2)
+        return known is not None and known.number >= call.number
+
+    def check(self) -> None:
+        """Compare all that is stored, after something that is not a verb."""
+        self._compare("check", None, lambda: None)
+
+    def _compare_told(self) -> None:
+        told, self.model.told = self.model.told, []
+        expected = [end for channel, end in told if channel == self.channel]
+        real = [self.run(self._receive()) for _ in expected]
+        same("what waiters are told", sorted(real, key=_text), sorted(expected, key=_text))
+
+    async def _receive(self) -> End | None:
+        async with asyncio.timeout(INBOX_SECONDS):
+            return await self._inbox.receive()
+
+    def _compare_events(self) -> None:
+        expected, self.model.events = self.model.events, []
+        after = self._seen_event
+        page = self.run(self.subject.storage.events(QUEUE, after=after, limit=1000))
+        self._seen_event = page.last_id or after
+        real: list[Event] = [
+            (e.kind.value, e.job_id, e.task, e.attempt, e.worker, e.wait_ms, e.run_ms, e.detail)
+            for e in page.events
+        ]
+        same("the events", sorted(real), sorted(expected))
+        self._hits.update(f"a job {kind} {detail}".rstrip() for kind, *_, detail in expected)
+
+    # What is no verb, or is called in a way of its own
+
+    def advance(self, ms: int) -> None:
+        """Move both clocks."""
+        self.run(self.subject.advance(ms))
+        self.model.advance(ms)
+        self.has_stepped_back = self.has_stepped_back or ms < 0
+        self.check()
+
+    def beat(self, incarnation: str) -> None:
+        """Beat, from the side of the beat thread."""
+        beater = self.subject.storage.open_beater(timeout_s=INBOX_SECONDS)
+        try:
+            reply = beater.beat(QUEUE, incarnation)
+        finally:
+            beater.close()
+        real = msgspec.structs.replace(reply, cancel_ids=sorted(reply.cancel_ids))
+        self._compare("beat", real, lambda: self.model.beat(QUEUE, incarnation))
+
+    def claim_again(self, **kwargs: Any) -> Any:
+        """Repeat a claim; the order of what it still owns is not promised."""
+        reply = self.run(self._ask("claim", **kwargs))
+        real = reply if reply is StaleCall else _sorted(reply)
+        self._compare("claim", real, lambda: _sorted(self.model.claim(QUEUE, **kwargs)))
+        return reply
+
+    def held(self, incarnation: str) -> None:
+        """Compare what an incarnation has, in any order."""
+        real = self.run(self.subject.storage.held(QUEUE, incarnation))
+        real.sort(key=lambda pair: pair[0])
+        self._hits["verb held"] += 1
+        same(f"held by {incarnation}", real, self.model.held(QUEUE, incarnation))
+
+    def prune(self) -> None:
+        """Prune to the end."""
+        self.run(self._prune())
+        self._compare("prune", None, lambda: self.model.prune(QUEUE))
+
+    async def _prune(self) -> None:
+        cursor = await self.subject.storage.prune(QUEUE)
+        while cursor:
+            cursor = await self.subject.storage.prune(QUEUE, cursor=cursor)
+
+    def list_jobs(self, state: JobState, limit: int) -> None:
+        """Compare the rows of all pages; of the queued jobs those in the default lane."""
+        rows = sorted(self.run(self._pages(state, limit)), key=lambda row: row.id)
+        expected = self.model.list_jobs(QUEUE, state)
+        if state is JobState.QUEUED:
+            jobs = self.model.queue(QUEUE).jobs
+            expected = [row for row in expected if jobs[row.id].lane == "default"]
+            rows = [row for row in rows if jobs[row.id].lane == "default"]
+        self._hits["verb list_jobs"] += 1
+        same(f"the {state} jobs", rows, expected)
+
+    async def _pages(self, state: JobState, limit: int) -> list[Any]:
+        storage = self.subject.storage
+        page = await storage.list_jobs(QUEUE, state, limit=limit)
+        rows = list(page.rows)
+        while page.cursor:
+            page = await storage.list_jobs(QUEUE, state, cursor=page.cursor, limit=limit)
+            rows += page.rows
+        return rows
+
+    def stats(self) -> None:
+        """Compare counts and rates; rates only of a clock that has never gone back."""
+        real = self.run(self.subject.storage.stats(QUEUE))
+        expected = self.model.stats(QUEUE)
+        self._hits["verb stats"] += 1
+        if self.has_stepped_back:
+            same("the counts", _counts(real), _counts(expected))
+        else:
+            same("the stats", real, expected)
+
+    def wait(self, incarnation: str) -> None:
+        """Take the wake-up token, which must be there if the model says so."""
+        waiter = self.subject.storage.open_waiter(QUEUE, incarnation)
+        q = self.model.queue(QUEUE)
+        is_taken = self.run(_wait(waiter, 2 if q.has_token else 0))
+        if q.has_token:
+            same("a wake-up token is there", is_taken, expected=True)
+        q.has_token = False
+
+    def lose_token(self) -> None:
+        """Take the wake-up token away; nothing else may depend on it."""
+        self.run(self.subject.lose_token())
+        self.model.queue(QUEUE).has_token = False
+        self.check()
+
+    def reopen(self) -> None:
+        """Close the storage and open it anew, with a new inbox."""
+        self.run(self._inbox.aclose())
+        self.run(self.subject.reopen())
+        self._inbox = self.subject.storage.open_inbox()
+        self.run(self._inbox.receive())
+        self.model.queue(QUEUE).has_token = False
+        self.check()
+
+    def close(self) -> None:
+        """Close everything."""
+        try:
+            self.run(self._inbox.aclose())
+            self.run(self.subject.aclose())
+        finally:
+            self._runner.close()
+
+
+async def _made(make: Callable[[], ModelSubject]) -> ModelSubject:
+    return make()
+
+
+async def _wait(waiter: Any, seconds: float) -> bool:
+    try:
+        return bool(await waiter.wait(seconds))
+    finally:
+        await waiter.aclose()
+
+
+def _sorted(reply: ClaimReply) -> ClaimReply:
+    return msgspec.structs.replace(reply, jobs=sorted(reply.jobs, key=lambda job: job.id))
+
+
+def _text(end: End | None) -> str:
+    return repr(end)
+
+
+def _counts(stats: QueueStats) -> dict[str, int]:
+    return {name: getattr(stats, name) for name in COUNTS}
+
+
+def same(what: str, real: Any, expected: Any) -> None:
+    """Fail with the smallest parts that differ.
+
+    Raises:
+        AssertionError: the two are not equal.
+    """
+    if real != expected:
+        found = "\n".join(_differences(real, expected, ""))
+        raise AssertionError(f"{what} differs from the model:\n{found}")
+
+
+def _differences(real: Any, expected: Any, path: str) -> list[str]:
+    if isinstance(real, msgspec.Struct) and type(real) is type(expected):
+        real, expected = msgspec.structs.asdict(real), msgspec.structs.asdict(expected)
+    if not (isinstance(real, dict) and isinstance(expected, dict)):
+        return [f"  {path or 'it'}: storage {real!r}\n  {' ' * len(path)}  model   {expected!r}"]
+    return [
+        line
+        for key in dict.fromkeys([*real, *expected])
+        if real.get(key) != expected.get(key)
+        for line in _differences(real.get(key), expected.get(key), f"{path}[{key!r}]")
+    ]

@@ -1,0 +1,233 @@
+"""The model of what keeps a queue in order, and of what operators see and steer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
+from headrace.storage.values import Beat, QueueSettings, QueueStats, WorkerInfo, worker_info
+from tests.model.consumer import TIERS
+from tests.model.places import BUCKET_MS, COUNTED, QueueState, Record
+from tests.model.state import State
+
+BUCKETS = 6
+
+
+class KeeperModel(State):
+    """``beats``, ``reap``, ``forget``, ``prune``."""
+
+    def beats(self, queue: str) -> dict[str, Beat]:
+        """Return every listed incarnation."""
+        return {
+            name: Beat(
+                count=-1 if known.is_condemned else known.count,
+                lease_ms=known.lease_ms,
+                is_condemned=known.is_condemned,
+            )
+            for name, known in self.queue(queue).workers.items()
+        }
+
+    def reap(self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo) -> int | None:
+        """Condemn an incarnation whose beat has not moved, and take its jobs back."""
+        q = self.queue(queue)
+        known = q.workers.get(incarnation)
+        if known is None or (not known.is_condemned and known.count != seen):
+            return None
+        known.is_condemned, known.info = True, b""
+        known.claim, known.settle, known.settled = 0, 0, []
+        for job in reversed(self.hinted_order(q.held_by(incarnation))):
+            self._take_back(q, job, error)
+        self.trim(q)
+        q.wake()
+        return 0
+
+    def _take_back(self, q: QueueState, job: Record, error: ErrorInfo) -> None:
+        job.stalls += 1
+        self.tally(q, "stalled")
+        self.note("stalled", job, worker=job.owner)
+        if job.cancel:
+            self.end_cancelled(q, job, job.keep)
+        elif job.stalls >= job.max_stalls:
+            self.fail(q, job, "stalled", error)
+        else:
+            self.note_error(job, error)
+            self.put_ready(q, job, at_head=True)
+
+    def forget(self, queue: str, incarnation: str) -> bool:
+        """Take a condemned incarnation off the list."""
+        q = self.queue(queue)
+        if q.live(incarnation) is not None:
+            return False
+        q.workers.pop(incarnation, None)
+        return True
+
+    def prune(self, queue: str) -> None:
+        """Remove all that has reached its age."""
+        q = self.queue(queue)
+        oldest = self.now - q.settings.dead_letter_ttl_ms
+        for ended in (q.finished, q.dead):
+            for job_id in [i for i in ended if not q.has_ended(i, ended)]:
+                del ended[job_id]
+        for job_id in [i for i, at in q.dead.items() if at <= oldest]:
+            self.erase(q, q.jobs[job_id])
+
+
+class InspectorModel(State):
+    """``get``, ``list_jobs``, ``stats``, ``workers``, and what steers a queue."""
+
+    def get(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return all that is kept of a job."""
+        job = self.queue(queue).jobs.get(job_id)
+        if job is None:
+            return None
+        return JobRecord(
+            id=job.id,
+            queue=queue,
+            task=job.task,
+            state=job.state,
+            priority=job.tier,
+            lane=job.lane,
+            attempts=job.attempts,
+            stalls=job.stalls,
+            starts=job.epoch,
+            created_ms=job.created,
+            changed_ms=job.at,
+            due_ms=job.due or 0,
+            expires_ms=job.expires,
+            run_ms=job.run,
+            worker=job.owner,
+            cancel_requested=job.cancel,
+            reason=job.reason,
+            options=job.options,
+            payload=job.payload,
+            result=job.result,
+            errors=list(job.errors),
+        )
+
+    def list_jobs(self, queue: str, state: JobState) -> list[JobRow]:
+        """Return the rows of all pages, sorted by id."""
+        jobs = sorted(self.queue(queue).jobs.values(), key=lambda job: job.id)
+        return [_row(job) for job in jobs if job.state is state]
+
+    def stats(self, queue: str) -> QueueStats:
+        """Return counts, and the work of the last minute."""
+        q = self.queue(queue)
+        counts = self.counts(q)
+        last = self.now - self.now % BUCKET_MS
+        work: Counter[str] = Counter()
+        for (bucket, what), n in q.tallies.items():
+            if last - BUCKETS * BUCKET_MS < bucket <= last:
+                work[what] += n
+        return QueueStats(
+            queue=queue,
+            is_paused=q.is_paused,
+            **counts,
+            workers=sum(1 for known in q.workers.values() if self.now - known.at <= known.lease_ms),
+            oldest_ms=self._oldest_ms(q),
+            window_ms=(BUCKETS - 1) * BUCKET_MS + self.now % BUCKET_MS,
+            enqueued=work["enqueued"],
+            completed=work["completed"],
+            failed=work["failed"],
+            retried=work["retried"],
+            cancelled=work["cancelled"],
+            stalled=work["stalled"],
+            waits_ms=_histogram(work, "wait:"),
+            runs_ms=_histogram(work, "run:"),
+            settings=q.settings,
+        )
+
+    def counts(self, q: QueueState) -> dict[str, int]:
+        """Return how many jobs a queue counts in each place."""
+        states = Counter(job.state for job in q.jobs.values())
+        counted = {state.value: states[state] for state in COUNTED}
+        return {**counted, "history": len(q.finished), "dead": len(q.dead)}
+
+    def _oldest_ms(self, q: QueueState) -> int:
+        for tier in TIERS:
+            for job_id in q.ready.get((DEFAULT_LANE, tier), []):
+                return max(0, self.now - q.jobs[job_id].at)
+        return 0
+
+    def workers(self, queue: str) -> list[WorkerInfo]:
+        """Return the incarnations of a queue, sorted."""
+        q = self.queue(queue)
+        return [
+            worker_info(
+                name,
+                known.info,
+                lease_ms=known.lease_ms,
+                registered_ms=known.since if known.info else 0,
+                active=len(q.held_by(name)),
+                silent_ms=max(0, self.now - known.at),
+                is_condemned=known.is_condemned,
+            )
+            for name, known in sorted(q.workers.items())
+        ]
+
+    def pause(self, queue: str) -> None:
+        """Stop claims."""
+        self.queue(queue).is_paused = True
+
+    def resume(self, queue: str) -> None:
+        """Allow claims again, at once."""
+        q = self.queue(queue)
+        q.is_paused = False
+        q.wake()
+
+    def configure(self, queue: str, settings: QueueSettings) -> None:
+        """Set what the queue keeps."""
+        self.queue(queue).settings = settings
+
+    def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
+        """Queue dead letters again, counts and error history reset."""
+        q = self.queue(queue)
+        n = 0
+        for job_id in job_ids:
+            job = q.jobs.get(job_id)
+            if job is None or job.state is not JobState.FAILED:
+                continue
+            del q.dead[job_id]
+            job.attempts = job.stalls = job.expires = job.run = 0
+            job.released, job.dies, job.cancel = None, None, False
+            job.reason = job.error = ""
+            job.errors, job.channels = [], []
+            self.put_ready(q, job, at_head=False)
+            self.note("queued", job)
+            n += 1
+        return n
+
+    def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
+        """Delete jobs that are in one state; none that is active."""
+        q = self.queue(queue)
+        n = 0
+        for job_id in job_ids:
+            job = q.jobs.get(job_id)
+            if job is not None and job.state is state and state is not JobState.ACTIVE:
+                self.delete(q, job)
+                n += 1
+        return n
+
+
+def _row(job: Record) -> JobRow:
+    return JobRow(
+        id=job.id,
+        task=job.task,
+        state=job.state,
+        priority=job.tier,
+        attempts=job.attempts,
+        stalls=job.stalls,
+        starts=job.epoch,
+        created_ms=job.created,
+        changed_ms=job.at,
+        due_ms=job.due or 0,
+        run_ms=job.run,
+        worker=job.owner,
+        reason=job.reason,
+        error=job.error,
+    )
+
+
+def _histogram(work: Counter[str], prefix: str) -> dict[int, int]:
+    found = {int(what[len(prefix) :]): n for what, n in work.items() if what.startswith(prefix)}
+    return dict(sorted(found.items()))

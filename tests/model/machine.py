@@ -1,0 +1,277 @@
+"""The machine: draws calls, makes each on a storage and on the model, and looks for a difference.
+
+Where an order is promised nowhere, as of jobs that fall due in the same millisecond, the model
+follows the storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import hypothesis.strategies as st
+from hypothesis.stateful import rule
+
+from headrace.job import JobState
+from headrace.storage.values import CallId, Settlement
+from tests.model import asks
+from tests.model.memory import CLAIMS_KEPT, MachineMemory
+from tests.model.subjects import QUEUE
+
+LISTED = [state for state in JobState if state is not JobState.BLOCKED]
+
+job_ids = st.sampled_from((*asks.IDS, *asks.IDS, asks.UNKNOWN_ID))
+some_ids = st.lists(job_ids, min_size=1, max_size=3)
+new_or_known = st.sampled_from((*asks.IDS, ""))
+job_kinds = st.lists(st.sampled_from(sorted(asks.JOB_KINDS)), max_size=2)
+jobs = st.lists(st.tuples(new_or_known, job_kinds), min_size=1, max_size=3)
+outcomes = st.sampled_from(sorted(asks.OUTCOMES))
+slots = st.sampled_from(asks.SLOTS)
+workers = st.sampled_from(asks.WORKERS)
+clients = st.sampled_from(asks.CLIENTS)
+recent = st.integers(0, CLAIMS_KEPT - 1)
+shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
+
+
+class StorageMachine(MachineMemory):
+    """Drives one storage; the arguments are those of `MachineMemory`."""
+
+    # Producer
+
+    @rule(drawn=jobs, client=clients)
+    def enqueue(self, drawn: list[tuple[str, list[str]]], client: str) -> None:
+        self._hit("enqueue")
+        self._numbered("enqueue", self._new_jobs(drawn), call=self._next_call("enqueue", client))
+
+    @rule(job_id=new_or_known, kinds=job_kinds)
+    def enqueue_one(self, job_id: str, kinds: list[str]) -> None:
+        self.enqueue([(job_id, kinds)], asks.CLIENTS[0])
+
+    @rule(ids=some_ids)
+    def cancel(self, ids: list[str]) -> None:
+        self._hit("cancel")
+        self._driver.call("cancel", ids)
+
+    @rule(ids=some_ids, where=st.sampled_from((asks.OURS, asks.OURS, asks.ELSEWHERE)))
+    def watch(self, ids: list[str], where: str) -> None:
+        self._hit("watch")
+        channel = self._driver.channel if where == asks.OURS else where
+        self._driver.call("watch", ids, channel=channel)
+
+    # Consumer
+
+    @rule(worker=workers, free=slots, how=st.sampled_from(("", "", "reply lost", "perhaps gone")))
+    def claim(self, worker: str, free: dict[str, int], how: str) -> None:
+        """Claim; if the reply is lost, claim again with the same number and nonce."""
+        if how != "perhaps gone":
+            self._revive(worker)
+        self._hit(f"claim {how}".rstrip())
+        call = self._next_call("claim", worker)
+        kwargs = {"call": call, "nonce": self._nonce(call), "slots": free}
+        reply = self._numbered("claim", **kwargs)
+        if how == "reply lost":
+            reply = self._driver.claim_again(**kwargs)
+        self._claims += [(worker, job.id, job.claim) for job in reply.jobs]
+        self._claims = self._claims[-CLAIMS_KEPT:]
+
+    @rule(worker=workers, job_id=new_or_known, kinds=job_kinds, outcome=outcomes)
+    def run_a_job(self, worker: str, job_id: str, kinds: list[str], outcome: str) -> None:
+        """Enqueue, claim, settle."""
+        self.enqueue_one(job_id, kinds)
+        self.claim_all(worker)
+        self.settle_the_newest(outcome)
+
+    @rule(worker=workers, job_id=new_or_known, kinds=job_kinds)
+    def die_of_a_job(self, worker: str, job_id: str, kinds: list[str]) -> None:
+        """Enqueue, claim, be reaped."""
+        self.enqueue_one(job_id, kinds)
+        self.claim_all(worker)
+        self.reap(worker, 0)
+
+    @rule(worker=workers)
+    def claim_all(self, worker: str) -> None:
+        """Claim what there is, of a queue that is not paused."""
+        if self._driver.model.queue(QUEUE).is_paused:
+            self._driver.call("resume")
+        self.claim(worker, asks.SLOTS[0], "")
+
+    @rule(back=recent, outcome=outcomes)
+    def settle(self, back: int, outcome: str) -> None:
+        """Settle an attempt as its owner does."""
+        self._settle([((back, ""), outcome)], self._held(back)[0])
+
+    @rule(outcome=outcomes)
+    def settle_the_newest(self, outcome: str) -> None:
+        self._settle([((0, ""), outcome)], self._held(0)[0])
+
+    @rule(drawn=st.lists(st.tuples(shown, outcomes), min_size=1, max_size=3))
+    def settle_some(self, drawn: list[tuple[tuple[int, str], str]]) -> None:
+        """Settle good and bad claims in one call, of which some may be another's."""
+        self._settle(drawn, self._held(drawn[0][0][0])[0])
+
+    @rule(back=recent, outcome=outcomes, worker=workers)
+    def settle_as_a_stranger(self, back: int, outcome: str, worker: str) -> None:
+        self._hit("settle as a stranger")
+        self._settle([((back, ""), outcome)], worker)
+
+    def _settle(self, drawn: Sequence[tuple[tuple[int, str], str]], worker: str) -> None:
+        settlements = []
+        for (back, how), outcome in drawn:
+            _, job_id, claim = self._held(back)
+            self._hit(f"settle with {how or 'the'} claim")
+            self._hit(f"settle: {outcome}")
+            shown_claim = asks.tampered(job_id, claim, how)
+            settlements.append(Settlement(*shown_claim, 120, asks.OUTCOMES[outcome]))
+        self._numbered("settle", settlements, call=self._next_call("settle", worker))
+
+    @rule(drawn=st.lists(shown, min_size=1, max_size=3))
+    def put_back(self, drawn: list[tuple[int, str]]) -> None:
+        """Put back good and bad claims, then all that the first one's owner has."""
+        self._hit("put_back")
+        given = []
+        for back, how in drawn:
+            _, job_id, claim = self._held(back)
+            given.append(asks.tampered(job_id, claim, how))
+        worker = self._held(drawn[0][0])[0]
+        given += [(job_id, claim) for name, job_id, claim in self._present() if name == worker]
+        self._driver.call("put_back", worker, given)
+
+    @rule(name=workers, what=st.sampled_from(("beat", "wait")))
+    def beat_or_wait(self, name: str, what: str) -> None:
+        if what == "beat":
+            self._hit("beat")
+            self._driver.beat(name)
+        elif name in self._driver.model.queue(QUEUE).workers:
+            self._hit("wait")
+            self._driver.wait(name)
+
+    # Calls that are repeated, or come late
+
+    @rule()
+    def repeat_the_last_call(self) -> None:
+        """Call again in the very same words.
+
+        An enqueue of ids that were just drawn is not repeated once its memory has ended.
+        """
+        verb, args, kwargs = self._last
+        if verb == "enqueue" and not self._driver.remembers(kwargs["call"]):
+            return
+        self._hit(f"repeat {verb}")
+        if call := kwargs.get("call"):
+            # To an incarnation that came again it is a new number.
+            known = self._numbers[verb, call.client]
+            self._numbers[verb, call.client] = max(known, call.number)
+        if verb == "claim":
+            self._driver.claim_again(**kwargs)
+        else:
+            self._driver.call(verb, *args, **kwargs)
+
+    @rule(
+        verb=st.sampled_from(("enqueue", "claim", "settle")), back=st.integers(0, 3), name=workers
+    )
+    def call_late(self, verb: str, back: int, name: str) -> None:
+        """Make a call with a number that was used already, in other words."""
+        client = asks.CLIENTS[0] if verb == "enqueue" else name
+        number = self._numbers[verb, client] - back
+        if number < 1:
+            return
+        self._hit(f"{verb} late")
+        call = CallId(client, number)
+        if verb == "enqueue":
+            self._driver.call("enqueue", self._new_jobs([("", [])]), call=call)
+        elif verb == "settle":
+            _, job_id, claim = self._held(0)
+            settlement = Settlement(job_id, claim, 7, asks.OUTCOMES["completed"])
+            self._driver.call("settle", [settlement], call=call)
+        else:
+            self._driver.claim_again(call=call, nonce=self._nonce(call), slots=asks.SLOTS[0])
+
+    # Keeper
+
+    @rule(name=workers, what=st.sampled_from(("register", "register", "retire", "forget")))
+    def come_or_go(self, name: str, what: str) -> None:
+        self._hit(what)
+        self._driver.call(what, asks.worker_of(name) if what == "register" else name)
+        self._forget_numbers(name)
+
+    @rule(name=workers, behind=st.sampled_from((0, 0, 0, 1, -1)))
+    def reap(self, name: str, behind: int) -> None:
+        """Condemn an incarnation, on demand with a beat that was not the last."""
+        known = self._driver.model.queue(QUEUE).workers.get(name)
+        seen = 0 if known is None else known.count
+        self._hit("reap, beat moved" if behind else "reap")
+        self._driver.call("reap", name, seen=seen - behind, error=asks.DEATH)
+        self._forget_numbers(name)
+
+    # Inspector
+
+    @rule(ids=some_ids, state=st.sampled_from((*LISTED, *[None] * 4)))
+    def redrive_or_purge(self, ids: list[str], state: JobState | None) -> None:
+        """Redrive, or purge jobs in one state: those drawn, and one that there is."""
+        jobs = self._driver.model.queue(QUEUE).jobs.values()
+        wanted = state or JobState.FAILED
+        fitting = [job.id for job in jobs if job.state is wanted][:1]
+        if state is None:
+            self._hit("redrive")
+            self._driver.call("redrive", ids + fitting)
+        else:
+            self._hit("purge")
+            self._driver.call("purge", state, ids + fitting)
+
+    @rule(what=st.sampled_from(("pause", "resume", "prune", "prune", *sorted(asks.SETTINGS))))
+    def steer(self, what: str) -> None:
+        """Pause, resume, prune, or configure one of the settings."""
+        if what in asks.SETTINGS:
+            self._hit("configure")
+            self._driver.call("configure", asks.SETTINGS[what])
+        elif what == "prune":
+            self._hit(what)
+            self._driver.prune()
+        else:
+            self._hit(what)
+            self._driver.call(what)
+
+    @rule(name=workers, job_id=job_ids, state=st.sampled_from(LISTED), limit=st.integers(1, 3))
+    def read(self, name: str, job_id: str, state: JobState, limit: int) -> None:
+        """Ask for all that can be asked."""
+        self._hit("read")
+        self._driver.call("get", job_id)
+        self._driver.call("beats")
+        self._driver.call("workers")
+        self._driver.held(name)
+        self._driver.stats()
+        self._driver.list_jobs(state, limit)
+
+    # The world
+
+    @rule(ms=st.sampled_from(asks.STEPS_MS))
+    def advance(self, ms: int) -> None:
+        self._hit("advance")
+        self._driver.advance(ms)
+
+    @rule(edge=st.sampled_from(("due", "dies", "expires")), short=st.integers(0, 1))
+    def advance_to_an_edge(self, edge: str, short: int) -> None:
+        """Move the clock to where something happens to a job, or a millisecond before."""
+        model = self._driver.model
+        instants = [getattr(job, edge) for job in model.queue(QUEUE).jobs.values()]
+        ahead = [at - short - model.now for at in instants if at is not None]
+        if wait_ms := min((ms for ms in ahead if ms > 0), default=0):
+            self._hit(f"advance to where a job {edge}")
+            self._driver.advance(wait_ms)
+
+    @rule(what=st.sampled_from(("lose the token", "reopen", "step back 1 ms", "step back 1 h")))
+    def disturb(self, what: str) -> None:
+        """Do what nobody asked for.
+
+        A clock that is set back makes delays longer, and loses nothing. What has ended by its age
+        stays ended on a server; elsewhere that needs it to be pruned.
+        """
+        if what == "lose the token":
+            self._driver.lose_token()
+        elif what == "reopen":
+            self._driver.reopen()
+        elif self._driver.model.has_lost_results():
+            return
+        else:
+            self._driver.prune()
+            self._driver.advance(-1 if what == "step back 1 ms" else -asks.HOUR_MS)
+        self._hit(what)

@@ -1,0 +1,164 @@
+"""Embedded storages that are wrong in one way each, which the machine must find out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, Job, JobState
+from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Settlement
+
+
+class IgnoresTheNonce(SqliteStorage):
+    async def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        held = dict(await self.held(queue, call.client))
+        patched = []
+        for settlement in settlements:
+            epoch = settlement.claim.epoch
+            claim = held.get(settlement.job_id, settlement.claim)
+            is_same = claim.epoch == epoch
+            patched.append(
+                msgspec.structs.replace(settlement, claim=claim) if is_same else settlement
+            )
+        return await super().settle(queue, patched, call=call)
+
+
+class SettlesLate(SqliteStorage):
+    """Says that an outcome was written although its claim is another's by now."""
+
+    async def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        verdicts = await super().settle(queue, settlements, call=call)
+        return None if verdicts is None else [True for _ in verdicts]
+
+
+class DropsACancel(SqliteStorage):
+    """Does not ask an active job to stop."""
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        records = [await self.get(queue, job_id) for job_id in job_ids]
+        active = {r.id for r in records if r is not None and r.state is JobState.ACTIVE}
+        others = [job_id for job_id in job_ids if job_id not in active]
+        known = dict(zip(others, await super().cancel(queue, others), strict=True))
+        return [known.get(job_id, CancelOutcome.REQUESTED) for job_id in job_ids]
+
+
+class CountsNoStall(SqliteStorage):
+    async def reap(
+        self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
+    ) -> int | None:
+        left = await super().reap(queue, incarnation, seen=seen, error=error)
+        sql = "UPDATE jobs SET stalls = 0 WHERE state = 'queued'"
+        await self._write(lambda step: step.db.execute(sql).rowcount)
+        return left
+
+
+class ReapsTheLiving(SqliteStorage):
+    """Does not look whether the beat has moved."""
+
+    async def reap(
+        self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
+    ) -> int | None:
+        known = (await self.beats(queue)).get(incarnation)
+        now = seen if known is None else known.count
+        return await super().reap(queue, incarnation, seen=now, error=error)
+
+
+class EnqueuesAgain(SqliteStorage):
+    """Does not know a repeated call."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        anew = [msgspec.structs.replace(job, is_new_id=False) for job in jobs]
+        return await super().enqueue(queue, anew, call=CallId(secrets.token_hex(8), call.number))
+
+
+class ForgetsTheOrder(SqliteStorage):
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        return (await super().enqueue(queue, jobs[::-1], call=call))[::-1]
+
+
+class StartsEarly(SqliteStorage):
+    """Starts a delayed job a millisecond before its time."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        early = [msgspec.structs.replace(j, delay_ms=max(0, j.delay_ms - 1)) for j in jobs]
+        return await super().enqueue(queue, early, call=call)
+
+
+class LosesTheToken(SqliteStorage):
+    """Wakes nobody when a job comes."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        outcomes = await super().enqueue(queue, jobs, call=call)
+        await self.open_waiter(queue, "thief").wait(0)
+        return outcomes
+
+
+class ClaimsAnew(SqliteStorage):
+    """Brings nothing when a claim is repeated: what it claimed is lost until its worker dies."""
+
+    async def claim(
+        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
+    ) -> ClaimReply:
+        before = {claim.nonce for _, claim in await self.held(queue, call.client)}
+        reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
+        return msgspec.structs.replace(reply, jobs=[]) if nonce in before else reply
+
+
+class PutsBackBackwards(SqliteStorage):
+    async def put_back(
+        self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]
+    ) -> None:
+        await super().put_back(queue, incarnation, jobs[::-1])
+
+
+class ForgetsWaiters(SqliteStorage):
+    async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
+        return await super().watch(queue, job_ids, channel="")
+
+
+class PausesEverybody(SqliteStorage):
+    """Pauses the queue of every tenant."""
+
+    async def pause(self, queue: str) -> None:
+        sql = "UPDATE queues SET is_paused = 1 WHERE name = ?"
+        await self._write(lambda step: step.db.execute(sql, (queue,)).rowcount)
+
+
+class KeepsEverything(SqliteStorage):
+    """Does not bound the history."""
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        await super().configure(queue, msgspec.structs.replace(settings, history=100_000))
+
+
+MUTANTS = (
+    IgnoresTheNonce,
+    SettlesLate,
+    DropsACancel,
+    CountsNoStall,
+    ReapsTheLiving,
+    EnqueuesAgain,
+    ForgetsTheOrder,
+    StartsEarly,
+    LosesTheToken,
+    ClaimsAnew,
+    PutsBackBackwards,
+    ForgetsWaiters,
+    PausesEverybody,
+    KeepsEverything,
+)

@@ -1,0 +1,267 @@
+"""All that a queue keeps on a Redis server, read from its keys, in the model's form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import redis
+
+from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, JobState
+from headrace.storage.redis.calls import read_error
+from headrace.storage.values import QueueSettings
+from tests.model.places import Dump
+
+READ_ALL = """
+local readers = {
+  string = { 'GET' }, list = { 'LRANGE', 0, -1 }, set = { 'SMEMBERS' }, hash = { 'HGETALL' },
+  zset = { 'ZRANGE', 0, -1, 'WITHSCORES' }, stream = { 'XREVRANGE', '+', '-', 'COUNT', 1 },
+}
+local time = redis.call('TIME')
+local reply = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
+for _, key in ipairs(redis.call('KEYS', 'hr:*')) do
+  local kind = redis.call('TYPE', key).ok
+  local command = readers[kind]
+  if command then
+    local value = redis.call(command[1], key, unpack(command, 2))
+    reply[#reply + 1] = { key, kind, redis.call('PEXPIRETIME', key), value }
+  end
+end
+return reply
+"""
+"""One call for the time and all keys with their values: a round trip each would take too long."""
+
+# fmt: off
+FIELDS = frozenset({
+    "state", "gen", "task", "created", "at", "payload", "big", "lane", "tier", "expires",
+    "max_stalls", "keep", "options", "inbox", "epoch", "claim", "attempts", "stalls", "cancel",
+    "released", "run", "reason", "error", "result",
+})
+# fmt: on
+QUANTUM_MS = 10_000
+"""The TTLs that the machine gives are multiples of this, and no step takes as long."""
+
+
+class Value(NamedTuple):
+    """A key's value, and when the server lets it expire, -1 for never."""
+
+    value: Any
+    expires: int
+
+
+class ServerState(NamedTuple):
+    """Everything on a server, at one moment of its own clock."""
+
+    at: int
+    keys: dict[str, Value]
+
+
+def _pairs(flat: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+_SHAPES: dict[bytes, Callable[[Any], Any]] = {
+    b"set": set,
+    b"hash": lambda flat: dict(_pairs(flat)),
+    b"zset": lambda flat: [(member, float(score)) for member, score in _pairs(flat)],
+}
+
+
+def read_server(client: redis.Redis) -> ServerState:
+    """Read every key of ours."""
+    time, *rows = client.eval(READ_ALL, 0)
+    keys = {
+        key.decode(): Value(_SHAPES.get(kind, lambda value: value)(value), expires)
+        for key, kind, expires, value in rows
+    }
+    return ServerState(int(time), keys)
+
+
+class Deaths:
+    """When keys expire by the clock that the tests move.
+
+    A server's own expiry follows the real clock. So each TTL is noted when it is first seen, which
+    is in the step that set it, and `due` tells which keys the moved clock has outlived.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+
+    def note(self, server: ServerState, root: str, now: int) -> None:
+        """Note the TTLs of a queue's keys."""
+        known = {}
+        for key, (_, expires) in server.keys.items():
+            if expires < 0 or not key.startswith(root):
+                continue
+            seen, dies = self._known.get(key, (0, 0))
+            if seen != expires:
+                left_ms = expires - server.at
+                dies = now + -(-left_ms // QUANTUM_MS) * QUANTUM_MS
+            known[key] = (expires, dies)
+        self._known = known
+
+    def of(self, key: str) -> int | None:
+        """Return when a key dies, None if it does not."""
+        known = self._known.get(key)
+        return None if known is None else known[1]
+
+    def due(self, now: int) -> list[str]:
+        """Return the keys that are dead."""
+        return [key for key, (_, dies) in self._known.items() if dies <= now]
+
+
+class RedisDump:
+    """The dump of one queue.
+
+    Args:
+        server: everything on the server.
+        root: the queue's.
+        deaths: when its keys die.
+    """
+
+    def __init__(self, server: ServerState, root: str, deaths: Deaths) -> None:
+        self._keys = server.keys
+        self._root = root
+        self._deaths = deaths
+        self.problems: list[str] = []
+        self._jobs = {
+            name: {field.decode(): word for field, word in value.items()}
+            for name, value in self._named("job")
+        }
+
+    def _named(self, kind: str) -> Iterator[tuple[str, Any]]:
+        prefix = f"{self._root}:{kind}:"
+        for key, (value, _) in self._keys.items():
+            if key.startswith(prefix):
+                yield key.removeprefix(prefix), value
+
+    def _one(self, name: str, default: Any) -> Any:
+        key = f"{self._root}:{name}"
+        return self._keys[key].value if key in self._keys else default
+
+    def read(self) -> Dump:
+        """Return all of it; what can't be right is in ``problems``."""
+        config = {field.decode(): word for field, word in self._one("config", {}).items()}
+        names = QueueSettings.__struct_fields__
+        counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
+        counts.pop("events", None)
+        finished, dead = self._ended("finished"), self._ended("dead")
+        states = ("queued", "scheduled", "retrying", "active")
+        return {
+            "paused": config.get("paused") == b"1",
+            "settings": QueueSettings(**{n: int(config[n]) for n in names if n in config}),
+            "counts": {
+                **{state: counts.pop(state, 0) for state in states},
+                **counts,
+                "history": len(finished),
+                "dead": len(dead),
+            },
+            "jobs": {job_id: self._job(job_id, job) for job_id, job in self._jobs.items()},
+            "ready": self._ready(),
+            "delayed": [member.decode() for member, _ in self._one("delayed", [])],
+            "finished": finished,
+            "dead": dead,
+            "held": {
+                name: sorted(member.decode() for member in members)
+                for name, members in self._named("processing")
+            },
+            "workers": {
+                name.decode(): self._worker(name.decode(), beat)
+                for name, beat in self._one("beats", {}).items()
+            },
+            "calls": self._calls(),
+        }
+
+    def _ended(self, name: str) -> dict[str, int]:
+        return {member.decode(): int(score) for member, score in self._one(name, [])}
+
+    def _ready(self) -> dict[str, list[str]]:
+        """Return the entries that stand for a queued job; left-over ones say nothing."""
+        ready = {}
+        for name, entries in self._named("ready"):
+            ids = []
+            for entry in entries:
+                generation, _, job_id = entry.partition(b":")
+                job = self._jobs.get(job_id.decode(), {})
+                if job.get("state") == b"queued" and job.get("gen") == generation:
+                    ids.append(job_id.decode())
+            if ids:
+                ready[name] = ids
+        return ready
+
+    def _job(self, job_id: str, job: dict[str, bytes]) -> Dump:
+        if extra := set(job) - FIELDS:
+            self.problems.append(f"{job_id!r} has the fields {extra}")
+        dies = self._deaths.of(f"{self._root}:job:{job_id}")
+        payload = self._beside(job_id, "payload", job)
+        result = self._beside(job_id, "result", job)
+        result_dies = self._deaths.of(f"{self._root}:result:{job_id}")
+        for kind in ("payload", "errors"):
+            key = f"{self._root}:{kind}:{job_id}"
+            if key in self._keys and self._deaths.of(key) != dies:
+                self.problems.append(f"{key} dies at {self._deaths.of(key)}, its job at {dies}")
+
+        def number(field: str, default: int = 0) -> int:
+            return int(job.get(field) or default)
+
+        due = dict(self._one("delayed", [])).get(job_id.encode())
+        return {
+            "task": job["task"].decode(),
+            "payload": payload,
+            "tier": number("tier", 5),
+            "lane": job.get("lane", b"default").decode(),
+            "created": number("created"),
+            "at": number("at", number("created")),
+            "state": JobState(job["state"].decode()),
+            "expires": number("expires"),
+            "max_stalls": number("max_stalls", DEFAULT_MAX_STALLS),
+            "keep": int(job.get("keep", DEFAULT_KEEP_MS)),
+            "options": job.get("options", b""),
+            "due": None if due is None else int(due),
+            "channels": sorted(job.get("inbox", b"").decode().split()),
+            "epoch": number("epoch"),
+            "nonce": job.get("claim", b"").decode(),
+            "attempts": number("attempts"),
+            "stalls": number("stalls"),
+            "cancel": "cancel" in job,
+            "released": number("released") or None,
+            "run": number("run"),
+            "reason": job.get("reason", b"").decode(),
+            "error": job.get("error", b"").decode(),
+            "result": result,
+            "dies": dies,
+            "result_dies": None if result_dies == dies else result_dies,
+            "errors": [read_error(entry) for entry in self._one(f"errors:{job_id}", [])],
+        }
+
+    def _beside(self, job_id: str, kind: str, job: dict[str, bytes]) -> Any:
+        """Return a value from the record or from the key beside it."""
+        beside = self._one(f"{kind}:{job_id}", None)
+        if kind in job and beside is not None:
+            self.problems.append(f"{job_id!r} has two {kind}s")
+        return job.get(kind, beside)
+
+    def _worker(self, name: str, beat: bytes) -> Dump:
+        count, lease_ms, at = map(int, beat.split())
+        kept = {f.decode(): word for f, word in self._one(f"worker:{name}", {}).items()}
+        settled = msgspec.msgpack.decode(kept["settled"]) if "settled" in kept else []
+        return {
+            "lease_ms": lease_ms,
+            "since": int(kept.get("since", 0)),
+            "at": at,
+            "info": kept.get("info", b""),
+            "count": count,
+            "claim": int(kept.get("claim", 0)),
+            "settle": int(kept.get("settle", 0)),
+            "settled": [word != "stale" for word in settled],
+        }
+
+    def _calls(self) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
+        calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
+        for name, value in self._named("calls"):
+            client, _, slot = name.rpartition(":")
+            number, _, packed = value.partition(b" ")
+            answer = [EnqueueOutcome(word) for word in msgspec.msgpack.decode(packed)]
+            calls.setdefault(client, {})[int(slot)] = (int(number), answer)
+        return calls

@@ -1,0 +1,144 @@
+"""All that a queue keeps in an embedded database, read from its tables, in the model's form."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import msgspec
+
+from headrace.job import EnqueueOutcome, ErrorInfo, JobState
+from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.values import QueueSettings
+from tests.model.places import CALLS_TTL_MS, Dump
+
+COUNTS = ("queued", "scheduled", "retrying", "active")
+# fmt: off
+PLAIN = (
+    "task", "tier", "lane", "created", "at", "expires", "max_stalls", "keep", "options", "due",
+    "epoch", "nonce", "attempts", "stalls", "released", "run", "reason", "error", "dies",
+)
+# fmt: on
+OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
+OF_A_QUEUE = ("jobs", "workers", "calls", "stats")
+
+Row = dict[str, Any]
+
+
+def rows(db: sqlite3.Connection, sql: str, *values: object) -> list[Row]:
+    """Return what a statement finds, by column names."""
+    cursor = db.execute(sql, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def dump(step: Step, name: QueueName) -> Dump:
+    """Return all that is kept of one queue."""
+    db = step.db
+    found = rows(db, "SELECT * FROM queues WHERE tenant = ? AND name = ?", *name)
+    queue = found[0] if found else {"key": -1, "is_paused": 0}
+    names = QueueSettings.__struct_fields__
+    jobs = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
+    workers = rows(db, "SELECT * FROM workers WHERE queue = ?", queue["key"])
+    owners = {worker["key"]: worker["incarnation"] for worker in workers}
+    alive = [job for job in jobs if job["dies"] is None or job["dies"] > step.now]
+    held: dict[str, list[str]] = {}
+    for job in alive:
+        if job["owner"] is not None:
+            held.setdefault(owners[job["owner"]], []).append(job["id"])
+    return {
+        "paused": bool(queue["is_paused"]),
+        "settings": QueueSettings(**{field: queue[field] for field in names if field in queue}),
+        "counts": {
+            **{state: queue.get(state, 0) for state in COUNTS},
+            "history": queue.get("finished", 0),
+            "dead": queue.get("dead", 0),
+        },
+        "jobs": {job["id"]: _job(step, job) for job in alive},
+        "ready": _ready(alive),
+        "delayed": [
+            job["id"]
+            for job in sorted(alive, key=lambda job: (job["due"] or 0, job["key"]))
+            if job["due"] is not None
+        ],
+        "finished": {j["id"]: j["at"] for j in jobs if j["state"] in ("completed", "cancelled")},
+        "dead": {job["id"]: job["at"] for job in jobs if job["state"] == "failed"},
+        "held": {incarnation: sorted(ids) for incarnation, ids in held.items()},
+        "workers": {worker["incarnation"]: _worker(worker) for worker in workers},
+        "calls": _calls(step, queue["key"]),
+    }
+
+
+def _ready(jobs: list[Row]) -> dict[str, list[str]]:
+    ready: dict[str, list[str]] = {}
+    for job in sorted(jobs, key=lambda job: job["seq"] or 0):
+        if job["seq"] is not None:
+            ready.setdefault(f"{job['lane']}:{job['tier']}", []).append(job["id"])
+    return ready
+
+
+def _job(step: Step, row: Row) -> Dump:
+    values = {field: row[field] for field in PLAIN}
+    beside = step.db.execute("SELECT body FROM payloads WHERE job = ?", (row["key"],)).fetchone()
+    errors = rows(step.db, "SELECT * FROM errors WHERE job = ? ORDER BY key DESC", row["key"])
+    has_result = row["result"] is not None and not (
+        row["result_dies"] is not None and row["result_dies"] <= step.now
+    )
+    return {
+        **values,
+        "state": JobState(row["state"]),
+        "payload": row["payload"] if beside is None else beside[0],
+        "channels": sorted((row["inbox"] or "").split()),
+        "cancel": bool(row["cancel"]),
+        "result": row["result"] if has_result else None,
+        "result_dies": row["result_dies"] if has_result else None,
+        "errors": [
+            msgspec.structs.replace(
+                msgspec.json.decode(error["body"], type=ErrorInfo),
+                at_ms=error["at"],
+                attempt=error["attempt"],
+            )
+            for error in errors
+        ],
+    }
+
+
+def _worker(row: Row) -> Dump:
+    return {
+        "lease_ms": row["lease_ms"],
+        "since": row["since"] if row["info"] else 0,
+        "at": row["at"],
+        "info": row["info"],
+        "count": -1 if row["is_condemned"] else row["beat"],
+        "claim": row["claim"],
+        "settle": row["settle"],
+        "settled": [letter == "1" for letter in row["settled"]],
+    }
+
+
+def _calls(step: Step, queue: int) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
+    calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
+    sql = "SELECT * FROM calls WHERE queue = ? AND at > ?"
+    for row in rows(step.db, sql, queue, step.now - CALLS_TTL_MS):
+        answer = [OUTCOMES[letter] for letter in row["answer"]]
+        calls.setdefault(row["client"], {})[row["slot"]] = (row["number"], answer)
+    return calls
+
+
+def others(step: Step, name: QueueName) -> list[tuple[Any, ...]]:
+    """Return every row that is of other queues and other tenants."""
+    db = step.db
+    row = db.execute("SELECT key FROM queues WHERE tenant = ? AND name = ?", name).fetchone()
+    key = row[0] if row else -1
+    found: list[tuple[Any, ...]] = db.execute(
+        "SELECT * FROM queues WHERE key <> ?", (key,)
+    ).fetchall()
+    for table in OF_A_QUEUE:
+        sql = f"SELECT * FROM {table} WHERE queue <> ? ORDER BY 1, 2, 3"  # noqa: S608
+        found += db.execute(sql, (key,)).fetchall()
+    for table in ("payloads", "errors"):
+        sql = f"""
+SELECT {table}.* FROM {table} JOIN jobs ON jobs.key = {table}.job WHERE queue <> ? ORDER BY 1
+"""  # noqa: S608
+        found += db.execute(sql, (key,)).fetchall()
+    return found

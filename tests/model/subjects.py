@@ -1,0 +1,183 @@
+"""Each storage as the machine drives it: with a clock, and a look at all that is stored."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import redis
+
+from headrace.storage.base import Storage
+from headrace.storage.redis import keys
+from headrace.storage.redis.storage import RedisStorage
+from headrace.storage.sqlite.storage import SqliteStorage
+from tests.model import sqlite_dump
+from tests.model.places import Dump
+from tests.model.redis_dump import Deaths, RedisDump, ServerState, read_server
+from tests.support import clock, leaks, sqlite_check
+
+QUEUE = "mail"
+TENANT, NEIGHBOUR = "acme", "acme2"
+START_MS = 1_800_000_003_000
+"""The time at the start: fixed, so that a run can be repeated exactly."""
+
+
+class Look(NamedTuple):
+    """A storage at one moment: the queue, all that is not the queue's, and what is wrong."""
+
+    queue: Dump
+    others: Any
+    problems: list[str]
+
+
+class ModelSubject(ABC):
+    """A storage under the machine.
+
+    Attributes:
+        storage: what is driven.
+        now: the storage's time.
+    """
+
+    def __init__(self) -> None:
+        self.now: int = START_MS
+        self.storage: Storage = self.open(TENANT)
+
+    @abstractmethod
+    def open(self, tenant: str) -> Storage:
+        """Return a new storage on the data."""
+
+    async def reopen(self) -> None:
+        """Close the storage and open another on the same data; a token may get lost."""
+        await self.storage.aclose()
+        self.storage = self.open(TENANT)
+
+    @abstractmethod
+    async def advance(self, ms: int) -> None:
+        """Move the clock on, or back."""
+
+    @abstractmethod
+    async def look(self) -> Look:
+        """Return all that is stored."""
+
+    @abstractmethod
+    async def lose_token(self) -> bool:
+        """Take the wake-up token away, behind everybody's back; whether one was there."""
+
+    async def aclose(self) -> None:
+        """Close everything."""
+        await self.storage.aclose()
+
+
+class RedisSubject(ModelSubject):
+    """On a server, which is emptied first.
+
+    Args:
+        url: of the server.
+        restart: kills the server and starts it again on its data; None: reopening only connects
+            anew.
+    """
+
+    def __init__(self, url: str, *, restart: Callable[[], None] | None = None) -> None:
+        self._url = url
+        self._restart = restart
+        self._client = redis.Redis.from_url(url)
+        self._client.flushall()
+        self._client.set(clock.KEY, START_MS)
+        self._root = keys.root(TENANT, QUEUE)
+        self._deaths = Deaths()
+        super().__init__()
+
+    def open(self, tenant: str) -> Storage:
+        return RedisStorage(self._url, tenant=tenant, source=clock.library_with_test_clock())
+
+    async def reopen(self) -> None:
+        if self._restart is not None:
+            await self.aclose()
+            self._restart()
+            self._client = redis.Redis.from_url(self._url)
+        await super().reopen()
+
+    async def advance(self, ms: int) -> None:
+        self.now = self._client.incrby(clock.KEY, ms)
+        if dead := self._deaths.due(self.now):
+            self._client.unlink(*dead)
+
+    async def look(self) -> Look:
+        server = read_server(self._client)
+        self._deaths.note(server, self._root, self.now)
+        read = RedisDump(server, self._root, self._deaths)
+        queue = read.read()
+        dumped = {key: (value.value, value.expires >= 0) for key, value in server.keys.items()}
+        return Look(queue, self._others(server), read.problems + leaks.problems_in(dumped))
+
+    def _others(self, server: ServerState) -> dict[str, Any]:
+        of_the_tenant = keys.queues(TENANT)
+        return {
+            key: value
+            for key, value in server.keys.items()
+            if not key.startswith(self._root) and key != of_the_tenant
+        }
+
+    async def lose_token(self) -> bool:
+        return bool(self._client.delete(keys.wake(TENANT, QUEUE)))
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        self._client.close()
+
+
+class SqliteSubject(ModelSubject):
+    """On an embedded database.
+
+    Args:
+        kind: ``memory`` or ``file``.
+        make: the class of the storage, another one to test the machine.
+    """
+
+    def __init__(self, kind: str, make: type[SqliteStorage] = SqliteStorage) -> None:
+        self._make = make
+        self._directory = tempfile.mkdtemp(prefix="headrace-model-") if kind == "file" else None
+        # Without the waits for the disk: no test here cuts the power.
+        self._url = (
+            f"file://{self._directory}?sync=normal"
+            if self._directory
+            else f"memory://model-{secrets.token_hex(6)}"
+        )
+        super().__init__()
+
+    def open(self, tenant: str) -> SqliteStorage:
+        return self._make(self._url, tenant=tenant, clock=lambda: self.now)
+
+    @property
+    def _sqlite(self) -> SqliteStorage:
+        assert isinstance(self.storage, SqliteStorage)
+        return self.storage
+
+    async def advance(self, ms: int) -> None:
+        self.now += ms
+
+    async def look(self) -> Look:
+        name = (TENANT, QUEUE)
+        return self._sqlite.engine().writer.call(
+            lambda step: Look(
+                sqlite_dump.dump(step, name),
+                sqlite_dump.others(step, name),
+                sqlite_check.problems(step),
+            ),
+            lambda: self.now,
+            timeout_s=10,
+        )
+
+    async def lose_token(self) -> bool:
+        return await self._sqlite.open_waiter(QUEUE, "thief").wait(0)
+
+    async def aclose(self) -> None:
+        engine = self._sqlite.engine()
+        await super().aclose()
+        engine.close_kept()
+        if self._directory is not None:
+            shutil.rmtree(self._directory)

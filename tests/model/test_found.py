@@ -1,0 +1,127 @@
+"""Differences between the storages that the machine has found, each as a few plain steps.
+
+The driver compares replies, and all that is stored, with the model after every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from headrace.job import ClaimedJob, JobState
+from headrace.storage.values import CallId, ClaimReply, Settlement
+from tests.model import asks
+from tests.model.driver import Driver
+
+numbers = count(1)
+
+
+def enqueue(driver: Driver, job_id: str, *kinds: str) -> None:
+    job = asks.make_job(job_id, kinds, now=driver.subject.now, channel=driver.channel)
+    driver.call("enqueue", [job], call=CallId("c1", next(numbers)))
+
+
+def claim(driver: Driver, worker: str = "w1", limit: int = 10) -> Sequence[ClaimedJob]:
+    number = next(numbers)
+    reply: ClaimReply = driver.call(
+        "claim",
+        call=CallId(worker, number),
+        nonce=f"{worker}/{number}",
+        slots={"default": limit},
+    )
+    return reply.jobs
+
+
+def settle(driver: Driver, job: ClaimedJob, outcome: str, worker: str = "w1") -> None:
+    settlement = Settlement(job.id, job.claim, 120, asks.OUTCOMES[outcome])
+    driver.call("settle", [settlement], call=CallId(worker, next(numbers)))
+
+
+def register(driver: Driver, *names: str) -> None:
+    for name in names:
+        driver.call("register", asks.worker_of(name))
+
+
+def test_no_time_is_negative_after_the_clock_was_set_back(driver: Driver) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    enqueue(driver, "b")
+    driver.advance(-1)
+    driver.call("workers")
+    driver.stats()
+    [job, _] = claim(driver)
+    assert job.waited_ms == 0
+
+
+def test_an_attempt_that_was_released_ran_for_no_time(driver: Driver) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    settle(driver, claim(driver)[0], "retried at once")
+    settle(driver, claim(driver)[0], "released")
+    assert driver.call("get", "a").run_ms == 0
+
+
+def test_the_head_of_a_queue_is_not_taken_for_a_later_job_with_the_id_of_a_cancelled_one(
+    driver: Driver,
+) -> None:
+    enqueue(driver, "a")
+    driver.call("cancel", ["a"])
+    enqueue(driver, "b")
+    driver.advance(1000)
+    enqueue(driver, "a")
+    driver.stats()
+
+
+def test_a_dead_letter_that_reached_an_earlier_age_is_pruned(driver: Driver) -> None:
+    register(driver, "w1")
+    driver.call("configure", asks.SETTINGS["for a minute"])
+    enqueue(driver, "a")
+    settle(driver, claim(driver)[0], "failed")
+    driver.call("configure", asks.SETTINGS["default"])
+    driver.advance(asks.MINUTE_MS)
+    driver.prune()
+    driver.stats()
+
+
+def bring_to_last_chance(driver: Driver, *job_ids: str) -> None:
+    register(driver, "w3")
+    for job_id in job_ids:
+        enqueue(driver, job_id, "two lives")
+    claim(driver, "w3")
+    driver.call("reap", "w3", seen=0, error=asks.DEATH)
+
+
+def test_a_new_job_with_the_id_of_one_on_its_last_chance_lets_another_such_run(
+    driver: Driver,
+) -> None:
+    register(driver, "w1")
+    bring_to_last_chance(driver, "a")
+    settle(driver, claim(driver)[0], "completed, not kept")
+    enqueue(driver, "a")
+    assert [job.id for job in claim(driver)] == ["a"]
+    bring_to_last_chance(driver, "b")
+    assert [job.id for job in claim(driver)] == ["b"]
+
+
+def test_a_new_job_after_one_on_its_last_chance_lets_another_such_run(driver: Driver) -> None:
+    # In a database it may have the same row.
+    register(driver, "w1")
+    bring_to_last_chance(driver, "a")
+    settle(driver, claim(driver)[0], "completed, not kept")
+    enqueue(driver, "c")
+    assert [job.id for job in claim(driver)] == ["c"]
+    bring_to_last_chance(driver, "b")
+    assert [job.id for job in claim(driver)] == ["b"]
+
+
+def test_a_job_that_was_on_its_last_chance_lets_another_such_run_once_it_was_redriven(
+    driver: Driver,
+) -> None:
+    register(driver, "w1")
+    bring_to_last_chance(driver, "a")
+    settle(driver, claim(driver)[0], "failed")
+    driver.call("redrive", ["a"])
+    assert [job.id for job in claim(driver)] == ["a"]
+    bring_to_last_chance(driver, "b")
+    assert [job.id for job in claim(driver)] == ["b"]
+    assert driver.call("get", "a").state is JobState.ACTIVE

@@ -1,0 +1,74 @@
+"""Redis, memory:// and file:// do what the model does, step by step; and the machine would see it.
+
+300 examples of 50 steps on each storage, always the same ones. `make soak-model` draws new ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from headrace.events import JobEventKind
+from headrace.job import FailReason
+from headrace.storage.sqlite.storage import SqliteStorage
+from tests.model import asks
+from tests.model.mutants import MUTANTS
+from tests.model.run import EXAMPLES, STEPS, run_machine
+from tests.model.soak import run_round
+from tests.model.subjects import ModelSubject, SqliteSubject
+
+# fmt: off
+VERBS = (
+    "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
+    "retire", "beats", "reap", "forget", "prune", "get", "list_jobs", "stats", "workers", "pause",
+    "resume", "configure", "redrive", "purge",
+)
+DISTURBANCES = (
+    "advance", "advance to where a job due", "advance to where a job dies",
+    "advance to where a job expires", "step back 1 ms", "step back 1 h", "lose the token", "wait",
+    "reopen", "claim reply lost", "claim perhaps gone", "reap, beat moved", "repeat enqueue",
+    "repeat claim", "repeat settle", "enqueue late", "claim late", "settle late",
+    "settle as a stranger",
+)
+# fmt: on
+REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)
+
+
+def expected_hits() -> set[str]:
+    """Return all that a run must have done."""
+    transitions = set(JobEventKind) - {JobEventKind.FAILED, JobEventKind.RETRYING}
+    return {
+        *(f"verb {verb}" for verb in VERBS),
+        *DISTURBANCES,
+        *(f"settle: {outcome}" for outcome in asks.OUTCOMES),
+        *(f"settle with {how or 'the'} claim" for how in asks.TAMPERING),
+        *(f"enqueue: {kind}" for kind in asks.JOB_KINDS),
+        *(f"a job {kind}" for kind in transitions),
+        *(f"a job failed {reason}" for reason in REASONS),
+        f"a job retrying {asks.ERROR.type}",
+    }
+
+
+@pytest.mark.timeout(600)
+def test_a_storage_does_what_the_model_does(make_subject: Callable[[], ModelSubject]) -> None:
+    hits: Counter[str] = Counter()
+    run_machine(make_subject, hits)
+    assert {what for what in expected_hits() if hits[what] < 10} == set()
+
+
+@pytest.mark.timeout(300)
+def test_a_server_that_is_killed_has_lost_nothing() -> None:
+    # G4: what was answered is in its append-only file.
+    hits: Counter[str] = Counter()
+    run_round("restarted", 1, hits, examples=100, steps=30)
+    assert hits["reopen"] > 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
+    assert (EXAMPLES, STEPS) == (300, 50)
+    with pytest.raises(AssertionError, match="differs from the model"):
+        run_machine(lambda: SqliteSubject("memory", mutant), Counter(), is_shrunk=False)

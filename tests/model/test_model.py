@@ -1,0 +1,28 @@
+"""The model as others use it: copied, and read as plain data."""
+
+from __future__ import annotations
+
+import copy
+
+from headrace.job import EnqueueOutcome, JobState
+from headrace.storage.values import CallId, Settlement
+from tests.model import asks
+from tests.model.model import Model
+from tests.model.subjects import QUEUE, START_MS
+
+
+def test_a_copy_of_the_model_goes_its_own_way() -> None:
+    model = Model(START_MS)
+    job = asks.make_job("a", [], now=START_MS, channel="")
+    call = CallId("c1", 1)
+    assert model.enqueue(QUEUE, [job], call=call) == [EnqueueOutcome.QUEUED]
+    model.register(QUEUE, asks.worker_of("w1"))
+    other = copy.deepcopy(model)
+    assert other.dump(QUEUE) == model.dump(QUEUE)
+    reply = other.claim(QUEUE, call=CallId("w1", 1), nonce="w1/1", slots={"default": 1})
+    [claimed] = reply.jobs
+    settlement = Settlement("a", claimed.claim, 5, asks.OUTCOMES["completed"])
+    assert other.settle(QUEUE, [settlement], call=CallId("w1", 1)) == [True]
+    assert other.dump(QUEUE)["jobs"]["a"]["state"] is JobState.COMPLETED
+    assert model.dump(QUEUE)["jobs"]["a"]["state"] is JobState.QUEUED
+    assert model.enqueue(QUEUE, [job], call=call) == [EnqueueOutcome.QUEUED]
