@@ -20,15 +20,15 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint bench lua clean redis luacheck
+.PHONY: help setup demo test check lint bench soak-linearizability soak-model lua clean redis luacheck
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.dev redis ## Install everything that development needs into .venv
 
-demo: $(VENV)/.core redis ## Index source files with a few workers (URL=redis://… for a server of yours)
-	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL))
+demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… for a server of yours)
+	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL)) $(ARGS)
 
 test: $(VENV)/.dev redis ## Run the tests (ARGS=… goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)
@@ -44,6 +44,13 @@ check: lint test ## Everything that must pass before a commit
 
 bench: $(VENV)/.dev redis ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+soak-linearizability: $(VENV)/.dev redis ## Check 2,000 histories of each kind (HISTORIES=…, SEED=… that a run printed)
+	@HEADRACE_HISTORIES=$(or $(HISTORIES),2000) HEADRACE_SEED=$(SEED) \
+		$(BIN)/python -m pytest -s tests/linearizability/test_histories.py $(ARGS)
+
+soak-model: $(VENV)/.dev redis ## Compare every storage with the model for SECONDS (3600), from SEED (1) on (ARGS=--help)
+	@$(BIN)/python -m tests.model.soak --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) $(ARGS)
 
 lua: $(VENV)/.core ## Print the assembled Lua library, to which the line numbers of errors refer
 	@$(BIN)/python -m headrace.storage.redis.library

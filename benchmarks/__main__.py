@@ -14,6 +14,8 @@ from benchmarks import (
     delayed,
     drain,
     embedded,
+    embedded_huey,
+    embedded_wakeup,
     floor,
     idle,
     imports,
@@ -37,6 +39,8 @@ SCENARIOS = {
     "idle": idle.measure,
     "imports": imports.measure,
     "embedded": embedded.measure,
+    "embedded_wakeup": embedded_wakeup.measure,
+    "embedded_huey": embedded_huey.measure,
 }
 
 ROW = "{:<40} {:>10} {:<7} {:>10} {:<7} {:>22}"
@@ -56,10 +60,16 @@ def save(about: dict[str, str], figures: list[Figure]) -> None:
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
 
+def is_meant(word: str, name: str) -> bool:
+    """Whether a word names a scenario, or its first part: ``embedded`` is ``embedded_huey`` too."""
+    return name == word or name.startswith(f"{word}_")
+
+
 def main() -> int:
     """Run, print and save; 2 for an unknown name, 0 whether or not the goals are met."""
-    names = sys.argv[1:] or list(SCENARIOS)
-    unknown = [name for name in names if name not in SCENARIOS]
+    asked = sys.argv[1:] or list(SCENARIOS)
+    names = [name for name in SCENARIOS if any(is_meant(word, name) for word in asked)]
+    unknown = [word for word in asked if word not in SCENARIOS]
     if unknown:
         print(f"no scenario {', '.join(unknown)}: use {', '.join(SCENARIOS)}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Embedded storage: bulk enqueue, and a drain with results and events, 100 at a time.
+"""Embedded storage: enqueueing one by one and in bulk, and a drain with results and events.
 
 In memory the worker runs in the producer's process; on a file it is a process of its own.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -20,6 +21,7 @@ from tests.support.processes import WorkerProcess
 from tests.support.until import until
 
 COUNT = 20_000
+SINGLE = 2_000
 WARM_UP = 2_000
 LOOK_EVERY_S = 0.02
 RUNS = iter(range(1_000_000))
@@ -62,34 +64,49 @@ async def in_memory() -> list[float]:
     return found
 
 
-async def on_file() -> list[float]:
-    """Fill here, and drain in another process; every commit reaches the disk."""
-    async with AsyncExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory())
-        url = f"file://{directory}/data"
+async def single_rate(load: Workload) -> float:
+    """Enqueue for a paused queue, each job awaited before the next; return jobs a second."""
+    queue = load.app.queue(QUEUE)
+    await queue.pause()
+    start = time.perf_counter()
+    for n in range(SINGLE):
+        await load.noop.enqueue(x=n)
+    taken_s = time.perf_counter() - start
+    await queue.resume()
+    return SINGLE / taken_s
+
+
+@asynccontextmanager
+async def on_file(sync: str) -> AsyncIterator[Workload]:
+    """One worker process on a new directory; at ``sync=full`` every commit reaches the disk."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = f"file://{directory}/data?sync={sync}"
         load = Workload(url)
-        await stack.enter_async_context(load.app)
-        stack.enter_context(
-            WorkerProcess.module("benchmarks.workload", url, directory=Path(directory))
-        )
-        await until(load.app.queue(QUEUE).workers, within=20)
-        return await rates(load)
+        async with load.app:
+            stack.enter_context(
+                WorkerProcess.module("benchmarks.workload", url, directory=directory)
+            )
+            await until(load.app.queue(QUEUE).workers, within=20)
+            yield load
+
+
+async def file_rates(sync: str) -> list[float]:
+    """Return jobs a second: one by one, in bulk, drained, and the last two together."""
+    async with on_file(sync) as load:
+        return [await single_rate(load), *(await rates(load))]
 
 
 async def measure() -> list[Figure]:
-    """Measure both."""
-    memory = await repeated(in_memory)
-    file = await repeated(on_file)
-    names = ("bulk enqueue", "drain", "enqueue + drain")
+    """Measure both, the file with every commit on the disk."""
+    bulk, drain, both = await repeated(in_memory)
+    single, file_bulk, file_drain, file_both = await repeated(lambda: file_rates("full"))
     return [
-        *(
-            Figure(f"memory://: {n}", "jobs/s", runs)
-            for n, runs in zip(names[:2], memory, strict=False)
-        ),
-        Figure(f"memory://: {names[2]}", "jobs/s", memory[2], at_least(20_000)),
-        *(
-            Figure(f"file://: {n}", "jobs/s", runs)
-            for n, runs in zip(names[:2], file, strict=False)
-        ),
-        Figure(f"file://: {names[2]}", "jobs/s", file[2], at_least(10_000)),
+        Figure("memory://: bulk enqueue", "jobs/s", bulk),
+        Figure("memory://: drain", "jobs/s", drain),
+        Figure("memory://: enqueue + drain", "jobs/s", both, at_least(20_000)),
+        Figure("file://: enqueue one by one", "jobs/s", single),
+        Figure("file://: bulk enqueue", "jobs/s", file_bulk),
+        Figure("file://: drain", "jobs/s", file_drain),
+        Figure("file://: enqueue + drain", "jobs/s", file_both, at_least(10_000)),
     ]

@@ -6,7 +6,8 @@ from benchmarks.harness import Figure, Goal, repeated, serving
 from benchmarks.workload import QUEUE, Workload
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE
 from headrace.outcome import Completed
-from headrace.storage.base import CallId, ClaimReply, Settlement, Storage, WorkerInfo
+from headrace.storage.base import Storage
+from headrace.storage.values import CallId, ClaimReply, Settlement, WorkerInfo
 from tests.support.redis_server import RedisServer
 
 BATCH = 100

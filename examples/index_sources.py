@@ -1,9 +1,10 @@
 """Index the Python files of the standard library: one job a file, run by worker processes.
 
-    python examples/index_sources.py                              with a Redis of its own
+    python examples/index_sources.py                              needs no server
     python examples/index_sources.py --url redis://localhost:6379 --workers 4
 
 This process enqueues and waits; the workers are ``headrace worker examples.index_sources:app``.
+They share a directory, which is removed in the end, or what ``--url`` names.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import argparse
 import ast
 import asyncio
 import hashlib
-import shutil
 import signal
-import socket
 import sys
 import sysconfig
 import tempfile
@@ -29,7 +28,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from headrace import App, FailPermanently, JobFailed, JobHandle, StorageUnavailable
+from headrace import App, FailPermanently, JobFailed, JobHandle
 
 ROOT = Path(__file__).resolve().parents[1]
 TENANT = "headrace-demo"
@@ -199,18 +198,6 @@ async def running_workers(count: int, log: Path) -> AsyncIterator[list[Process]]
 
 
 @asynccontextmanager
-async def temporary_redis(folder: Path) -> AsyncIterator[str]:
-    """Run a Redis server on a free loopback port, its files in the folder."""
-    program = shutil.which("redis-server") or Path(sys.executable).with_name("redis-server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(program), "--bind", "127.0.0.1", "--port", str(port)]
-    async with running(*command, "--dir", str(folder), "--save", "", log=folder / "redis.log"):
-        yield f"redis://127.0.0.1:{port}"
-
-
-@asynccontextmanager
 async def running(*command: str, log: Path) -> AsyncIterator[Process]:
     """Run a program as long as the block; then ask it to end, and see that it has."""
     with log.open("ab") as output:
@@ -234,35 +221,26 @@ async def running(*command: str, log: Path) -> AsyncIterator[Process]:
             await process.wait()
 
 
-async def connect() -> None:
-    """Connect to a server that may only just have been started."""
-    for _ in range(100):
-        try:
-            return await app.connect()
-        except StorageUnavailable:
-            await asyncio.sleep(0.05)
-    return await app.connect()
-
-
 async def run(options: argparse.Namespace) -> None:
-    """Find the files, and a server to run on."""
+    """Find the files, and a place for the jobs."""
     paths = list(islice(find_sources(options.folder), options.limit))
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-demo-")))
-        app.url = options.url or await stack.enter_async_context(temporary_redis(folder))
-        await stack.enter_async_context(app)
-        await connect()
-        await index_all(paths, options.workers, folder)
+    with tempfile.TemporaryDirectory(prefix="headrace-demo-") as name:
+        folder = Path(name)
+        app.url = options.url or (folder / "jobs").as_uri()
+        async with app:
+            await index_all(paths, options.workers, folder)
 
 
 def main() -> None:
     """Read the command line and run; what was started is stopped, however it ends."""
     parser = argparse.ArgumentParser(description="Index Python files with a few workers.")
-    parser.add_argument("--url", help="a Redis of yours, as in redis://localhost:6379")
+    parser.add_argument("--url", help="storage of yours, as in redis://localhost:6379")
     parser.add_argument("--workers", type=int, default=2, help="processes, default 2")
     parser.add_argument("--folder", type=Path, help="default: Python's standard library")
     parser.add_argument("--limit", type=int, help="only the first so many files")
     options = parser.parse_args()
+    if options.url and options.url.startswith("memory:"):
+        parser.error("the workers are processes of their own, and memory:// is inside of one")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
