@@ -307,6 +307,24 @@ async def test_events_tell_the_life_of_a_worker_and_its_jobs(app: App[None]) -> 
     assert isinstance(log.events[-1], WorkerStopped)
 
 
+@pytest.mark.parametrize("is_quiet", [False, True])
+async def test_a_worker_that_is_stopped_while_it_starts_ends(
+    app: App[None], *, is_quiet: bool
+) -> None:
+    for turns in range(40):
+        log = EventLog()
+        worker = Worker(app, ["default"], emit=log)
+        async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+            group.create_task(worker.run())
+            await log.wait(WorkerStarted)
+            if is_quiet:
+                worker.quiet()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            worker.stop()
+        assert log.of(WorkerStopped)
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 async def test_no_more_attempts_run_at_once_than_there_are_slots(
     app: App[None], concurrency: int

@@ -256,7 +256,7 @@ class Worker:
         """Run one session to its end: stopped or fenced."""
         fetcher = Fetcher(session, session.storage.open_waiter(session.queue, session.incarnation))
         self._fetchers[session.queue] = fetcher
-        if self._is_quiet:
+        if self._is_quiet or self._is_closing.is_set():
             fetcher.close()  # said before this session was there
         sweeper = Sweeper(session, interval_s=self._sweep_s)
         async with anyio.create_task_group() as group:
