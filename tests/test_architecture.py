@@ -16,7 +16,7 @@ PYTHON_FOLDERS = ("src", "tests", "examples", "benchmarks")
 MAX_LINES = 500
 CLOCKS = {"time", "asyncio", "anyio"}
 UNFINISHED = ("TO" + "DO", "FIX" + "ME")
-PUBLIC_MODULES = ("headrace", "headrace.storage", "headrace.testing")
+PUBLIC_MODULES = ("headrace", "headrace.events", "headrace.storage", "headrace.testing")
 
 
 def python_files(*folders: str) -> list[Path]:

@@ -113,9 +113,35 @@ def test_testing() -> None:
     ]
 
 
+@pytest.mark.timeout(90)
+def test_process_slots(redis_url: str) -> None:
+    for chosen in ([], ["--url", redis_url]):
+        assert run_example("08_process_slots.py", *chosen, seconds=30) == [
+            "exhausted: the attempt took longer than its 0.5 s",
+            "stalled: the process was killed by SIGABRT while it ran the job",
+            "primes: 4 25 168",
+        ]
+
+
+@pytest.mark.timeout(60)
+def test_files_are_compressed_on_several_processors_without_a_server(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.py").write_text(f"# {number % 10}\n" * 20_000)
+    lines = run_example(
+        "compress_sources.py", "--folder", str(tmp_path), "--slots", "2", seconds=50
+    )
+    counts = dict(line.split()[:2] for line in lines if re.match(r"[a-z0-9]+ +[\d,]+( .*)?$", line))
+    assert counts["files"] == "30"
+    assert counts["distinct"] == "10"
+    assert counts["bytes"] == f"{30 * 4 * 20_000:,}"
+    assert all(int(counts[name].replace(",", "")) > 0 for name in ("zlib", "bz2", "lzma"))
+    shares = [re.fullmatch(r"process \d+ compressed (\d+) files", line) for line in lines]
+    assert sum(int(share[1]) for share in shares if share) == 30
+
+
 def test_every_numbered_example_is_short() -> None:
     sizes = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.glob("[0-9]*.py")}
-    assert len(sizes) == 7
+    assert len(sizes) == 8
     assert {name: size for name, size in sizes.items() if size > 60} == {}
 
 
@@ -247,7 +273,8 @@ def test_every_python_block_runs(info: str, text: str, redis_url: str, tmp_path:
     if "asyncio.run(" not in text:
         runpy.run_path(str(program))  # declarations, which connect to nothing
         return
-    env = {"HEADRACE_REDIS_URL": redis_url, "PYTHONPATH": str(tmp_path)}
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    env = {"HEADRACE_REDIS_URL": redis_url, "PYTHONPATH": path}
     if "Worker(" in text:
         run_program(program, env)
         return

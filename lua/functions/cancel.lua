@@ -11,9 +11,14 @@ local function cancel(q, id)
     local asked = q.root .. ':cancels:' .. job.owner(record)
     q.call('HSET', record.key, 'cancel', '1')
     q.call('SADD', asked, id)
+    -- Its worker beats at once when it hears of this, and the answer says which jobs.
+    local channel = q.call('HGET', worker.key(q, job.owner(record)), 'channel')
+    if channel and channel ~= '' then
+      q.call('PUBLISH', channel, table.concat({ q.root, id, 'active', '', 'none', '' }, '\n'))
+    end
     return 'requested'
   end
-  finish.cancel(q, record, '')
+  finish.cancel(q, record, '', '')
   return 'cancelled'
 end
 

@@ -2,7 +2,7 @@
 -- Reply: status, has_more, ms to the next due job (-1: none), then WIDTH strings a job.
 local BATCH = 500
 local BATCH_BYTES = 4 * 1024 * 1024
-local POPS = 1000 -- entries looked at in one call, left-over ones included
+local POPS = 1000 -- entries looked at in one call a lane, left-over ones included
 local MORE = { 'epoch', 'attempts', 'stalls', 'expires', 'options' }
 local NOTHING = {}
 
@@ -97,27 +97,29 @@ local function take(q, entry, claim, reply)
   return #payload
 end
 
--- Take up to `limit` jobs of one lane, best tier first: LMPOP pops from the first list that has any.
+-- Take up to `limit` jobs of one lane, best tier first: LMPOP pops from the first list that has any. Return how many,
+-- and whether to look for more: not who took nothing although it had room, since that can't take what is left, and to
+-- wake it again would never end.
 local function drain(q, lane, limit, claim, reply)
   local ready = q.root .. ':ready:' .. lane .. ':'
-  local waiting = {}
-  while limit > 0 and claim.pops > 0 and claim.bytes > 0 do
+  local taken, pops, waiting = 0, POPS, {}
+  while taken < limit and pops > 0 and claim.bytes > 0 do
     local popped = q.call(
       'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
-      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', math.min(limit, claim.pops, 50)
+      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', math.min(limit - taken, pops, 50)
     )
     if not popped then
       break
     end
     local list, entries = popped[1], popped[2]
-    claim.pops = claim.pops - #entries
+    pops = pops - #entries
     for i, entry in ipairs(entries) do
       local size, must_stay = take(q, entry, claim, reply)
       if must_stay then
         waiting[#waiting + 1] = { list, entry }
       end
       if size then
-        limit = limit - 1
+        taken = taken + 1
         claim.bytes = claim.bytes - size
       end
       if claim.bytes <= 0 then
@@ -131,8 +133,8 @@ local function drain(q, lane, limit, claim, reply)
   -- At the tail, where it holds nobody up.
   for _, pair in ipairs(waiting) do
     q.call('RPUSH', pair[1], pair[2])
-    claim.has_waiting = true
   end
+  return taken, taken > 0 or limit == 0 or claim.bytes <= 0 or (pops == 0 and #waiting == 0)
 end
 
 -- A repeated call: what it claimed the first time and still owns.
@@ -154,7 +156,7 @@ function functions.claim(keys, args)
   if not me then
     return { 'gone', '0', '-1' }
   end
-  local claim = { incarnation = incarnation, nonce = nonce, ids = {}, pops = POPS, bytes = BATCH_BYTES }
+  local claim = { incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES }
   local reply = { 'ok', '0', '-1' }
   if number + 0 < me.claim then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. me.claim)
@@ -169,25 +171,28 @@ function functions.claim(keys, args)
     return { 'paused', '0', '-1' }
   end
   reply[3] = promote(q)
-  local room = BATCH
+  local left = {} -- lanes that may have more for the caller
   for at = 4, #args, 2 do
-    local limit = math.min(tonumber(args[at + 1]), room)
-    drain(q, args[at], limit, claim, reply)
-    room = BATCH - #claim.ids
+    local lane, limit = args[at], math.min(tonumber(args[at + 1]), BATCH - #claim.ids)
+    local taken, should_look = drain(q, lane, limit, claim, reply)
+    queue.count_ready(q, lane, -taken)
+    if should_look then
+      left[#left + 1] = lane
+    end
   end
   local taken = #claim.ids
   if taken > 0 then
     q.call('SADD', q.root .. ':processing:' .. incarnation, unpack(claim.ids))
-    queue.count(q, 'queued', -taken)
     queue.count(q, 'active', taken)
   end
   queue.close(q)
-  -- Who took nothing although it had room can't take what is left: to wake it again would never end.
-  if taken > 0 or #args == 3 or (claim.pops == 0 and not claim.has_waiting) then
-    local left = q.now_counts.queued or q.call('HGET', q.root .. ':counts', 'queued') or 0
-    if tonumber(left) > 0 then
+  if #args == 3 then
+    left = queue.lanes(q) -- who has no slot at all passes on whatever token it has
+  end
+  for _, lane in ipairs(left) do
+    if queue.ready(q, lane) > 0 then
+      queue.leave_wake(q, lane)
       reply[2] = '1'
-      queue.leave_wake(q)
     end
   end
   return reply

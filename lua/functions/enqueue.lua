@@ -37,7 +37,7 @@ local function standing(q, key, id, inbox)
 end
 
 -- What is not said takes the default and no space.
-local function extras(q, args, at)
+local function extras(q, args, at, lane)
   local fields = {}
   local function set(field, value, default)
     if value ~= default then
@@ -46,7 +46,7 @@ local function extras(q, args, at)
     end
   end
   set('at', q.now_text, '') -- tells a claim to look for more than a plain job has
-  set('lane', args[at + 5], job.DEFAULT_LANE)
+  set('lane', lane, job.DEFAULT_LANE)
   set('expires', queue.text(due_ms(q, args[at + 8], args[at + 9])), '0')
   set('max_stalls', args[at + 10], '')
   set('keep', args[at + 11], '')
@@ -55,9 +55,21 @@ local function extras(q, args, at)
   return unpack(fields)
 end
 
+-- A producer that doesn't know the task leaves the lane to what workers have said of it.
+local function lane_of(q, lane, task)
+  if lane ~= '' then
+    return lane
+  end
+  return q.call('HGET', q.root .. ':lanes', task) or job.DEFAULT_LANE
+end
+
 local function store(q, args, at, is_plain)
   local id, task, payload, tier = args[at], args[at + 2], args[at + 3], args[at + 4]
   local key = q.root .. ':job:' .. id
+  local lane, due = job.DEFAULT_LANE, 0
+  if not is_plain then
+    lane, due = lane_of(q, args[at + 5], task), due_ms(q, args[at + 6], args[at + 7])
+  end
   -- An id that was just drawn at random can't be there, and the look costs 2 µs.
   if not IS_NEW[args[at + 1]] then
     local verdict = standing(q, key, id, is_plain and '' or args[at + 13])
@@ -74,10 +86,8 @@ local function store(q, args, at, is_plain)
     q.call('HSET', key, 'tier', tier)
   end
   queue.tally(q, 'enqueued')
-  local lane, due = job.DEFAULT_LANE, 0
   if not is_plain then
-    lane, due = args[at + 5], due_ms(q, args[at + 6], args[at + 7])
-    q.call('HSET', key, 'created', q.now_text, extras(q, args, at))
+    q.call('HSET', key, 'created', q.now_text, extras(q, args, at, lane))
   end
   if due > q.now then
     q.call('HSET', key, 'state', 'scheduled', 'task', task, 'created', q.now_text, where, value)
@@ -89,7 +99,7 @@ local function store(q, args, at, is_plain)
   q.call(
     'HSET', key, 'state', 'queued', 'gen', queue.generation(q), 'task', task, 'created', q.now_text, where, value
   )
-  queue.count(q, 'queued', 1)
+  queue.count_ready(q, lane, 1)
   job.to_tail(q, id, lane, tier)
   queue.event(q, 'queued', id, task, '0', '', '', '', '')
   return 'queued'

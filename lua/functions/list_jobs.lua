@@ -20,23 +20,52 @@ local function behind_entry(q, list, index, entry)
   return index < REACH and 0 or index + 1
 end
 
--- Best tier first. Lanes beside the default one are configured.
+-- By bytes, as Redis orders equal scores; Lua's own order is that of the server's language.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+local function is_lane_before(a, b)
+  if a == job.DEFAULT_LANE or b == job.DEFAULT_LANE then
+    return a ~= b and a == job.DEFAULT_LANE
+  end
+  return is_before(a, b)
+end
+
+-- Add the entries of one ready list, from one index on.
+local function add_entries(q, found, limit, place, from)
+  local entries = q.call('LRANGE', q.root .. ':ready:' .. place, from, from + limit - #found - 1)
+  for i, entry in ipairs(entries) do
+    local colon = string.find(entry, ':', 1, true)
+    found[#found + 1] = { id = string.sub(entry, colon + 1), gen = string.sub(entry, 1, colon - 1) }
+    found.cursor = place .. ':' .. queue.text(from + i - 1) .. ':' .. entry
+  end
+end
+
+-- The default lane first, the others by name; in each the best tier first. A cursor is lane:tier:index:entry.
 local function ready(q, cursor, limit)
-  local found = {}
-  local first, index, last = string.match(cursor, '^(%d):(%d+):(.*)$')
-  for tier = tonumber(first or 9), 0, -1 do
-    local list = q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier
-    local from = 0
-    if last and tier == tonumber(first) then
-      from = behind_entry(q, list, tonumber(index), last)
-    end
-    for i, entry in ipairs(q.call('LRANGE', list, from, from + limit - #found - 1)) do
-      local colon = string.find(entry, ':', 1, true)
-      found[#found + 1] = { id = string.sub(entry, colon + 1), gen = string.sub(entry, 1, colon - 1) }
-      found.cursor = tier .. ':' .. queue.text(from + i - 1) .. ':' .. entry
-    end
-    if #found == limit then
-      break
+  local found, lanes = {}, queue.lanes(q)
+  local last_lane, last_tier, index, entry = string.match(cursor, '^([^:]+):(%d):(%d+):(.*)$')
+  table.sort(lanes, is_lane_before)
+  for _, lane in ipairs(lanes) do
+    local is_last = lane == last_lane
+    if not (last_lane and is_lane_before(lane, last_lane)) then
+      for tier = is_last and tonumber(last_tier) or 9, 0, -1 do
+        local place, from = lane .. ':' .. tier, 0
+        if is_last and tier == tonumber(last_tier) then
+          from = behind_entry(q, q.root .. ':ready:' .. place, tonumber(index), entry)
+        end
+        add_entries(q, found, limit, place, from)
+        if #found == limit then
+          return found
+        end
+      end
     end
   end
   return found
@@ -61,17 +90,6 @@ local function active(q, cursor, limit)
     end
   end
   return found
-end
-
--- By bytes, as Redis orders equal scores; Lua's own order is that of the server's language.
-local function is_before(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return #a < #b
 end
 
 -- Where a sorted set goes on behind a member with this score, whether or not that is still there.

@@ -9,19 +9,7 @@ local function take_back(q, incarnation, id, error)
     q.call('SREM', processing, id)
     return
   end
-  record.stalls = record.stalls + 1
-  q.call('HSET', record.key, 'stalls', record.stalls)
-  queue.tally(q, 'stalled')
-  queue.event(q, 'stalled', id, record.task, record.epoch, incarnation, '', '', '')
-  if record.cancel then
-    finish.cancel(q, record, '')
-  elseif record.stalls >= record.max_stalls then
-    finish.fail(q, record, 'stalled', error, 'WorkerDied', '')
-  else
-    job.remember_error(q, id, record.epoch, error)
-    queue.leave(q, incarnation, id)
-    job.make_ready(q, record, q.heads)
-  end
+  worker.stall(q, record, incarnation, error, 'WorkerDied', '')
 end
 
 function functions.reap(keys, args)
@@ -41,7 +29,7 @@ function functions.reap(keys, args)
   for _, id in ipairs(ids) do
     take_back(q, incarnation, id, error)
   end
-  q.is_wake_due = true
+  queue.wake_all(q)
   queue.close(q)
   return queue.text(q.call('SCARD', processing))
 end

@@ -3,14 +3,25 @@
 local LAYOUT = 1
 
 function functions.register(keys, args)
-  local incarnation, lease_ms, info = unpack(args)
+  local incarnation, lease_ms, info, channel = unpack(args)
   local q = queue.open(keys[1])
   local layout = tonumber(q.call('HGET', q.root .. ':config', 'layout') or LAYOUT)
   if layout > LAYOUT then
     return redis.error_reply('NEWLAYOUT the queue has layout ' .. layout .. ', this release knows ' .. LAYOUT)
   end
+  -- The lanes of the tasks that it knows.
+  for at = 5, #args, 2 do
+    local task, lane = args[at], args[at + 1]
+    if lane == job.DEFAULT_LANE then
+      q.call('HDEL', q.root .. ':lanes', task)
+    else
+      q.call('HSET', q.root .. ':lanes', task, lane)
+    end
+  end
   q.call('HSET', q.root .. ':config', 'layout', LAYOUT)
-  q.call('HSET', worker.key(q, incarnation), 'lease', lease_ms, 'info', info, 'since', q.now_text)
+  q.call(
+    'HSET', worker.key(q, incarnation), 'lease', lease_ms, 'info', info, 'since', q.now_text, 'channel', channel
+  )
   q.call('HSET', q.root .. ':beats', incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
   return 'ok'
 end

@@ -2,6 +2,7 @@
 function functions.resume(keys)
   local q = queue.open(keys[1])
   q.call('HDEL', q.root .. ':config', 'paused')
-  queue.leave_wake(q)
+  queue.wake_all(q)
+  queue.close(q)
   return 'ok'
 end

@@ -16,7 +16,7 @@ function functions.retire(keys, args)
     end
   end
   -- A token that ends with it must not leave jobs unseen.
-  q.is_wake_due = true
+  queue.wake_all(q)
   queue.close(q)
   local left = q.call('SCARD', processing)
   if left == 0 then

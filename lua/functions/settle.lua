@@ -25,7 +25,13 @@ end
 
 function kinds.cancelled(q, record, a)
   record.keep = a.keep
-  finish.cancel(q, record, a.run_ms)
+  finish.cancel(q, record, a.run_ms, a.reason)
+end
+
+function kinds.stalled(q, record, a)
+  local all = job.load_waiting(q, record.id)
+  all.owner = a.incarnation
+  worker.stall(q, all, a.incarnation, a.body, a.error_type, a.run_ms)
 end
 
 function kinds.released(q, record, a)
@@ -62,7 +68,7 @@ local function settle(q, incarnation, args, at)
     return job.is_terminal(record.state) and 'ok' or 'stale'
   end
   if record.stalls ~= 0 then
-    q.is_wake_due = true -- another on its last chance may wait for this one's end
+    queue.wake_all(q) -- another on its last chance may wait for this one's end
   end
   local kind, run_ms = args[at + 3], args[at + 4]
   if run_ms ~= '' then
@@ -79,7 +85,7 @@ local function settle(q, incarnation, args, at)
   }
   if record.cancel and WAITS[kind] then
     record.keep = job.load_waiting(q, record.id).keep
-    finish.cancel(q, record, run_ms)
+    finish.cancel(q, record, run_ms, '')
   else
     kinds[kind](q, record, a)
   end

@@ -4,10 +4,10 @@ flags.stats = { 'no-writes' }
 local BUCKET_MS = 10000
 local BUCKETS = 6
 
--- How long the head of the best non-empty tier has been ready, left-over entries aside.
-local function oldest_ms(q)
+-- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
+local function oldest_ms(q, lane)
   for tier = 9, 0, -1 do
-    for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. job.DEFAULT_LANE .. ':' .. tier, 0, 19)) do
+    for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. lane .. ':' .. tier, 0, 19)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
       local v = q.call('HMGET', job.key(q, id), 'state', 'at', 'created', 'gen')
       if v[1] == 'queued' and v[4] == gen then
@@ -32,12 +32,16 @@ end
 function functions.stats(keys)
   local q = queue.open(keys[1])
   local config = queue.config(q)
+  local oldest = 0
+  for _, lane in ipairs(queue.lanes(q)) do
+    oldest = math.max(oldest, oldest_ms(q, lane))
+  end
   local reply = {
     'paused', config.is_paused and '1' or '0',
     'history', queue.text(q.call('ZCARD', q.root .. ':finished')),
     'dead', queue.text(q.call('ZCARD', q.root .. ':dead')),
     'workers', queue.text(live_workers(q)),
-    'oldest_ms', queue.text(oldest_ms(q)),
+    'oldest_ms', queue.text(oldest),
     'set:history', queue.text(config.history),
     'set:dead_letters', queue.text(config.dead),
     'set:dead_letter_ttl_ms', config.dead_ttl_ms,

@@ -17,7 +17,11 @@ local function tell(q, record, state, reason, body)
 end
 
 local function leave(q, record)
-  queue.count(q, record.state, -1)
+  if record.state == 'queued' then
+    queue.count_ready(q, record.lane or job.lane(q, record.id), -1)
+  else
+    queue.count(q, record.state, -1)
+  end
   if record.state == 'scheduled' or record.state == 'retrying' then
     q.call('ZREM', q.root .. ':delayed', record.id)
   elseif record.state == 'active' then
@@ -74,12 +78,16 @@ function finish.fail(q, record, reason, error, error_type, run_ms)
   tell(q, record, 'failed', reason, error)
 end
 
-function finish.cancel(q, record, run_ms)
+-- reason: 'could_not_stop' where the handler goes on, else ''.
+function finish.cancel(q, record, run_ms, reason)
   leave(q, record)
+  if reason ~= '' then
+    q.call('HSET', record.key, 'reason', reason)
+  end
   keep(q, record, record.keep, q.finished, 'state', 'cancelled', 'run', run_ms)
   queue.tally(q, 'cancelled')
-  queue.event(q, 'cancelled', record.id, record.task, record.epoch, job.owner(record), '', run_ms, '')
-  tell(q, record, 'cancelled', '', '')
+  queue.event(q, 'cancelled', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
+  tell(q, record, 'cancelled', reason, '')
 end
 
 -- A job that ends because nobody wants it any more: purged.

@@ -62,7 +62,10 @@ end
 
 function job.erase(q, id)
   local root = q.root
-  q.call('UNLINK', root .. ':job:' .. id, root .. ':payload:' .. id, root .. ':result:' .. id, root .. ':errors:' .. id)
+  q.call(
+    'UNLINK', root .. ':job:' .. id, root .. ':payload:' .. id, root .. ':result:' .. id, root .. ':errors:' .. id,
+    root .. ':output:' .. id
+  )
 end
 
 -- Erase what an index pointed to. Where that record has ended by its TTL, the id may be a new job's by now.
@@ -82,11 +85,13 @@ function job.add_inbox(q, key, seen, channel)
   end
 end
 
--- Let a record and what lies beside it live for ttl_ms; nothing waits on a record with a TTL.
+-- Let a record and what lies beside it live for ttl_ms; nothing waits on a record with a TTL. Output has one already,
+-- and must not outlive the record, or it would pass for that of the next job with the id.
 function job.expire(q, record, ttl_ms)
   q.call('PEXPIRE', record.key, ttl_ms)
   if record.big then
     q.call('PEXPIRE', q.root .. ':payload:' .. record.id, ttl_ms)
+    q.call('PEXPIRE', q.root .. ':output:' .. record.id, ttl_ms, 'LT')
   end
   if record.attempts ~= 0 or record.stalls ~= 0 then
     q.call('PEXPIRE', q.root .. ':errors:' .. record.id, ttl_ms)
@@ -119,7 +124,7 @@ function job.make_ready(q, record, lists, ...)
   if not job.is_terminal(record.state) then
     queue.count(q, record.state, -1)
   end
-  queue.count(q, 'queued', 1)
+  queue.count_ready(q, record.lane, 1)
   q.call('HSET', record.key, 'state', 'queued', 'gen', queue.generation(q), 'at', q.now_text, ...)
   place(lists, record.lane .. ':' .. record.tier, queue.generation(q) .. ':' .. record.id)
 end
@@ -131,12 +136,16 @@ function job.delay(q, record, state, due_ms, ...)
   job.wait_until(q, record.id, due_ms)
 end
 
--- Wakes a consumer when the queue's next due time comes earlier.
+function job.lane(q, id)
+  return q.call('HGET', job.key(q, id), 'lane') or job.DEFAULT_LANE
+end
+
+-- Wakes a consumer of the job's lane when the queue's next due time comes earlier.
 function job.wait_until(q, id, due_ms)
   local key = q.root .. ':delayed'
   local first = q.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if not first[1] or due_ms < tonumber(first[2]) then
-    q.is_wake_due = true
+    q.wakes[job.lane(q, id)] = true
   end
   q.call('ZADD', key, queue.text(due_ms), id)
 end

@@ -33,7 +33,6 @@ function queue.open(root)
     stamp = stamp,
     now_text = queue.text(now),
     counts = {},
-    now_counts = {}, -- those that this call changed, once it is closed
     stats = {},
     heads = {},
     tails = {},
@@ -41,7 +40,7 @@ function queue.open(root)
     left = {},
     dead = {},
     events = {},
-    is_wake_due = false,
+    wakes = {}, -- lanes that are to get a wake-up token
   }
 end
 
@@ -72,6 +71,35 @@ end
 
 function queue.count(q, state, delta)
   q.counts[state] = (q.counts[state] or 0) + delta
+end
+
+-- Count ready jobs in and out. Those of other lanes than the default one are counted apart too, so that a claim
+-- knows what is left in its own.
+function queue.count_ready(q, lane, delta)
+  queue.count(q, 'queued', delta)
+  if lane ~= job.DEFAULT_LANE then
+    queue.count(q, 'elsewhere', delta)
+    queue.count(q, 'queued:' .. lane, delta)
+  end
+end
+
+-- How many jobs of a lane are ready, short of what this call has not written yet.
+function queue.ready(q, lane)
+  local key = q.root .. ':counts'
+  if lane ~= job.DEFAULT_LANE then
+    return tonumber(q.call('HGET', key, 'queued:' .. lane) or 0)
+  end
+  local v = q.call('HMGET', key, 'queued', 'elsewhere')
+  return (v[1] or 0) - (v[2] or 0)
+end
+
+-- The default lane and those others that have ready jobs.
+function queue.lanes(q)
+  local lanes = { job.DEFAULT_LANE }
+  for _, name in ipairs(q.call('HKEYS', q.root .. ':counts')) do
+    lanes[#lanes + 1] = string.match(name, '^queued:(.*)$')
+  end
+  return lanes
 end
 
 function queue.tally(q, field)
@@ -121,10 +149,23 @@ local function write_events(q)
   end
 end
 
--- Leave one wake-up token where none is: whoever takes it claims.
-function queue.leave_wake(q)
-  if not queue.config(q).is_paused and q.call('LLEN', q.root .. ':wake') == 0 then
-    q.call('RPUSH', q.root .. ':wake', '1')
+-- Leave one wake-up token of a lane where none is: whoever takes it claims. A stranger's key in its place must not
+-- fail a call that has done its work: pcall, since a token is a hint.
+function queue.leave_wake(q, lane)
+  local key = q.root .. ':wake:' .. lane
+  if not queue.config(q).is_paused and redis.pcall('LLEN', key) == 0 then
+    q.call('RPUSH', key, '1')
+  end
+end
+
+-- Have the consumers of every lane look that has something ready, or the first job to fall due.
+function queue.wake_all(q)
+  for _, lane in ipairs(queue.lanes(q)) do
+    q.wakes[lane] = true
+  end
+  local first = q.call('ZRANGE', q.root .. ':delayed', 0, 0)[1]
+  if first then
+    q.wakes[job.lane(q, first)] = true
   end
 end
 
@@ -133,7 +174,7 @@ local function push(q, command, lists)
     for first = 1, #entries, 1000 do
       q.call(command, q.root .. ':ready:' .. name, unpack(entries, first, math.min(first + 999, #entries)))
     end
-    q.is_wake_due = true
+    q.wakes[string.sub(name, 1, -3)] = true -- without the tier
   end
 end
 
@@ -179,9 +220,10 @@ function queue.close(q)
   end
   index(q, ':finished', q.finished, queue.config(q).history)
   index(q, ':dead', q.dead, queue.config(q).dead)
-  for state, delta in pairs(q.counts) do
-    if delta ~= 0 then
-      q.now_counts[state] = q.call('HINCRBY', q.root .. ':counts', state, delta)
+  for name, delta in pairs(q.counts) do
+    local is_none = delta ~= 0 and q.call('HINCRBY', q.root .. ':counts', name, delta) == 0
+    if is_none and string.sub(name, 1, 7) == 'queued:' then
+      q.call('HDEL', q.root .. ':counts', name) -- or lanes that were used once would pile up
     end
   end
   if next(q.stats) then
@@ -195,7 +237,7 @@ function queue.close(q)
     end
   end
   write_events(q)
-  if q.is_wake_due then
-    queue.leave_wake(q)
+  for lane in pairs(q.wakes) do
+    queue.leave_wake(q, lane)
   end
 end

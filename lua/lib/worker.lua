@@ -15,12 +15,30 @@ end
 -- Send one job of an incarnation back to wait, or end it if it was asked to stop.
 function worker.send_back(q, record, lists)
   if record.cancel then
-    finish.cancel(q, record, '')
+    finish.cancel(q, record, '', '')
     return
   end
   queue.leave(q, job.owner(record), record.id)
   job.make_ready(q, record, lists)
   queue.event(q, 'put_back', record.id, record.task, record.epoch, job.owner(record), '', '', '')
+end
+
+-- Charge an active job with the death of what ran it: it waits at the head again, or ends. `error` is text of the
+-- client, `run_ms` '' where that is not known.
+function worker.stall(q, record, incarnation, error, error_type, run_ms)
+  record.stalls = record.stalls + 1
+  q.call('HSET', record.key, 'stalls', record.stalls)
+  queue.tally(q, 'stalled')
+  queue.event(q, 'stalled', record.id, record.task, record.epoch, incarnation, '', run_ms, error_type)
+  if record.cancel then
+    finish.cancel(q, record, run_ms, '')
+  elseif record.stalls >= record.max_stalls then
+    finish.fail(q, record, 'stalled', error, error_type, run_ms)
+  else
+    job.remember_error(q, record.id, record.epoch, error)
+    queue.leave(q, incarnation, record.id)
+    job.make_ready(q, record, q.heads)
+  end
 end
 
 function worker.delete(q, incarnation)

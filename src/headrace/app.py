@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
 
+import msgspec
 from typing_extensions import TypeVar
 
 from headrace.client import Client, CurrentClient, StandIn
@@ -35,7 +36,7 @@ from headrace.retry import Retry, RetryFunction
 from headrace.settings import TaskSettings, call_settings, task_settings
 from headrace.storage.base import Inspector, Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.task import Task, make_job
+from headrace.task import Task, executor_kind, make_job
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,6 +141,17 @@ class App(Generic[S]):
 
     @overload
     def task(
+        self, function: Callable[Concatenate[AnyArgument, P], R], /
+    ) -> Task[Concatenate[Any, P], R]: ...
+
+    @overload
+    def task(self, function: Callable[Concatenate[Context[S], P], R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
         self,
         /,
         *,
@@ -152,11 +164,12 @@ class App(Generic[S]):
         retry: Retry | RetryFunction | None = None,
         result_ttl: Duration | None = None,
         keep: Duration | None = None,
+        executor: Literal["thread", "process"] | None = None,
     ) -> TaskDecorator[S]: ...
 
     def task(
         self,
-        function: Callable[..., Awaitable[Any]] | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -168,8 +181,13 @@ class App(Generic[S]):
         retry: Retry | RetryFunction | None = None,
         result_ttl: Duration | None = None,
         keep: Duration | None = None,
+        executor: Literal["thread", "process"] | None = None,
     ) -> Any:
-        """Register an ``async def`` function as a task, as ``@app.task`` or ``@app.task(...)``.
+        """Register a function as a task, as ``@app.task`` or ``@app.task(...)``.
+
+        An ``async def`` runs in the worker's event loop, a ``def`` in one of its threads or, with
+        ``executor="process"``, in a process slot: for work that keeps a processor busy, and the
+        only kind that can be stopped whatever it does.
 
         A first parameter annotated `Context` is filled in by the worker and not part of the call.
         Arguments are stored by parameter name and validated against the annotations before the
@@ -187,10 +205,12 @@ class App(Generic[S]):
             result_ttl: how long results are kept, default 1 hour; 0 keeps none.
             keep: how long records of completed and cancelled jobs are kept, default 1 hour or
                 ``result_ttl`` if that is longer; 0 keeps nothing.
+            executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
+                imports the function by its module and name, and has no lifespan state.
 
         Raises:
-            UsageError: it is no ``async def`` function, its name is taken, or an annotation can't
-                be decoded.
+            UsageError: it is no function, can't run in that executor, its name is taken, or an
+                annotation can't be decoded.
             InvalidOption: a setting is out of bounds.
         """
         settings = task_settings(
@@ -203,18 +223,18 @@ class App(Generic[S]):
             result_ttl=result_ttl,
             keep=keep,
         )
-        register = TaskDecorator(self, name, settings)
+        register = TaskDecorator(self, name, settings, executor)
         return register if function is None else register(function)
 
     def add_task(
-        self, function: Callable[..., Awaitable[Any]], name: str | None, settings: TaskSettings
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        settings: TaskSettings,
+        executor: str | None = None,
     ) -> Task[..., Any]:
         """Register a function; `task` is the usual way."""
-        if not asyncio.iscoroutinefunction(function):
-            raise UsageError(
-                f"{function!r} is not an async def function: make it one, and use "
-                "anyio.to_thread.run_sync inside for blocking work"
-            )
+        settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
         task: Task[..., Any] = Task(
             function,
             name=name or _default_name(function),
@@ -281,7 +301,8 @@ class App(Generic[S]):
                 f"{name}: a task that this app doesn't know takes arguments by name only, "
                 f"got {len(args)} positional"
             )
-        settings = call_settings(task_settings(queue=queue))
+        # Workers have told the storage in which lane the task runs.
+        settings = msgspec.structs.replace(call_settings(task_settings(queue=queue)), lane="")
         return make_job(name, settings, kwargs, is_plain=settings.is_plain)
 
     async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
@@ -412,10 +433,13 @@ class App(Generic[S]):
 class TaskDecorator(Generic[S]):
     """What ``@app.task(...)`` returns: registers the function it is given."""
 
-    def __init__(self, app: App[S], name: str | None, settings: TaskSettings) -> None:
+    def __init__(
+        self, app: App[S], name: str | None, settings: TaskSettings, executor: str | None
+    ) -> None:
         self._app = app
         self._name = name
         self._settings = settings
+        self._executor = executor
 
     @overload
     def __call__(
@@ -430,9 +454,20 @@ class TaskDecorator(Generic[S]):
     @overload
     def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
 
-    def __call__(self, function: Callable[..., Awaitable[Any]], /) -> Any:
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[AnyArgument, P], R], /
+    ) -> Task[Concatenate[Any, P], R]: ...
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context[S], P], R], /) -> Task[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    def __call__(self, function: Callable[..., Any], /) -> Any:
         """Register ``function``."""
-        return self._app.add_task(function, self._name, self._settings)
+        return self._app.add_task(function, self._name, self._settings, self._executor)
 
 
 def _default_name(function: Callable[..., Any]) -> str:

@@ -16,7 +16,7 @@ from headrace.errors import StorageError
 from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, End
+from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, OutputPage
 from headrace.waiting import Waits
 
 CHUNKS_AHEAD = 3
@@ -128,6 +128,12 @@ class Client:
         """Cancel a job."""
         return (await self.storage.cancel(queue, [job_id]))[0]
 
+    async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
+        """Return how a job stands, and then what it has put out since a cursor."""
+        # In this order, so that nothing comes after the page of a job that had ended.
+        [end] = await self.storage.watch(queue, [job_id], channel="")
+        return end, await self.storage.output(queue, job_id, after=after)
+
     async def aclose(self) -> None:
         """Let what is being sent end, then close everything."""
         async with anyio.create_task_group() as group:
@@ -154,6 +160,10 @@ class CurrentClient:
     async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
         """Cancel a job."""
         return await self._client().cancel(queue, job_id)
+
+    async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
+        """Return how a job stands, and then what it has put out since a cursor."""
+        return await self._client().output(queue, job_id, after=after)
 
 
 def _chunks(jobs: Iterable[Job]) -> Iterable[Sequence[Job]]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from headrace.errors import InvalidArguments, NotSerializable, PayloadTooLarge, UsageError
-from headrace.job import PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES
+from headrace.job import CHUNK_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES
 
 DEPTH_LIMIT = 64
 DIGITS_LIMIT = 300
@@ -71,6 +71,24 @@ def encode_result(value: object) -> bytes:
             "store the data elsewhere and return its key"
         )
     return result
+
+
+def encode_chunk(value: object) -> bytes:
+    """Encode a piece of output.
+
+    Raises:
+        NotSerializable: as for arguments.
+        PayloadTooLarge: it is over 64 KiB.
+    """
+    if type(value) not in _SCALARS:
+        _check(value, "chunk", 1)
+    chunk = _encoded(value, "chunk")
+    if len(chunk) > CHUNK_LIMIT_BYTES:
+        raise PayloadTooLarge(
+            f"the piece of output is {len(chunk):,} bytes encoded, the limit is "
+            f"{CHUNK_LIMIT_BYTES:,}: emit it in smaller pieces"
+        )
+    return chunk
 
 
 def _encoded(value: object, path: str) -> bytes:

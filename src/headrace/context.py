@@ -2,17 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Awaitable, Generator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Generic
+from typing import Generic, Protocol
 
 from typing_extensions import TypeVar
 
 from headrace.clock import datetime_of
-from headrace.job import Claim, ClaimedJob
+from headrace.codec import encode_chunk
+from headrace.errors import InvalidOption
+from headrace.job import Claim, ClaimedJob, one_line
 
 S = TypeVar("S", default=None)
+
+PROGRESS_TEXT_LIMIT = 200
+
+
+class Reporter(Protocol):
+    """Where what a handler says of itself goes, and where it hears that it should stop.
+
+    Called in the thread or process that runs the handler; returns at once.
+    """
+
+    def progress(self, fraction: float, text: str) -> None:
+        """Note how far the attempt is."""
+
+    def emit(self, chunk: bytes) -> None:
+        """Pass on a piece of output, encoded."""
+
+    def is_stopping(self) -> bool:
+        """Whether the attempt was asked to stop."""
+
+
+class Silent:
+    """For an attempt that nobody follows."""
+
+    def progress(self, fraction: float, text: str) -> None:
+        """Ignore it."""
+
+    def emit(self, chunk: bytes) -> None:
+        """Ignore it."""
+
+    def is_stopping(self) -> bool:
+        """Nobody asks."""
+        return False
+
+
+class Done:
+    """Can be awaited, and is done: so that a coroutine and a plain function call the same."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+_done = Done()
 
 
 class Context(Generic[S]):
@@ -25,7 +73,7 @@ class Context(Generic[S]):
         state: what the app's lifespan yielded, None without one.
     """
 
-    __slots__ = ("_job", "headers", "max_attempts", "state", "timeout")
+    __slots__ = ("_job", "_reporter", "headers", "max_attempts", "state", "timeout")
 
     def __init__(
         self,
@@ -35,8 +83,10 @@ class Context(Generic[S]):
         timeout: float | None,
         headers: Mapping[str, str],
         state: S,
+        reporter: Reporter,
     ) -> None:
         self._job = job
+        self._reporter = reporter
         self.max_attempts: int = max_attempts
         self.timeout: float | None = timeout
         self.headers: Mapping[str, str] = headers
@@ -84,6 +134,55 @@ class Context(Generic[S]):
     def enqueued_at(self) -> datetime:
         """When the job was accepted, by the storage's clock."""
         return datetime_of(self._job.created_ms)
+
+    def progress(self, fraction: float, text: str = "") -> Awaitable[None]:
+        """Say how far the attempt is; ``await`` it or not. Returns at once.
+
+        It is stored with the job and told by its events within half a second; what comes faster is
+        left out but for the last. It is lost, and no error, when the storage is away.
+
+        Args:
+            fraction: from 0 to 1.
+            text: a few words, 200 characters at most; line breaks and other control characters
+                become spaces.
+
+        Raises:
+            InvalidOption: the fraction is not from 0 to 1, or the text is no string or longer.
+        """
+        is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
+        if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
+            raise InvalidOption(f"progress {fraction!r} is out of bounds: use a number from 0 to 1")
+        if not isinstance(text, str) or len(text) > PROGRESS_TEXT_LIMIT:
+            raise InvalidOption(
+                f"the progress text {str(text)[:40]!r}… is not valid: use a string of "
+                f"{PROGRESS_TEXT_LIMIT} characters at most"
+            )
+        self._reporter.progress(float(fraction), one_line(text))
+        return _done
+
+    def emit(self, value: object) -> Awaitable[None]:
+        """Pass a piece of output to whoever reads ``handle.stream()``; ``await`` it or not.
+
+        Pieces arrive in order, in batches. The newest 1,000 of an attempt are kept, for an hour
+        after the last at least, and no longer than the job's record.
+
+        Args:
+            value: anything that a result may be, 64 KiB encoded at most.
+
+        Raises:
+            NotSerializable: it can't be encoded.
+            PayloadTooLarge: it is over 64 KiB.
+        """
+        self._reporter.emit(encode_chunk(value))
+        return _done
+
+    def cancelled(self) -> bool:
+        """Whether this attempt was asked to stop: by a cancel, its timeout or a shutdown.
+
+        A coroutine is interrupted anyway. A plain function should look now and then and return
+        early, since a thread can't be stopped and a process is killed shortly after.
+        """
+        return self._reporter.is_stopping()
 
 
 _current: ContextVar[Context[object]] = ContextVar("headrace_job")

@@ -1,14 +1,41 @@
 """What happened, as values: job events that the storage keeps, and worker events of this process.
 
-Nothing here logs; `headrace.logs` subscribes.
+A `Worker` calls its ``emit`` with worker events, `headrace.Queue.events` yields job events. Nothing
+here logs; `headrace.logs` subscribes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
+
+__all__ = [
+    "ClaimLost",
+    "Emit",
+    "HandlerStuck",
+    "JobEvent",
+    "JobEventKind",
+    "JobFinished",
+    "JobStarted",
+    "JobsReconciled",
+    "LoopBlocked",
+    "LoopFailed",
+    "LoopStalled",
+    "ProcessEnded",
+    "ProcessFailed",
+    "QueueFenced",
+    "StorageLost",
+    "StorageRecovered",
+    "WorkerEnding",
+    "WorkerEvent",
+    "WorkerQuiet",
+    "WorkerReaped",
+    "WorkerStarted",
+    "WorkerStopped",
+    "WorkerStopping",
+]
 
 
 class JobEventKind(StrEnum):
@@ -23,13 +50,14 @@ class JobEventKind(StrEnum):
     CANCELLED = "cancelled"
     STALLED = "stalled"
     PUT_BACK = "put_back"
+    PROGRESS = "progress"
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One transition, as the queue's event stream keeps it.
 
     ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's
-    type or the reason of a dead letter.
+    type, the reason of a dead letter, or of ``progress`` the fraction, a space and the text.
     """
 
     stream_id: str
@@ -44,30 +72,13 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
-    """Read the events of one stream entry: a line each, tab-separated, on every storage."""
-    for line in lines.split("\n"):
-        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
-        yield JobEvent(
-            stream_id=stream_id,
-            at_ms=at_ms,
-            kind=JobEventKind(kind),
-            job_id=job_id,
-            task=task,
-            attempt=int(attempt or 0),
-            worker=worker,
-            wait_ms=int(wait or 0),
-            run_ms=int(run or 0),
-            detail=detail,
-        )
-
-
 class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
     """The worker is about to claim."""
 
     worker: str
     queues: dict[str, int]
     concurrency: int
+    process_slots: int
     tasks: int
 
 
@@ -90,6 +101,14 @@ class WorkerStopped(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: str
     put_back: int
+    stuck: int = 0
+
+
+class WorkerEnding(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker stops by itself."""
+
+    worker: str
+    cause: str
 
 
 class JobStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,9 +195,47 @@ class LoopFailed(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A slot's child process has ended or is worn, and is replaced."""
+
+    pid: int
+    cause: str
+    jobs: int
+
+
+class ProcessFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """A slot's child process could not be started; it is tried again."""
+
+    error: str
+
+
+class HandlerStuck(msgspec.Struct, frozen=True, kw_only=True):
+    """A handler went on after it was stopped, and was given up: ``stuck`` do so by now.
+
+    ``kind`` is ``coroutine`` or ``thread``. The job's outcome was recorded without it.
+    """
+
+    job_id: str
+    task: str
+    queue: str
+    attempt: int
+    kind: str
+    cause: str
+    stuck: int
+
+
+class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
+    """The event loop stands still: ``stack`` is what it runs, outermost call first."""
+
+    worker: str
+    blocked_ms: int
+    stack: str
+
+
 WorkerEvent = (
     WorkerStarted
     | WorkerStopping
+    | WorkerEnding
     | WorkerQuiet
     | WorkerStopped
     | JobStarted
@@ -191,6 +248,10 @@ WorkerEvent = (
     | StorageRecovered
     | LoopStalled
     | LoopFailed
+    | ProcessEnded
+    | ProcessFailed
+    | HandlerStuck
+    | LoopBlocked
 )
 
 Emit = Callable[[WorkerEvent], None]

@@ -16,6 +16,7 @@ from headrace.errors import InvalidOption
 from headrace.retry import Retry
 
 DEFAULT_LANE = "default"
+PROCESS_LANE = "process"
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
 DEFAULT_QUEUE = "default"
@@ -26,6 +27,7 @@ DEFAULT_KEEP_MS = 3_600_000
 ID_LIMIT_BYTES = 256
 PAYLOAD_LIMIT_BYTES = 1024 * 1024
 RESULT_LIMIT_BYTES = 1024 * 1024
+CHUNK_LIMIT_BYTES = 64 * 1024
 
 
 class JobState(StrEnum):
@@ -98,7 +100,8 @@ class Job(msgspec.Struct, frozen=True):
     encoded. ``is_new_id``: the id was drawn at random for this job. ``is_plain``: nothing after
     ``is_plain`` differs from its default, which shortens the call. ``delay_ms`` and
     ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and ``expires_at_ms`` are
-    instants; 0 means none. ``reply_to`` is the inbox channel that is told how the job ends.
+    instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as workers have said of
+    its task. ``reply_to`` is the inbox channel that is told how the job ends.
     """
 
     id: str
@@ -173,6 +176,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     Instants are milliseconds since the epoch by the storage's clock, 0 for none.
 
     ``attempts`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
+    ``progress`` is what the last attempt has said of itself, from 0 to 1, None if it said nothing.
     """
 
     id: str
@@ -196,6 +200,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes | None
     result: bytes | None
     errors: list[ErrorInfo]
+    progress: float | None = None
+    progress_text: str = ""
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,6 +262,14 @@ def check_text(value: str, *, what: str) -> str:
         f"{what} {shown!r} is not valid: use 1 to {ID_LIMIT_BYTES} bytes of UTF-8 "
         "without control characters"
     )
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` with a space for each control character and ``?`` for what can't be encoded.
+
+    So it can stand in a line of an event, and on a terminal.
+    """
+    return _CONTROL.sub(" ", text).encode(errors="replace").decode()
 
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -14,14 +14,19 @@ from headrace.errors import InvalidOption
 from headrace.events import (
     ClaimLost,
     Emit,
+    HandlerStuck,
     JobFinished,
     JobsReconciled,
     JobStarted,
+    LoopBlocked,
     LoopFailed,
     LoopStalled,
+    ProcessEnded,
+    ProcessFailed,
     QueueFenced,
     StorageLost,
     StorageRecovered,
+    WorkerEnding,
     WorkerEvent,
     WorkerQuiet,
     WorkerReaped,
@@ -40,6 +45,7 @@ LEVELS = {
 NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     WorkerStarted: ("worker.started", logging.INFO),
     WorkerStopping: ("worker.stopping", logging.INFO),
+    WorkerEnding: ("worker.ending", logging.INFO),
     WorkerQuiet: ("worker.quiet", logging.INFO),
     WorkerStopped: ("worker.stopped", logging.INFO),
     JobStarted: ("job.started", logging.DEBUG),
@@ -52,6 +58,10 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     StorageRecovered: ("storage.recovered", logging.WARNING),
     LoopStalled: ("worker.loop_stalled", logging.ERROR),
     LoopFailed: ("worker.loop_failed", logging.ERROR),
+    LoopBlocked: ("worker.loop_blocked", logging.WARNING),
+    ProcessEnded: ("process.ended", logging.INFO),
+    ProcessFailed: ("process.failed", logging.ERROR),
+    HandlerStuck: ("handler.stuck", logging.ERROR),
 }
 """The name and level of each event; a retry is logged as a warning, a dead letter as an error."""
 
@@ -81,7 +91,8 @@ def log_events(level: str) -> Emit:
 def _severity(event: JobFinished) -> int:
     if event.outcome == "failed":
         return logging.ERROR
-    return logging.WARNING if event.outcome in ("retrying", "released") else logging.INFO
+    is_done = event.outcome in ("completed", "cancelled")
+    return logging.INFO if is_done else logging.WARNING
 
 
 def _fields(event: WorkerEvent) -> dict[str, Any]:
@@ -98,6 +109,14 @@ def check_level(level: str) -> int:
     return LEVELS[level]
 
 
+_configured: tuple[str, str] | None = None
+
+
+def configured() -> tuple[str, str] | None:
+    """Return what `configure` was called with in this process."""
+    return _configured
+
+
 def configure(log_format: str, level: str) -> None:
     """Set structlog up for a process of ours: to standard error, ``console`` or ``json``.
 
@@ -105,6 +124,8 @@ def configure(log_format: str, level: str) -> None:
     """
     if log_format not in ("console", "json"):
         raise InvalidOption(f"log format {log_format!r} is not known: use console or json")
+    global _configured
+    _configured = (log_format, level)
     renderer: Any
     if log_format == "json":
         renderer = structlog.processors.JSONRenderer()

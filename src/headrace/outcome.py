@@ -41,9 +41,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag=True):
-    """The job was asked to stop and did."""
+    """The job was asked to stop and did; ``reason``: ``could_not_stop`` if its handler goes on."""
 
     keep_ms: int
+    reason: str = ""
 
 
 class Released(msgspec.Struct, frozen=True, tag=True):
@@ -56,7 +57,17 @@ class Released(msgspec.Struct, frozen=True, tag=True):
     error: ErrorInfo
 
 
-Outcome = Completed | Retried | Failed | Cancelled | Released
+class Stalled(msgspec.Struct, frozen=True, tag=True):
+    """The process that ran the attempt died of it: one stall, as when a worker dies.
+
+    The job goes back to the head of its queue, or becomes a dead letter ``stalled`` when it has
+    stalled as often as it may.
+    """
+
+    error: ErrorInfo
+
+
+Outcome = Completed | Retried | Failed | Cancelled | Released | Stalled
 """What an attempt came to."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import cast
 
 import msgspec
@@ -12,16 +13,26 @@ from headrace.clock import Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
 from headrace.job import (
     DEFAULT_KEEP_MS,
+    DEFAULT_LANE,
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_MAX_STALLS,
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     PRIORITIES,
+    PROCESS_LANE,
     JobOptions,
     check_name,
     check_text,
 )
 from headrace.retry import Retry, RetryFunction
+
+
+class ExecutorKind(StrEnum):
+    """Where a handler runs: in the event loop, in a thread, or in a process slot."""
+
+    COROUTINE = "coroutine"
+    THREAD = "thread"
+    PROCESS = "process"
 
 
 class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +46,17 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry: Retry | RetryFunction = Retry()
     result_ttl_ms: int = DEFAULT_KEEP_MS
     keep_ms: int = DEFAULT_KEEP_MS
+    executor: ExecutorKind = ExecutorKind.COROUTINE
+
+    @property
+    def is_coroutine(self) -> bool:
+        """Whether the handler runs in the event loop."""
+        return self.executor is ExecutorKind.COROUTINE
+
+    @property
+    def lane(self) -> str:
+        """The kind of slot that its jobs need."""
+        return PROCESS_LANE if self.executor is ExecutorKind.PROCESS else DEFAULT_LANE
 
 
 class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +72,7 @@ class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_stalls: int
     keep_ms: int
     result_ttl_ms: int
+    lane: str = DEFAULT_LANE
     options: JobOptions = JobOptions()
     encoded_options: bytes = b""
 
@@ -58,7 +81,8 @@ class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a job of this needs no more than its id, task, payload and priority."""
         has_time = self.delay_ms or self.run_at_ms or self.expires_in_ms or self.expires_at_ms
         has_limits = self.max_stalls != DEFAULT_MAX_STALLS or self.keep_ms != DEFAULT_KEEP_MS
-        return not (has_time or has_limits or self.encoded_options)
+        has_lane = self.lane != DEFAULT_LANE
+        return not (has_time or has_limits or has_lane or self.encoded_options)
 
 
 def check_count(value: int, *, name: str, most: int) -> int:
@@ -126,6 +150,7 @@ def task_settings(
     retry: Retry | RetryFunction | None = None,
     result_ttl: Duration | None = None,
     keep: Duration | None = None,
+    executor: ExecutorKind = ExecutorKind.COROUTINE,
 ) -> TaskSettings:
     """Check and convert what a declaration says; see `App.task`."""
     result_ttl_ms, keep_ms = resolve_retention(
@@ -145,6 +170,7 @@ def task_settings(
         retry=Retry() if retry is None else retry,
         result_ttl_ms=result_ttl_ms,
         keep_ms=keep_ms,
+        executor=executor,
     )
 
 
@@ -199,6 +225,7 @@ def call_settings(
         else check_count(max_stalls, name="max_stalls", most=1_000_000),
         keep_ms=task.keep_ms if keep_ms is None else keep_ms,
         result_ttl_ms=task.result_ttl_ms if ttl_ms is None else ttl_ms,
+        lane=task.lane,
         options=options,
         encoded_options=b"" if options == JobOptions() else msgspec.json.encode(options),
     )

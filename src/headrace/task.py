@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
@@ -11,6 +12,7 @@ import msgspec
 from headrace.clock import Duration
 from headrace.codec import Signature, encode_arguments
 from headrace.context import Context, current_job
+from headrace.errors import UsageError
 from headrace.handle import JobHandle
 from headrace.job import (
     Job,
@@ -18,7 +20,7 @@ from headrace.job import (
     new_job_id,
 )
 from headrace.retry import Retry
-from headrace.settings import CallSettings, TaskSettings, call_settings
+from headrace.settings import CallSettings, ExecutorKind, TaskSettings, call_settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,8 +62,41 @@ def make_job(
         expires_at_ms=settings.expires_at_ms,
         max_stalls=settings.max_stalls,
         keep_ms=settings.keep_ms,
+        lane=settings.lane,
         options=settings.encoded_options,
     )
+
+
+def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorKind:
+    """Return where a handler runs.
+
+    Raises:
+        UsageError: it can't run there.
+    """
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise UsageError(f"{function!r} is not a function: decorate a def or an async def")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"{function.__qualname__} is a generator: return a value, and pass pieces of it on by "
+            "context.emit"
+        )
+    if wanted not in (None, "thread", "process"):
+        raise UsageError(f"executor={wanted!r} is not known: use 'thread' or 'process'")
+    if inspect.iscoroutinefunction(function):
+        if wanted is not None:
+            raise UsageError(
+                f"{function.__qualname__} is an async def function, which runs in the event loop: "
+                f"make it a plain def for executor={wanted!r}"
+            )
+        return ExecutorKind.COROUTINE
+    if wanted != "process":
+        return ExecutorKind.THREAD
+    if "<" in function.__qualname__:
+        raise UsageError(
+            f"{function.__qualname__} can't be found from another process: define it at the top "
+            "level of a module for executor='process'"
+        )
+    return ExecutorKind.PROCESS
 
 
 class TaskCall(Generic[P, R]):
@@ -135,7 +170,7 @@ class Task(Generic[P, R]):
 
     def __init__(
         self,
-        function: Callable[..., Awaitable[R]],
+        function: Callable[..., Awaitable[R] | R],
         *,
         name: str,
         settings: TaskSettings,
@@ -161,8 +196,10 @@ class Task(Generic[P, R]):
             LookupError: the function takes a `Context` and no job runs here.
         """
         if self.signature.injected_name:
-            return await self.function(current_job(), *args, **kwargs)
-        return await self.function(*args, **kwargs)
+            args = (current_job(), *args)  # type: ignore[assignment]
+        found = self.function(*args, **kwargs)
+        result: R = await found if inspect.isawaitable(found) else found
+        return result
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Return a call as a `Job`, see `TaskCall.job`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -169,12 +169,51 @@ async def test_a_setting_of_a_task_out_of_bounds(nowhere: App[None], name: str, 
         async def handler() -> None: ...
 
 
-async def test_a_task_that_is_no_coroutine_function(nowhere: App[None]) -> None:
-    def handler() -> None: ...
+def at_the_top(x: int) -> int:
+    return x
 
-    register: Any = nowhere.task
-    with pytest.raises(UsageError, match="async def"):
-        register(handler)
+
+def generate() -> Iterator[int]:
+    yield 1
+
+
+async def wait() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("handler", "executor", "words"),
+    [
+        (3, None, "is not a function"),
+        (generate, None, "is a generator"),
+        (wait, "process", "async def"),
+        (wait, "thread", "async def"),
+        (at_the_top, "greenlet", "'thread' or 'process'"),
+        (lambda x: x, "process", "top level of a module"),
+    ],
+)
+async def test_a_task_that_can_not_run_where_it_should(
+    nowhere: App[None], handler: Any, executor: Any, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        nowhere.task(executor=executor)(handler)
+
+
+async def test_a_closure_in_a_process(nowhere: App[None]) -> None:
+    def handler(x: int) -> int:
+        return x
+
+    with pytest.raises(UsageError, match="top level of a module"):
+        nowhere.task(executor="process")(handler)
+
+
+async def test_a_process_task_whose_function_is_not_where_it_says(nowhere: App[None]) -> None:
+    def handler(x: int) -> int:
+        return x
+
+    handler.__qualname__ = "missing"
+    nowhere.task(executor="process")(handler)
+    with pytest.raises(UsageError, match=r"another process can't import .*missing"):
+        Worker(nowhere)
 
 
 async def test_a_task_name_that_is_taken(nowhere: App[None], take: Task[[Any], None]) -> None:

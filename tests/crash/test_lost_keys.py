@@ -73,7 +73,7 @@ async def test_a_task_that_only_newer_workers_know_waits_for_them(
     async def has_run() -> bool:
         # Time passes: the release is over at once.
         client.zadd(f"{ROOT}:delayed", {job.id: 0}, xx=True)
-        client.rpush(f"{ROOT}:wake", "1")
+        client.rpush(f"{ROOT}:wake:default", "1")
         return (await job.status()).state is JobState.COMPLETED
 
     await until(has_run, within=10)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.job import Claim, ErrorInfo, FailReason, Job
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
 from headrace.storage.values import QueueSettings, WorkerInfo
 from tests.model.subjects import QUEUE
 
@@ -27,12 +27,14 @@ IDS = ("a", "b", "c", "d")
 UNKNOWN_ID = "nobody"
 CLIENTS = ("c1", "c2")
 WORKERS = ("w1", "w2", "w3")
-LANES = ("default", "process")
+TASKS = {"w1": {"send": "default"}, "w2": {"send": "process", "other": "gpu"}}
+"""What incarnations say of tasks; the third says nothing."""
 
 JOB_KINDS: dict[str, dict[str, Any]] = {
     "urgent": {"priority": 9},
     "fragile": {"priority": 0, "max_stalls": 1},
     "in a process": {"lane": "process"},
+    "in the lane of its task": {"lane": ""},
     "in 1 ms": {"delay_ms": 1},
     "in an hour": {"delay_ms": HOUR_MS, "payload": b"." * 64},
     "at a time": {"run_in_ms": MINUTE_MS, "payload": b"." * 65},
@@ -51,6 +53,7 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
 
 ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
 DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
+KILLED = ErrorInfo(type="ProcessDied", message="it was killed by signal 9")
 UNKNOWN_TASK = ErrorInfo(type="UnknownTask", message="send")
 
 OUTCOMES: dict[str, Outcome] = {
@@ -67,6 +70,8 @@ OUTCOMES: dict[str, Outcome] = {
     "failed, no attempt": Failed(FailReason.UNDECODABLE, ERROR, is_attempt=False),
     "cancelled": Cancelled(HOUR_MS),
     "cancelled, not kept": Cancelled(0),
+    "could not be stopped": Cancelled(HOUR_MS, "could_not_stop"),
+    "stalled": Stalled(KILLED),
     "released at once": Released(0, UNKNOWN_TASK),
     "released": Released(5 * SECOND_MS, UNKNOWN_TASK),
 }
@@ -78,7 +83,17 @@ SLOTS: tuple[dict[str, int], ...] = (
     {"process": 1, "default": 1},
     {"default": 0, "process": 2},
     {"default": 0},
+    {"process": 3},
+    {},
 )
+
+SAID: tuple[tuple[float | None, str], ...] = (
+    (None, ""),
+    (0.5, "half"),
+    (0.5, "half of ½"),
+    (1.0, ""),
+)
+"""Progress that attempts report."""
 
 SETTINGS = {
     "default": QueueSettings(),
@@ -119,7 +134,7 @@ def tampered(job_id: str, claim: Claim, how: str) -> tuple[str, Claim]:
     return (UNKNOWN_ID if how == "id" else job_id), claim
 
 
-def worker_of(name: str) -> WorkerInfo:
+def worker_of(name: str, channel: str = "") -> WorkerInfo:
     """Return what an incarnation says of itself."""
     return WorkerInfo(
         incarnation=name,
@@ -130,4 +145,6 @@ def worker_of(name: str) -> WorkerInfo:
         concurrency=8,
         lease_ms=LEASE_MS,
         registered_ms=0,
+        tasks=TASKS.get(name, {}),
+        channel=channel,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from headrace.errors import StaleCall
-from headrace.job import Claim, ClaimedJob, ErrorInfo, JobState
+from headrace.job import DEFAULT_LANE, Claim, ClaimedJob, ErrorInfo, JobState
 from headrace.outcome import (
     UNKNOWN_TASK_LIMIT_MS,
     Cancelled,
@@ -16,9 +16,17 @@ from headrace.outcome import (
     Outcome,
     Released,
     Retried,
+    Stalled,
 )
-from headrace.storage.values import BeatReply, CallId, ClaimReply, Settlement, WorkerInfo
-from tests.model.places import Incarnation, QueueState, Record
+from headrace.storage.values import (
+    BeatReply,
+    CallId,
+    ClaimReply,
+    Report,
+    Settlement,
+    WorkerInfo,
+)
+from tests.model.places import Incarnation, Output, QueueState, Record
 from tests.model.state import State
 
 TIERS = range(9, -1, -1)
@@ -35,6 +43,10 @@ class ConsumerModel(State):
         new = Incarnation(worker.lease_ms, self.now, self.now, msgspec.json.encode(worker))
         if known is not None:
             new.claim, new.settle, new.settled = known.claim, known.settle, known.settled
+        for task, lane in worker.tasks.items():
+            q.lanes.pop(task, None)
+            if lane != DEFAULT_LANE:
+                q.lanes[task] = lane
         q.workers[worker.incarnation] = new
 
     def beat(self, queue: str, incarnation: str) -> BeatReply:
@@ -69,15 +81,19 @@ class ConsumerModel(State):
                 is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
             )
         self._promote(q)
-        free = {lane: limit for lane, limit in slots.items() if limit > 0}
-        jobs = [
-            job for lane, limit in free.items() for job in self._drain(q, lane, limit, call, nonce)
-        ]
+        jobs: list[ClaimedJob] = []
+        # Who had room in a lane and took nothing can't take what is left there.
+        looked_for = [] if slots else list(q.queued_by_lane())
+        for lane, limit in slots.items():
+            taken = self._drain(q, lane, limit, call, nonce) if limit else []
+            jobs += taken
+            if taken or not limit:
+                looked_for.append(lane)
         self.trim(q)
-        # Who had room and took nothing can't take what is left.
-        has_more = bool(jobs or not free) and any(q.ready.values())
-        if has_more:
-            q.wake()
+        left = [lane for lane in looked_for if lane in q.queued_by_lane()]
+        for lane in left:
+            q.wake(lane)
+        has_more = bool(left)
         return self._reply(q, jobs, has_more=has_more)
 
     def _reply(
@@ -135,6 +151,7 @@ class ConsumerModel(State):
         self.leave(q, job)
         job.state, job.at, job.nonce = JobState.ACTIVE, self.now, nonce
         job.epoch += 1
+        job.progress, job.progress_text = None, ""
         self.observe(q, "wait", waited_ms)
         self.note("active", job, worker=job.owner, wait_ms=waited_ms)
         return _claimed(q, job, waited_ms)
@@ -168,7 +185,7 @@ class ConsumerModel(State):
         if job.state is not JobState.ACTIVE:
             return job.state.is_terminal
         if job.stalls:
-            q.wake()  # one that must wait for this one's end may go on
+            q.wake_all()  # one that must wait for this one's end may go on
         outcome, run_ms = settlement.outcome, settlement.run_ms
         if isinstance(outcome, Released):
             run_ms = 0  # it was never run
@@ -194,8 +211,10 @@ class ConsumerModel(State):
             case Failed(reason, error, is_attempt):
                 job.attempts += is_attempt
                 self.fail(q, job, reason.value, error, run_ms=run_ms)
-            case Cancelled(keep_ms):
-                self.end_cancelled(q, job, keep_ms, run_ms=run_ms)
+            case Cancelled(keep_ms, reason):
+                self.end_cancelled(q, job, keep_ms, run_ms=run_ms, reason=reason)
+            case Stalled(error):
+                self.stall(q, job, error, run_ms=run_ms)
             case Released(delay_ms, error):
                 self._release(q, job, delay_ms, error)
 
@@ -227,6 +246,39 @@ class ConsumerModel(State):
         self.put_ready(q, job, at_head=True)
         self.note("put_back", job, worker=job.owner)
 
+    def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
+        """Store progress and output, each for the claim that owns it."""
+        q = self.queue(queue)
+        return [self._report(q, said) for said in reports]
+
+    def _report(self, q: QueueState, said: Report) -> bool:
+        job = q.jobs.get(said.job_id)
+        if job is None or job.state is not JobState.ACTIVE:
+            return False
+        if said.claim != Claim(job.epoch, job.nonce):
+            return False
+        if said.chunks:
+            self._add_output(q, job, said)
+        if said.fraction is not None and (said.fraction, said.text) != (
+            job.progress,
+            job.progress_text,
+        ):
+            job.progress, job.progress_text = said.fraction, said.text
+            self.note("progress", job, worker=job.owner, detail=f"{said.fraction:g} {said.text}")
+        return True
+
+    def _add_output(self, q: QueueState, job: Record, said: Report) -> None:
+        output = q.outputs.get(job.id)
+        if output is None or output.epoch != job.epoch:
+            output = q.outputs[job.id] = Output(job.epoch, self.now)
+        if output.is_outworn(self.now):
+            kept = (self.hint or {}).get("output", {}).get(job.id, (0, {}))[1]
+            output.pieces = {n: chunk for n, chunk in output.pieces.items() if n in kept}
+        output.at = self.now
+        for number, chunk in enumerate(said.chunks, said.first):
+            if number > max(output.pieces, default=-1):
+                output.pieces[number] = chunk
+
     def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         """Return what an incarnation has claimed, sorted."""
         held = self.queue(queue).held_by(incarnation)
@@ -238,7 +290,7 @@ class ConsumerModel(State):
         for job in reversed(self.hinted_order(q.held_by(incarnation))):
             self._send_back(q, job)
         self.trim(q)
-        q.wake()  # a token that ends with it must not leave jobs unseen
+        q.wake_all()  # a token that ends with it must not leave jobs unseen
         q.workers.pop(incarnation, None)
         return 0
 

@@ -94,7 +94,11 @@ class Driver:
         same(f"the reply to {what}", real, expected)
         self._compare_told()
         self._compare_events()
-        same("what is stored", look.queue, self.model.dump(QUEUE))
+        modelled = self.model.dump(QUEUE)
+        for job_id in self._outworn():
+            look.queue["output"].pop(job_id, None)
+            modelled["output"].pop(job_id, None)
+        same("what is stored", look.queue, modelled)
         same("what is of others", look.others, self._others)
         same("what is wrong", look.problems, [])
         return real
@@ -174,15 +178,34 @@ class Driver:
             cursor = await self.subject.storage.prune(QUEUE, cursor=cursor)
 
     def list_jobs(self, state: JobState, limit: int) -> None:
-        """Compare the rows of all pages; of the queued jobs those in the default lane."""
-        rows = sorted(self.run(self._pages(state, limit)), key=lambda row: row.id)
-        expected = self.model.list_jobs(QUEUE, state)
-        if state is JobState.QUEUED:
-            jobs = self.model.queue(QUEUE).jobs
-            expected = [row for row in expected if jobs[row.id].lane == "default"]
-            rows = [row for row in rows if jobs[row.id].lane == "default"]
+        """Compare the rows of all pages; those of queued jobs in their order too."""
+        rows = self.run(self._pages(state, limit))
+        if state is not JobState.QUEUED:
+            rows.sort(key=lambda row: row.id)
         self._hits["verb list_jobs"] += 1
-        same(f"the {state} jobs", rows, expected)
+        same(f"the {state} jobs", rows, self.model.list_jobs(QUEUE, state))
+
+    def output(self, job_id: str, limit: int) -> None:
+        """Compare the pieces of all pages, while they must be kept."""
+        real = self.run(self._pieces(job_id, limit))
+        self._hits["verb output"] += 1
+        if job_id not in self._outworn():
+            same(f"the output of {job_id}", real, self.model.output(QUEUE, job_id))
+
+    async def _pieces(self, job_id: str, limit: int) -> list[bytes]:
+        found: list[bytes] = []
+        cursor = ""
+        while chunks := (
+            page := await self.subject.storage.output(QUEUE, job_id, after=cursor, limit=limit)
+        ).chunks:
+            found += chunks
+            cursor = page.cursor
+        return found
+
+    def _outworn(self) -> set[str]:
+        """Return the jobs whose output may be gone."""
+        outputs = self.model.queue(QUEUE).outputs
+        return {i for i, output in outputs.items() if output.is_outworn(self.model.now)}
 
     async def _pages(self, state: JobState, limit: int) -> list[Any]:
         storage = self.subject.storage
@@ -203,19 +226,19 @@ class Driver:
         else:
             same("the stats", real, expected)
 
-    def wait(self, incarnation: str) -> None:
-        """Take the wake-up token, which must be there if the model says so."""
-        waiter = self.subject.storage.open_waiter(QUEUE, incarnation)
-        q = self.model.queue(QUEUE)
-        is_taken = self.run(_wait(waiter, 2 if q.has_token else 0))
-        if q.has_token:
-            same("a wake-up token is there", is_taken, expected=True)
-        q.has_token = False
+    def wait(self, incarnation: str, lane: str) -> None:
+        """Take a lane's wake-up token, which must be there if the model says so."""
+        waiter = self.subject.storage.open_waiter(QUEUE, incarnation, lane)
+        tokens = self.model.queue(QUEUE).tokens
+        is_taken = self.run(_wait(waiter, 2 if lane in tokens else 0))
+        if lane in tokens:
+            same(f"a wake-up token of {lane} is there", is_taken, expected=True)
+        tokens.discard(lane)
 
     def lose_token(self) -> None:
-        """Take the wake-up token away; nothing else may depend on it."""
+        """Take the wake-up tokens away; nothing else may depend on them."""
         self.run(self.subject.lose_token())
-        self.model.queue(QUEUE).has_token = False
+        self.model.queue(QUEUE).tokens.clear()
         self.check()
 
     def reopen(self) -> None:
@@ -224,7 +247,7 @@ class Driver:
         self.run(self.subject.reopen())
         self._inbox = self.subject.storage.open_inbox()
         self.run(self._inbox.receive())
-        self.model.queue(QUEUE).has_token = False
+        self.model.queue(QUEUE).tokens.clear()
         self.check()
 
     def close(self) -> None:

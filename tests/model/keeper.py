@@ -37,22 +37,10 @@ class KeeperModel(State):
         known.is_condemned, known.info = True, b""
         known.claim, known.settle, known.settled = 0, 0, []
         for job in reversed(self.hinted_order(q.held_by(incarnation))):
-            self._take_back(q, job, error)
+            self.stall(q, job, error)
         self.trim(q)
-        q.wake()
+        q.wake_all()
         return 0
-
-    def _take_back(self, q: QueueState, job: Record, error: ErrorInfo) -> None:
-        job.stalls += 1
-        self.tally(q, "stalled")
-        self.note("stalled", job, worker=job.owner)
-        if job.cancel:
-            self.end_cancelled(q, job, job.keep)
-        elif job.stalls >= job.max_stalls:
-            self.fail(q, job, "stalled", error)
-        else:
-            self.note_error(job, error)
-            self.put_ready(q, job, at_head=True)
 
     def forget(self, queue: str, incarnation: str) -> bool:
         """Take a condemned incarnation off the list."""
@@ -103,11 +91,18 @@ class InspectorModel(State):
             payload=job.payload,
             result=job.result,
             errors=list(job.errors),
+            progress=job.progress,
+            progress_text=job.progress_text,
         )
 
     def list_jobs(self, queue: str, state: JobState) -> list[JobRow]:
-        """Return the rows of all pages, sorted by id."""
-        jobs = sorted(self.queue(queue).jobs.values(), key=lambda job: job.id)
+        """Return the rows of all pages: queued ones in their order, others sorted by id."""
+        q = self.queue(queue)
+        if state is JobState.QUEUED:
+            lanes = sorted(q.queued_by_lane(), key=lambda lane: (lane != DEFAULT_LANE, lane))
+            places = [(lane, tier) for lane in lanes for tier in TIERS]
+            return [_row(q.jobs[i]) for place in places for i in q.ready.get(place, [])]
+        jobs = sorted(q.jobs.values(), key=lambda job: job.id)
         return [_row(job) for job in jobs if job.state is state]
 
     def stats(self, queue: str) -> QueueStats:
@@ -135,6 +130,7 @@ class InspectorModel(State):
             waits_ms=_histogram(work, "wait:"),
             runs_ms=_histogram(work, "run:"),
             settings=q.settings,
+            lanes={k: n for k, n in q.queued_by_lane().items() if k != DEFAULT_LANE},
         )
 
     def counts(self, q: QueueState) -> dict[str, int]:
@@ -144,10 +140,19 @@ class InspectorModel(State):
         return {**counted, "history": len(q.finished), "dead": len(q.dead)}
 
     def _oldest_ms(self, q: QueueState) -> int:
-        for tier in TIERS:
-            for job_id in q.ready.get((DEFAULT_LANE, tier), []):
-                return max(0, self.now - q.jobs[job_id].at)
-        return 0
+        heads = {
+            lane: q.jobs[ids[0]].at
+            for tier in reversed(TIERS)
+            for (lane, one), ids in q.ready.items()
+            if one == tier and ids
+        }
+        return max((max(0, self.now - at) for at in heads.values()), default=0)
+
+    def output(self, queue: str, job_id: str) -> list[bytes]:
+        """Return the pieces of all pages."""
+        q = self.queue(queue)
+        output = q.outputs.get(job_id) if job_id in q.jobs else None
+        return [] if output is None else list(output.pieces.values())
 
     def workers(self, queue: str) -> list[WorkerInfo]:
         """Return the incarnations of a queue, sorted."""
@@ -173,7 +178,7 @@ class InspectorModel(State):
         """Allow claims again, at once."""
         q = self.queue(queue)
         q.is_paused = False
-        q.wake()
+        q.wake_all()
 
     def configure(self, queue: str, settings: QueueSettings) -> None:
         """Set what the queue keeps."""

@@ -12,10 +12,10 @@ import hypothesis.strategies as st
 from hypothesis.stateful import rule
 
 from headrace.job import JobState
-from headrace.storage.values import CallId, Settlement
+from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.memory import CLAIMS_KEPT, MachineMemory
-from tests.model.subjects import QUEUE
+from tests.model.subjects import LANES, QUEUE
 
 LISTED = [state for state in JobState if state is not JobState.BLOCKED]
 
@@ -135,14 +135,31 @@ class StorageMachine(MachineMemory):
         given += [(job_id, claim) for name, job_id, claim in self._present() if name == worker]
         self._driver.call("put_back", worker, given)
 
-    @rule(name=workers, what=st.sampled_from(("beat", "wait")))
+    @rule(
+        drawn=st.lists(st.tuples(shown, st.sampled_from(asks.SAID), st.integers(0, 3)), min_size=1),
+        first=st.sampled_from((0, 1, 2, 9)),
+    )
+    def report(
+        self, drawn: list[tuple[tuple[int, str], tuple[float | None, str], int]], first: int
+    ) -> None:
+        """Report progress and pieces of output, some of them again, for good and bad claims."""
+        reports = []
+        for (back, how), (fraction, text), count in drawn:
+            _, job_id, claim = self._held(back)
+            self._hit(f"report with {how or 'the'} claim")
+            chunks = [b"%d" % (first + n) for n in range(count)]
+            shown_claim = asks.tampered(job_id, claim, how)
+            reports.append(Report(*shown_claim, fraction, text, chunks, first))
+        self._numbered("report", reports)
+
+    @rule(name=workers, what=st.sampled_from(("beat", *LANES)))
     def beat_or_wait(self, name: str, what: str) -> None:
         if what == "beat":
             self._hit("beat")
             self._driver.beat(name)
         elif name in self._driver.model.queue(QUEUE).workers:
             self._hit("wait")
-            self._driver.wait(name)
+            self._driver.wait(name, what)
 
     # Calls that are repeated, or come late
 
@@ -190,7 +207,10 @@ class StorageMachine(MachineMemory):
     @rule(name=workers, what=st.sampled_from(("register", "register", "retire", "forget")))
     def come_or_go(self, name: str, what: str) -> None:
         self._hit(what)
-        self._driver.call(what, asks.worker_of(name) if what == "register" else name)
+        if what == "register":
+            self._register(name)
+        else:
+            self._driver.call(what, name)
         self._forget_numbers(name)
 
     @rule(name=workers, behind=st.sampled_from((0, 0, 0, 1, -1)))
@@ -240,6 +260,7 @@ class StorageMachine(MachineMemory):
         self._driver.held(name)
         self._driver.stats()
         self._driver.list_jobs(state, limit)
+        self._driver.output(job_id, limit)
 
     # The world
 

@@ -43,7 +43,7 @@ class MachineMemory(RuleBasedStateMachine):
             {},
         )
         for name in asks.WORKERS[:2]:
-            self._driver.call("register", asks.worker_of(name))
+            self._register(name)
 
     def teardown(self) -> None:
         self._driver.close()
@@ -92,10 +92,15 @@ class MachineMemory(RuleBasedStateMachine):
         self._drawn += 1
         return f"{call.client}/{self._drawn}"
 
+    def _register(self, name: str) -> None:
+        """Register an incarnation; one of them hears at once what it is asked to stop."""
+        channel = self._driver.channel if name == asks.WORKERS[0] else ""
+        self._driver.call("register", asks.worker_of(name, channel))
+
     def _revive(self, worker: str) -> None:
         """Register an incarnation that is gone, as it does itself."""
         if self._driver.model.queue(QUEUE).live(worker) is None:
-            self._driver.call("register", asks.worker_of(worker))
+            self._register(worker)
 
     def _forget_numbers(self, name: str) -> None:
         """Number calls anew for an incarnation whose memory has ended."""

@@ -27,6 +27,13 @@ class Model(ProducerModel, ConsumerModel, KeeperModel, InspectorModel):
             "paused": q.is_paused,
             "settings": q.settings,
             "counts": self.counts(q),
+            "queued by lane": q.queued_by_lane(),
+            "lanes": dict(q.lanes),
+            "output": {
+                job_id: (output.epoch, dict(output.pieces))
+                for job_id, output in q.outputs.items()
+                if job_id in q.jobs
+            },
             "jobs": {job.id: job_dump(job) for job in q.jobs.values()},
             "ready": {f"{lane}:{tier}": ids[:] for (lane, tier), ids in q.ready.items() if ids},
             "delayed": q.delayed[:],

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, Job, JobState
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Settlement
+from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Report, Settlement
 
 
 class IgnoresTheNonce(SqliteStorage):
@@ -36,6 +36,20 @@ class SettlesLate(SqliteStorage):
     ) -> list[bool] | None:
         verdicts = await super().settle(queue, settlements, call=call)
         return None if verdicts is None else [True for _ in verdicts]
+
+
+class ReportsForAnybody(SqliteStorage):
+    """Takes what a claim says that is another's by now."""
+
+    async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
+        held = {}
+        for worker in await self.workers(queue):
+            held.update(dict(await self.held(queue, worker.incarnation)))
+        current = [
+            msgspec.structs.replace(said, claim=held.get(said.job_id, said.claim))
+            for said in reports
+        ]
+        return await super().report(queue, current)
 
 
 class DropsACancel(SqliteStorage):
@@ -104,7 +118,7 @@ class LosesTheToken(SqliteStorage):
         self, queue: str, jobs: Sequence[Job], *, call: CallId
     ) -> list[EnqueueOutcome]:
         outcomes = await super().enqueue(queue, jobs, call=call)
-        await self.open_waiter(queue, "thief").wait(0)
+        await self.open_waiter(queue, "thief", "default").wait(0)
         return outcomes
 
 
@@ -149,6 +163,7 @@ class KeepsEverything(SqliteStorage):
 MUTANTS = (
     IgnoresTheNonce,
     SettlesLate,
+    ReportsForAnybody,
     DropsACancel,
     CountsNoStall,
     ReapsTheLiving,

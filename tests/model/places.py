@@ -6,10 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from headrace.job import EnqueueOutcome, ErrorInfo, JobState
-from headrace.storage.values import QueueSettings
+from headrace.storage.values import QueueSettings, WorkerInfo
 
 CALLS_TTL_MS = 600_000
+OUTPUT_KEPT_MS = 3_600_000
 ERRORS_KEPT = 10
 MESSAGE_LIMIT = 65_536
 BUCKET_MS = 10_000
@@ -52,6 +55,8 @@ class Record:
     result: bytes | None = None
     dies: int | None = None
     result_dies: int | None = None
+    progress: float | None = None
+    progress_text: str = ""
     errors: list[ErrorInfo] = field(default_factory=list)
 
     @property
@@ -62,6 +67,19 @@ class Record:
     def is_overdue(self, now: int) -> bool:
         """Whether it is too late to start."""
         return 0 < self.expires <= now
+
+
+@dataclass
+class Output:
+    """The pieces of a job's output by their numbers: those of one attempt."""
+
+    epoch: int
+    at: int
+    pieces: dict[int, bytes] = field(default_factory=dict)
+
+    def is_outworn(self, now: int) -> bool:
+        """Whether it may be gone: an hour after its last piece."""
+        return self.at + OUTPUT_KEPT_MS <= now
 
 
 @dataclass
@@ -93,13 +111,15 @@ class QueueState:
     """One queue. ``finished`` and ``dead`` map the ids of ended jobs to when they ended.
 
     A place in them stays when its record has reached its age, until `prune` takes it out.
-    ``has_token``: a wake-up token must be there, unless one got lost.
+    ``tokens`` are the lanes in which a wake-up token must be, unless one got lost; ``lanes`` those
+    of tasks, as workers have said.
     """
 
     name: str
     settings: QueueSettings = field(default_factory=QueueSettings)
     is_paused: bool = False
-    has_token: bool = False
+    tokens: set[str] = field(default_factory=set)
+    lanes: dict[str, str] = field(default_factory=dict)
     jobs: dict[str, Record] = field(default_factory=dict)
     ready: dict[tuple[str, int], list[str]] = field(default_factory=dict)
     delayed: list[str] = field(default_factory=list)
@@ -108,6 +128,7 @@ class QueueState:
     workers: dict[str, Incarnation] = field(default_factory=dict)
     calls: dict[str, dict[int, Remembered]] = field(default_factory=dict)
     tallies: Counter[tuple[int, str]] = field(default_factory=Counter)
+    outputs: dict[str, Output] = field(default_factory=dict)
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""
@@ -131,6 +152,26 @@ class QueueState:
         known = self.workers.get(incarnation)
         return None if known is None or known.is_condemned else known
 
-    def wake(self) -> None:
-        """Leave a wake-up token; not in a paused queue."""
-        self.has_token = self.has_token or not self.is_paused
+    def channel_of(self, incarnation: str) -> str:
+        """Return the channel of one that may claim, "" without one."""
+        me = self.live(incarnation)
+        return msgspec.json.decode(me.info, type=WorkerInfo).channel if me else ""
+
+    def queued_by_lane(self) -> dict[str, int]:
+        """Count the ready jobs of each lane that has any, by name."""
+        lanes: Counter[str] = Counter()
+        for (lane, _), ids in self.ready.items():
+            lanes[lane] += len(ids)
+        return {lane: n for lane, n in sorted(lanes.items()) if n}
+
+    def wake(self, lane: str) -> None:
+        """Leave a wake-up token in a lane; not in a paused queue."""
+        if not self.is_paused:
+            self.tokens.add(lane)
+
+    def wake_all(self) -> None:
+        """Leave one in every lane that has ready jobs, and in that of the next due one."""
+        for lane in self.queued_by_lane():
+            self.wake(lane)
+        for job_id in self.delayed[:1]:
+            self.wake(self.jobs[job_id].lane)

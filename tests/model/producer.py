@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import StaleCall
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobState
+from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, Job, JobState
 from headrace.storage.values import CallId, End
 from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remembered
 from tests.model.state import State
@@ -44,8 +44,9 @@ class ProducerModel(State):
         if standing is not None:
             self.erase(q, standing)
         self.leave_old_place(q, job.id)
-        record = self._new_record(job)
+        record = self._new_record(q, job)
         q.jobs[job.id] = record
+        q.outputs.pop(job.id, None)
         self.tally(q, "enqueued")
         due = self.now + job.delay_ms if job.delay_ms else job.run_at_ms
         if due > self.now:
@@ -56,13 +57,13 @@ class ProducerModel(State):
         self.note("queued", job)
         return EnqueueOutcome.QUEUED
 
-    def _new_record(self, job: Job) -> Record:
+    def _new_record(self, q: QueueState, job: Job) -> Record:
         return Record(
             id=job.id,
             task=job.task,
             payload=job.payload,
             tier=job.priority,
-            lane=job.lane,
+            lane=job.lane or q.lanes.get(job.task, DEFAULT_LANE),
             created=self.now,
             at=self.now,
             state=JobState.QUEUED,
@@ -89,6 +90,8 @@ class ProducerModel(State):
             return CancelOutcome.FINISHED
         if job.state is JobState.ACTIVE:
             job.cancel = True
+            if channel := q.channel_of(job.owner):
+                self.told.append((channel, End(q.name, job.id, JobState.ACTIVE)))
             return CancelOutcome.REQUESTED
         self.end_cancelled(q, job, job.keep)
         return CancelOutcome.CANCELLED

@@ -23,6 +23,9 @@ local reply = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000
 for _, key in ipairs(redis.call('KEYS', 'hr:*')) do
   local kind = redis.call('TYPE', key).ok
   local command = readers[kind]
+  if string.find(key, ':output:', 1, true) then
+    command = { 'XRANGE', '-', '+' }
+  end
   if command then
     local value = redis.call(command[1], key, unpack(command, 2))
     reply[#reply + 1] = { key, kind, redis.call('PEXPIRETIME', key), value }
@@ -36,7 +39,7 @@ return reply
 FIELDS = frozenset({
     "state", "gen", "task", "created", "at", "payload", "big", "lane", "tier", "expires",
     "max_stalls", "keep", "options", "inbox", "epoch", "claim", "attempts", "stalls", "cancel",
-    "released", "run", "reason", "error", "result",
+    "released", "run", "reason", "error", "result", "progress",
 })
 # fmt: on
 QUANTUM_MS = 10_000
@@ -146,6 +149,16 @@ class RedisDump:
         names = QueueSettings.__struct_fields__
         counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
         counts.pop("events", None)
+        elsewhere = counts.pop("elsewhere", 0)
+        by_lane = {
+            name.partition(":")[2]: counts.pop(name)
+            for name in list(counts)
+            if name.startswith("queued:")
+        }
+        if elsewhere != sum(by_lane.values()) or 0 in by_lane.values():
+            self.problems.append(f"{elsewhere} jobs are elsewhere, of {by_lane}")
+        if here := counts.get("queued", 0) - elsewhere:
+            by_lane["default"] = here
         finished, dead = self._ended("finished"), self._ended("dead")
         states = ("queued", "scheduled", "retrying", "active")
         return {
@@ -157,6 +170,11 @@ class RedisDump:
                 "history": len(finished),
                 "dead": len(dead),
             },
+            "queued by lane": by_lane,
+            "lanes": {
+                task.decode(): lane.decode() for task, lane in self._one("lanes", {}).items()
+            },
+            "output": dict(self._output()),
             "jobs": {job_id: self._job(job_id, job) for job_id, job in self._jobs.items()},
             "ready": self._ready(),
             "delayed": [member.decode() for member, _ in self._one("delayed", [])],
@@ -190,6 +208,18 @@ class RedisDump:
                 ready[name] = ids
         return ready
 
+    def _output(self) -> Iterator[tuple[str, tuple[int, dict[int, bytes]]]]:
+        for job_id, entries in self._named("output"):
+            if job_id not in self._jobs:
+                self.problems.append(f"there is output of {job_id!r}, which is no job")
+            numbers = [tuple(map(int, entry[0].split(b"-"))) for entry in entries]
+            if len({epoch for epoch, _ in numbers}) != 1:
+                self.problems.append(f"the output of {job_id!r} is {numbers}")
+            pieces = {
+                number[1]: entry[1][1] for number, entry in zip(numbers, entries, strict=True)
+            }
+            yield job_id, (numbers[-1][0], pieces)
+
     def _job(self, job_id: str, job: dict[str, bytes]) -> Dump:
         if extra := set(job) - FIELDS:
             self.problems.append(f"{job_id!r} has the fields {extra}")
@@ -206,6 +236,8 @@ class RedisDump:
             return int(job.get(field) or default)
 
         due = dict(self._one("delayed", [])).get(job_id.encode())
+        epoch, _, said = job.get("progress", b"").partition(b"\t")
+        fraction, _, text = said.partition(b"\t") if epoch == job.get("epoch") else (b"", b"", b"")
         return {
             "task": job["task"].decode(),
             "payload": payload,
@@ -225,6 +257,8 @@ class RedisDump:
             "attempts": number("attempts"),
             "stalls": number("stalls"),
             "cancel": "cancel" in job,
+            "progress": float(fraction) if fraction else None,
+            "progress_text": text.decode(),
             "released": number("released") or None,
             "run": number("run"),
             "reason": job.get("reason", b"").decode(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ PLAIN = (
 )
 # fmt: on
 OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
-OF_A_QUEUE = ("jobs", "workers", "calls", "stats")
+OF_A_QUEUE = ("jobs", "workers", "calls", "stats", "lanes")
 
 Row = dict[str, Any]
 
@@ -54,6 +55,12 @@ def dump(step: Step, name: QueueName) -> Dump:
             "history": queue.get("finished", 0),
             "dead": queue.get("dead", 0),
         },
+        "queued by lane": _queued_by_lane(alive),
+        "lanes": {
+            row["task"]: row["lane"]
+            for row in rows(db, "SELECT * FROM lanes WHERE queue = ?", queue["key"])
+        },
+        "output": _output(step, alive),
         "jobs": {job["id"]: _job(step, job) for job in alive},
         "ready": _ready(alive),
         "delayed": [
@@ -77,6 +84,21 @@ def _ready(jobs: list[Row]) -> dict[str, list[str]]:
     return ready
 
 
+def _queued_by_lane(jobs: list[Row]) -> dict[str, int]:
+    return dict(Counter(job["lane"] for job in jobs if job["seq"] is not None))
+
+
+def _output(step: Step, jobs: list[Row]) -> dict[str, tuple[int, dict[int, bytes]]]:
+    found: dict[str, tuple[int, dict[int, bytes]]] = {}
+    for job in jobs:
+        sql = "SELECT * FROM outputs WHERE job = ? ORDER BY epoch DESC, number"
+        for row in rows(step.db, sql, job["key"]):
+            # Pieces of another attempt would be wrong, and are shown under a number of their own.
+            epoch, pieces = found.setdefault(job["id"], (row["epoch"], {}))
+            pieces[row["number"] - 10_000 * (epoch - row["epoch"])] = row["body"]
+    return found
+
+
 def _job(step: Step, row: Row) -> Dump:
     values = {field: row[field] for field in PLAIN}
     beside = step.db.execute("SELECT body FROM payloads WHERE job = ?", (row["key"],)).fetchone()
@@ -90,6 +112,8 @@ def _job(step: Step, row: Row) -> Dump:
         "payload": row["payload"] if beside is None else beside[0],
         "channels": sorted((row["inbox"] or "").split()),
         "cancel": bool(row["cancel"]),
+        "progress": row["progress"] if row["progress_epoch"] == row["epoch"] else None,
+        "progress_text": row["progress_text"] if row["progress_epoch"] == row["epoch"] else "",
         "result": row["result"] if has_result else None,
         "result_dies": row["result_dies"] if has_result else None,
         "errors": [
@@ -136,7 +160,7 @@ def others(step: Step, name: QueueName) -> list[tuple[Any, ...]]:
     for table in OF_A_QUEUE:
         sql = f"SELECT * FROM {table} WHERE queue <> ? ORDER BY 1, 2, 3"  # noqa: S608
         found += db.execute(sql, (key,)).fetchall()
-    for table in ("payloads", "errors"):
+    for table in ("payloads", "errors", "outputs"):
         sql = f"""
 SELECT {table}.* FROM {table} JOIN jobs ON jobs.key = {table}.job WHERE queue <> ? ORDER BY 1
 """  # noqa: S608

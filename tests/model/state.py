@@ -24,8 +24,8 @@ class State:
     """Queues, a clock, and the moves between the places where a job can be.
 
     Nothing is promised about the order of jobs that fall due, are taken back or end in the same
-    millisecond. ``hint`` may hold a storage's dump after the step: its order decides there, and
-    only there.
+    millisecond, and of output that is over an hour old. ``hint`` may hold a storage's dump after
+    the step: it decides there, and only there.
     """
 
     def __init__(self, now: int) -> None:
@@ -68,14 +68,14 @@ class State:
         job.state, job.at = JobState.QUEUED, self.now
         waiting = q.ready.setdefault((job.lane, job.tier), [])
         waiting.insert(0 if at_head else len(waiting), job.id)
-        q.wake()
+        q.wake(job.lane)
 
     def put_delayed(self, q: QueueState, job: Record, state: JobState, due: int) -> None:
         """Let a job wait for its time; a new earliest one needs a new timer."""
         self.leave(q, job)
         first = self.first_due(q)
         if first is None or due < first:
-            q.wake()
+            q.wake(job.lane)
         job.state, job.at, job.due = state, self.now, due
         q.delayed.append(job.id)
         self._sort_delayed(q)
@@ -135,10 +135,26 @@ class State:
         self._end(q, job, JobState.FAILED, ttl_ms, run_ms=run_ms, detail=reason)
         self._tell(q, job, reason=reason, error=error)
 
-    def end_cancelled(self, q: QueueState, job: Record, keep_ms: int, *, run_ms: int = 0) -> None:
+    def end_cancelled(
+        self, q: QueueState, job: Record, keep_ms: int, *, run_ms: int = 0, reason: str = ""
+    ) -> None:
         """End a job that was asked to stop."""
-        self._end(q, job, JobState.CANCELLED, keep_ms, run_ms=run_ms)
-        self._tell(q, job)
+        job.reason = reason
+        self._end(q, job, JobState.CANCELLED, keep_ms, run_ms=run_ms, detail=reason)
+        self._tell(q, job, reason=reason)
+
+    def stall(self, q: QueueState, job: Record, error: ErrorInfo, *, run_ms: int = 0) -> None:
+        """Charge a job with the death of what ran it."""
+        job.stalls += 1
+        self.tally(q, "stalled")
+        self.note("stalled", job, worker=job.owner, run_ms=run_ms, detail=error.type)
+        if job.cancel:
+            self.end_cancelled(q, job, job.keep, run_ms=run_ms)
+        elif job.stalls >= job.max_stalls:
+            self.fail(q, job, "stalled", error, run_ms=run_ms)
+        else:
+            self.note_error(job, error)
+            self.put_ready(q, job, at_head=True)
 
     def _end(
         self,

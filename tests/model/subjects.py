@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.storage.base import Storage
 from headrace.storage.redis import keys
 from headrace.storage.redis.storage import RedisStorage
@@ -21,6 +22,7 @@ from tests.model.redis_dump import Deaths, RedisDump, ServerState, read_server
 from tests.support import clock, leaks, sqlite_check
 
 QUEUE = "mail"
+LANES = (DEFAULT_LANE, PROCESS_LANE)
 TENANT, NEIGHBOUR = "acme", "acme2"
 START_MS = 1_800_000_003_000
 """The time at the start: fixed, so that a run can be repeated exactly."""
@@ -65,7 +67,7 @@ class ModelSubject(ABC):
 
     @abstractmethod
     async def lose_token(self) -> bool:
-        """Take the wake-up token away, behind everybody's back; whether one was there."""
+        """Take the wake-up tokens away, behind everybody's back; whether one was there."""
 
     async def aclose(self) -> None:
         """Close everything."""
@@ -123,7 +125,7 @@ class RedisSubject(ModelSubject):
         }
 
     async def lose_token(self) -> bool:
-        return bool(self._client.delete(keys.wake(TENANT, QUEUE)))
+        return bool(self._client.delete(*(keys.wake(TENANT, QUEUE, lane) for lane in LANES)))
 
     async def aclose(self) -> None:
         await super().aclose()
@@ -173,7 +175,8 @@ class SqliteSubject(ModelSubject):
         )
 
     async def lose_token(self) -> bool:
-        return await self._sqlite.open_waiter(QUEUE, "thief").wait(0)
+        waiters = [self._sqlite.open_waiter(QUEUE, "thief", lane) for lane in LANES]
+        return any([await waiter.wait(0) for waiter in waiters])
 
     async def aclose(self) -> None:
         engine = self._sqlite.engine()

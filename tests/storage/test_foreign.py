@@ -30,7 +30,7 @@ class TestStorage(StorageContract):
 # Those with many jobs take their time and find nothing here that the others don't.
 QUICK = "not thousand and not 500 and not 200"
 SETTLING = "test_another_claim_is_stale_and_changes_nothing"
-OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "Released"]
+OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "Released", "Stalled"]
 
 
 class TestForeign(StorageContract):
@@ -54,7 +54,7 @@ def run(
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", *words],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,

@@ -27,7 +27,11 @@ from headrace.testing.contract.steps import (
 from tests.storage.conftest import RedisSubject, SqliteSubject, in_order
 from tests.support.redis_server import RedisServer
 
-STRANGE = ["nonsense", "0", "-1", "[]", "[1]", "[1,2,3,4]", "[1,2e99]", "1:", "w1/", "\ud800:1"]
+STRANGE = [
+    "nonsense", "0", "-1", "[]", "[1]", "[1,2,3,4]", "[1,2e99]", "1:", "w1/", "\ud800:1",
+    "default:5:0:", "a b:5:0:1:x", "default:x:0:1:x", '["default",5]', '["default","5",1]',
+    "[5,5,5]",
+]  # fmt: skip
 
 
 @pytest.fixture(params=["redis", "memory", "file"])
@@ -121,6 +125,22 @@ async def test_a_page_goes_on_where_cancelled_jobs_were(
     page = await storage.list_jobs(QUEUE, JobState.QUEUED, limit=3)
     await storage.cancel(QUEUE, names[1:4])
     assert await rest(storage, JobState.QUEUED, page.cursor, limit=2) == names[4:]
+
+
+async def test_pages_go_on_through_lanes_while_their_jobs_come_and_go(
+    storage: Storage, client: Client, worker: Incarnation
+) -> None:
+    names = [f"{lane} {n}" for lane in ("default", "gpu", "process") for n in range(4)]
+    await client.enqueue(*(a_job(name, lane=name.partition(" ")[0]) for name in reversed(names)))
+    names = [f"{lane} {n}" for lane in ("default", "gpu", "process") for n in (3, 2, 1, 0)]
+    page = await storage.list_jobs(QUEUE, JobState.QUEUED, limit=6)
+    assert [row.id for row in page.rows] == names[:6]
+    await storage.cancel(QUEUE, [names[1], names[5], names[6]])
+    await client.enqueue(
+        a_job("before", lane="a"), a_job("between", lane="h"), a_job("behind", lane="z")
+    )
+    expected = [names[7], "between", *names[8:], "behind"]
+    assert await rest(storage, JobState.QUEUED, page.cursor, limit=2) == expected
 
 
 @pytest.mark.parametrize("cursor", STRANGE)

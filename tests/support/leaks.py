@@ -15,10 +15,13 @@ KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
-LASTING = {"ready", "wake", "delayed", "beats", "finished", "dead", "events", "counts", "config"}
+LASTING = {
+    *("ready", "wake", "delayed", "beats", "finished", "dead", "events", "counts", "config"),
+    "lanes",
+}
 OF_A_WORKER = {"worker", "woken", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
-PASSING = {"stats", "calls", "result"}
+PASSING = {"stats", "calls", "result", "output"}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "string": lambda pipe, key: pipe.get(key),
@@ -142,8 +145,15 @@ class _Queue:
         for state in COUNTED:
             if stored.get(state, 0) != states[state]:
                 yield f"counts {stored.get(state, 0)} {state} jobs of {states[state]}"
-        if extra := set(stored) - {*COUNTED, "events"}:
-            yield f"counts {extra}"
+        lanes = Counter(
+            f"queued:{job['lane']}"
+            for job in jobs.values()
+            if job["state"] == "queued" and "lane" in job
+        )
+        lanes["elsewhere"] = lanes.total()
+        for name in {*lanes, *(set(stored) - {*COUNTED, "events"})}:
+            if stored.get(name, 0) != lanes[name]:
+                yield f"counts {stored.get(name, 0)} {name} of {lanes[name]}"
 
     def _places(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
         """Check that each job is in exactly the one place where its state belongs."""
@@ -167,8 +177,9 @@ class _Queue:
         yield from self._held("processing", active)
         asked = {i: job for i, job in active.items() if "cancel" in job}
         yield from self._held("cancels", asked)
-        if len(self.only("wake", [])) > 1:
-            yield "has more than one wake-up token"
+        for lane, tokens in self.values("wake").items():
+            if len(tokens) > 1:
+                yield f"has more than one wake-up token of lane {lane}"
 
     def _held(self, kind: str, expected: dict[str, dict[str, str]]) -> Iterator[str]:
         owned: dict[str, set[str]] = {}

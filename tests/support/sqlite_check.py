@@ -14,6 +14,7 @@ PASSING = {"key", "wake"}
 CALL_MEMORY = {"claim", "settle", "settled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 TERMINAL = {"completed", "failed", "cancelled"}
+OF_A_JOB = ("payloads", "errors", "outputs")
 
 
 def _rows(db: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
@@ -31,7 +32,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
         if row["dies"] is None or row["dies"] > step.now:
             found[f"job:{names[row['queue']]}:{row['id']}"] = row
             job_ids[row["key"]] = row["id"]
-    for table in ("payloads", "errors"):
+    for table in OF_A_JOB:
         for row in _rows(step.db, table):
             if row["job"] in job_ids:
                 found.setdefault(f"{table}:{job_ids[row['job']]}", []).append(row)
@@ -39,7 +40,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     for row in _rows(step.db, "workers"):
         kept = {field: value for field, value in row.items() if field not in left_out}
         found[f"worker:{row['incarnation']}"] = kept
-    for table in ("events", "stats", "messages", *(["calls"] if with_calls else [])):
+    for table in ("events", "stats", "messages", "lanes", *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
             found[table] = rows
     return found
@@ -67,7 +68,7 @@ def problems(step: Step) -> list[str]:
     for queue in _rows(db, "queues"):
         found += _count_problems(queue, [job for job in jobs if job["queue"] == queue["key"]])
     keys = {job["key"] for job in jobs}
-    for table in ("payloads", "errors"):
+    for table in OF_A_JOB:
         for row in _rows(db, table):
             if row["job"] not in keys:
                 found.append(f"{table} {row['job']} is of no job")

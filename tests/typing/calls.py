@@ -92,6 +92,82 @@ async def anything(value: object, more: int = 0) -> list[str]:
     return [repr(value)] * more
 
 
+@plain.task
+def plain_add(left: int, right: int = 2) -> int:
+    """A plain function, declared without arguments."""
+    return left + right
+
+
+@plain.task(queue="cpu", executor="process", timeout=5)
+def crunch(data: list[float], *, power: int) -> Receipt:
+    """A plain function for a process slot."""
+    return Receipt(len(data) * power)
+
+
+@app.task
+def plain_look(context: Context[State], number: int) -> str:
+    """A plain function that takes a context."""
+    assert_type(context.state, State)
+    assert_type(context.cancelled(), bool)
+    context.progress(0.5, "half")
+    context.emit({"number": number})
+    return context.job_id
+
+
+@app.task(executor="thread")
+def plain_glance(context: Context[State], /, *, name: str) -> None:
+    """A plain function that takes a context, declared with arguments."""
+    assert_type(name, str)
+    context.progress(1)
+
+
+@plain.task
+def plain_anything(value: object, more: int = 0) -> list[str]:
+    """A plain function whose first parameter takes anything."""
+    return [repr(value)] * more
+
+
+@plain.task(queue="any")
+def plain_something(value: object) -> int:
+    """The same, declared with arguments."""
+    return len(repr(value))
+
+
+async def plain_functions() -> None:
+    """A plain function is called like a coroutine, and its results have its types."""
+    await plain_add.enqueue(1)
+    await plain_add.enqueue(1, right=3)
+    await plain_add.enqueue("1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await plain_add.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await plain_add.enqueue(1), JobHandle[int])
+    assert_type(await plain_add(1), int)
+    assert_type(await (await plain_add.enqueue(1)).result(), int)
+
+    await crunch.enqueue([1.0], power=2)
+    await crunch.enqueue([1.0])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await crunch.enqueue(["1"], power=2)  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+    assert_type(await crunch.enqueue_and_wait([1.0], power=2), Receipt)
+    assert_type(await crunch.options(priority=9).enqueue([1.0], power=2), JobHandle[Receipt])
+    assert_type(crunch.job([1.0], power=2), Job)
+
+    await plain_look.enqueue(1)
+    await plain_look.enqueue(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await plain_look.enqueue_and_wait(number=1), str)
+    await plain_glance.enqueue(name="n")
+    await plain_glance.enqueue(name=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(await plain_glance.enqueue_and_wait(name="n"), None)
+
+    await plain_anything.enqueue(5)
+    await plain_anything.enqueue("x", more=2)
+    await plain_anything.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await plain_anything.enqueue_and_wait(5), list[str])
+    await plain_something.enqueue(5)
+    await plain_something.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await plain_something.enqueue_and_wait(5), int)
+    async for piece in (await crunch.enqueue([1.0], power=2)).stream():
+        assert_type(piece, Any)
+
+
 async def arguments() -> None:
     """Arguments are held against the handler's signature wherever it is called."""
     await add.enqueue(1)
@@ -176,6 +252,7 @@ def declarations() -> None:
     add.options(run_at=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     add.options(color="red")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     add.options(headers={"a": 1})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    plain.task(executor="gpu")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     Worker(plain, concurrency="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Worker(add)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 

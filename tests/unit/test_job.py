@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import InvalidOption, JobState
-from headrace.job import JobIds, check_name, check_text, new_job_id
+from headrace.job import JobIds, check_name, check_text, new_job_id, one_line
 
 
 @pytest.mark.parametrize("name", ["a", "A9", "emails.high", "a_b-c.d", "0", "x" * 100])
@@ -135,3 +135,19 @@ def test_a_forked_child_draws_other_ids_than_its_parent() -> None:
 def test_three_states_are_terminal() -> None:
     terminal = {state for state in JobState if state.is_terminal}
     assert terminal == {JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("page 3 of 12: ½ 📮 <b>", "page 3 of 12: ½ 📮 <b>"),
+        ("a\nb\tc\r\n", "a b c  "),
+        ("\x00\x1b[31mred\x7f\x85", "  [31mred  "),
+        ("half of \ud83d", "half of ?"),
+    ],
+)
+def test_one_line_has_neither_control_characters_nor_what_cannot_be_encoded(
+    text: str, shown: str
+) -> None:
+    assert one_line(text) == shown

@@ -403,8 +403,11 @@ async def test_a_handler_that_answers_its_timeout_with_an_error_of_its_own(app: 
     assert outcome.reason is FailReason.PERMANENT
 
 
-async def test_a_handler_that_swallows_its_timeout_and_returns_has_completed(app: App[Any]) -> None:
-    # It was asked to stop and did, with a result: as with asyncio.timeout.
+async def test_a_handler_that_swallows_its_timeout_has_timed_out_whatever_it_returns(
+    app: App[Any],
+) -> None:
+    """G12: the limit is real."""
+
     @app.task(timeout=0.01)
     async def finish() -> str:
         try:
@@ -414,8 +417,8 @@ async def test_a_handler_that_swallows_its_timeout_and_returns_has_completed(app
         return "all"
 
     outcome = await run(app, claimed(finish))
-    assert isinstance(outcome, Completed)
-    assert outcome.result == b'"what there was"'
+    assert isinstance(outcome, Retried)
+    assert outcome.error.type == "TimeoutError"
 
 
 async def test_an_attempt_that_overstays_does_not_end_before_it_really_ends(app: App[Any]) -> None:

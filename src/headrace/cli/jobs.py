@@ -22,7 +22,7 @@ from headrace.cli.output import (
     table,
     when,
 )
-from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
+from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
 
 # Those that one wants to see first, first. Nothing is ever listed as blocked.
 LISTED = (
@@ -34,6 +34,9 @@ LISTED = (
     JobState.COMPLETED,
     JobState.CANCELLED,
 )
+
+BAR = 20
+"""Characters of a progress bar."""
 
 limit_option = click.option(
     "--limit", "-n", type=click.IntRange(1, 100_000), default=50, help="Rows at most."
@@ -69,7 +72,7 @@ def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None
 
 def _show(record: JobRecord) -> None:
     state = record.state.value
-    if record.state is JobState.FAILED:
+    if record.state.is_terminal and record.reason:
         state += f" ({record.reason})"
     if record.cancel_requested and not record.state.is_terminal:
         state += ", asked to stop"
@@ -79,7 +82,9 @@ def _show(record: JobRecord) -> None:
         ("queue", record.queue),
         ("task", record.task),
         ("state", state),
+        ("progress", _progress(record)),
         ("priority", f"{record.priority}"),
+        ("lane", "" if record.lane == DEFAULT_LANE else record.lane),
         ("starts", f"{record.starts:,}"),
         ("attempts", f"{record.attempts:,} ended in an error"),
         ("stalls", f"{record.stalls:,} ended with their worker"),
@@ -97,6 +102,14 @@ def _show(record: JobRecord) -> None:
     for at, error in enumerate(record.errors, start=1):
         echo("")
         _show_error(at, error)
+
+
+def _progress(record: JobRecord) -> str:
+    if record.progress is None:
+        return ""
+    done = int(record.progress * BAR)
+    bar = "#" * done + "." * (BAR - done)
+    return f"[{bar}] {record.progress:.0%} {one_line(record.progress_text)}".rstrip()
 
 
 def _show_error(at: int, error: ErrorInfo) -> None:

@@ -50,8 +50,8 @@ def workers(*, target: Target, output: str) -> None:
     elif not found:
         note(f"Tenant {target.tenant_name!r} has no workers.")
     else:
-        headers = ("WORKER", "VERSION", "ACTIVE", "SLOTS", "LEASE", "STARTED", "QUEUES", "NOTE")
-        table(headers, [_line(worker) for worker in found])
+        headers = ("WORKER", "VERSION", "ACTIVE", "SLOTS", "PROCESSES", "LEASE", "STARTED")
+        table((*headers, "QUEUES", "NOTE"), [_line(worker) for worker in found])
 
 
 def _line(found: dict[str, WorkerInfo]) -> tuple[str | int, ...]:
@@ -62,6 +62,7 @@ def _line(found: dict[str, WorkerInfo]) -> tuple[str | int, ...]:
         view.version,
         view.active,
         view.concurrency,
+        view.process_slots,
         span(view.lease_ms),
         ago(started),
         ", ".join(view.queues),

@@ -25,6 +25,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNITS_BYTES: dict[str, int] = {
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b|b)?", re.IGNORECASE)
 
 
 def duration(value: str | float) -> float:
@@ -41,6 +47,21 @@ def duration(value: str | float) -> float:
             f"{value!r} is not a duration: use seconds, or 500ms, 30s, 5m, 2h, 7d"
         )
     return float(found[1]) * _UNITS_S[found[2] or "s"]
+
+
+def size(value: str | int) -> int:
+    """Read a number of bytes, bare or with a unit: 512MB is 512,000,000, 1GiB is 1,073,741,824.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    if isinstance(value, int):
+        return value
+    found = _SIZE.fullmatch(value.strip())
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a size: use bytes, or 512MB, 1GiB, 1.5GB")
+    count: float = float(found[1]) * _UNITS_BYTES[(found[2] or "b").lower()]
+    return round(count)
 
 
 def instant(value: str | datetime) -> datetime:
@@ -182,6 +203,11 @@ def on_target(function: Function) -> Callable[..., Any]:
 def duration_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
     """Return an option whose value is a duration."""
     return click.option(*names, type=duration, metavar="DURATION", **rest)
+
+
+def size_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
+    """Return an option whose value is a number of bytes."""
+    return click.option(*names, type=size, metavar="SIZE", **rest)
 
 
 app_option = click.option(

@@ -120,6 +120,14 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def leading(error: BaseException) -> BaseException:
+    """Return the error that tells most of a group: one of ours, else the first."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = [leading(part) for part in error.exceptions]
+        error = next((part for part in inner if isinstance(part, HeadraceError)), inner[0])
+    return error
+
+
 def message_of(error: BaseException) -> str:
     """Return what an error says to people: what, which value, what to do next."""
     match error:

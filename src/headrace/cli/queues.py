@@ -78,8 +78,10 @@ def _show(stats: QueueStats) -> None:
     echo(f"{stats.queue}{f'  ({markers})' if markers else ''}")
     now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
     kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
+    lanes = sorted(stats.lanes.items())
     pairs = [
         ("now", ", ".join(f"{count:,} {name}" for name, count in [*now, ("active", stats.active)])),
+        ("lanes", ", ".join(f"{count:,} queued for {lane}" for lane, count in lanes)),
         ("kept", ", ".join(f"{count:,} {name}" for name, count in kept)),
         ("oldest", f"ready for {span(stats.oldest_ms)}" if stats.queued else "nothing is queued"),
         ("workers", f"{stats.workers:,}" if stats.workers else "none"),

@@ -47,6 +47,7 @@ class Work(msgspec.Struct, kw_only=True):
 class StatsView(QueueView, kw_only=True):
     """A queue's counts and its work of the last minute: ``queue stats``."""
 
+    lanes: dict[str, int]
     last_minute: Work
     keeps_history: int
     keeps_dead: int
@@ -61,6 +62,7 @@ class WorkerView(msgspec.Struct, kw_only=True):
     pid: int
     version: str
     concurrency: int
+    process_slots: int
     lease_ms: int
     started_at: str | None
     active: int
@@ -108,6 +110,7 @@ def stats_view(stats: QueueStats) -> StatsView:
     """Return a queue's counts and its work."""
     return StatsView(
         **msgspec.structs.asdict(queue_view(stats)),
+        lanes=stats.lanes,
         last_minute=Work(
             window_ms=stats.window_ms,
             enqueued=stats.enqueued,
@@ -134,6 +137,7 @@ def worker_view(found: dict[str, WorkerInfo]) -> WorkerView:
         pid=first.pid,
         version=first.version,
         concurrency=first.concurrency,
+        process_slots=first.process_slots,
         lease_ms=first.lease_ms,
         started_at=instant(first.registered_ms),
         active=sum(info.active for info in found.values()),

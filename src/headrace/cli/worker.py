@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
 
+import anyio
 import click
 import structlog
 
+from headrace.cli.leaving import run_and_leave
 from headrace.cli.loading import load_app_for
-from headrace.cli.options import Target, app_option, duration_option, is_in_memory, on_target
-from headrace.logs import LEVELS, configure, log_events
+from headrace.cli.options import Target, app_option, is_in_memory, on_target
+from headrace.cli.watch import end_with_supervisor, supervise
+from headrace.cli.worker_options import limit_options, process_options, run_options
+from headrace.events import Emit, WorkerEvent
+from headrace.logs import configure, log_events
 from headrace.storage.connect import redacted
+from headrace.worker.health import HealthServer
+from headrace.worker.notify import Systemd
 from headrace.worker.signals import run_with_signals
 from headrace.worker.worker import Worker
 
@@ -21,70 +31,9 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 @click.command()
 @click.argument("path", metavar="[MODULE:ATTR]", required=False)
 @app_option
-@click.option(
-    "--queues",
-    "-q",
-    metavar="NAME[=WEIGHT],...",
-    multiple=True,
-    envvar="HEADRACE_QUEUES",
-    show_envvar=True,
-    help="Which queues; free slots go to them by weight. May be repeated.  [default: those of the "
-    "app's tasks, weight 1]",
-)
-@click.option(
-    "--concurrency",
-    "-c",
-    type=int,
-    default=100,
-    envvar="HEADRACE_CONCURRENCY",
-    show_envvar=True,
-    help="Attempts at once.",
-)
-@duration_option(
-    "--lease",
-    default="15s",
-    envvar="HEADRACE_LEASE",
-    show_envvar=True,
-    help="Silence after which others take this worker's jobs.",
-)
-@duration_option(
-    "--shutdown-timeout",
-    default="25s",
-    envvar="HEADRACE_SHUTDOWN_TIMEOUT",
-    show_envvar=True,
-    help="How long running jobs may go on after the first signal.",
-)
-@click.option(
-    "--name",
-    metavar="TEXT",
-    envvar="HEADRACE_WORKER_NAME",
-    show_envvar=True,
-    help="Shown to operators.  [default: host:pid]",
-)
-@click.option(
-    "--loop",
-    type=click.Choice(["auto", "asyncio", "uvloop"]),
-    default="auto",
-    envvar="HEADRACE_LOOP",
-    show_envvar=True,
-    help="The event loop; auto takes uvloop if it is installed.",
-)
-@click.option(
-    "--log-format",
-    type=click.Choice(["console", "json"]),
-    default="console",
-    envvar="HEADRACE_LOG_FORMAT",
-    show_envvar=True,
-    help="Text for people, or one JSON object a line.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(list(LEVELS)),
-    default="info",
-    envvar="HEADRACE_LOG_LEVEL",
-    show_envvar=True,
-    help="Log this and above, to standard error.",
-)
+@run_options
+@limit_options
+@process_options
 @on_target
 def worker(
     *,
@@ -92,13 +41,14 @@ def worker(
     path: str | None,
     app_path: str | None,
     queues: tuple[str, ...],
-    concurrency: int,
-    lease: float,
-    shutdown_timeout: float,
-    name: str | None,
     loop: str,
     log_format: str,
     log_level: str,
+    health_host: str | None,
+    health_port: int | None,
+    watch: tuple[str, ...],
+    check: bool,
+    **settings: Any,
 ) -> None:
     """Run the jobs of an app, until a signal stops it.
 
@@ -111,35 +61,70 @@ def worker(
     \b
     headrace worker shop:app
     headrace worker shop:app --queues critical=3,default=1 --concurrency 20
+    headrace worker shop:app --watch
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     chosen = path or app_path
     if chosen is None:
         raise click.UsageError("say which app, as in headrace worker shop:app, or by HEADRACE_APP")
+    if health_host is not None and health_port is None:
+        raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
+    is_supervised = end_with_supervisor(settings["shutdown_timeout"])
+    if watch and not is_supervised and not check:
+        configure(log_format, log_level)
+        sys.exit(supervise(watch))
     app = load_app_for(chosen, target)
-    made = Worker(
-        app,
-        weights(queues),
-        concurrency=concurrency,
-        lease=lease,
-        shutdown_timeout=shutdown_timeout,
-        name=name,
-        emit=log_events(log_level),
-    )
+    systemd = None if check else Systemd.of_environment()
+    # What is left of the options has the names of the worker's arguments.
+    made = Worker(app, weights(queues), emit=_emit(log_events(log_level), systemd), **settings)
+    if check:
+        return
     configure(log_format, log_level)
-    log = structlog.get_logger("headrace")
-    if is_in_memory(app.url):
-        log.warning("worker.alone", url=app.url, why="only this process can enqueue jobs for it")
-    log.info(
-        "worker.connecting",
-        worker=made.name,
-        app=chosen,
-        url=redacted(app.url),
-        tenant=app.tenant,
-        loop="asyncio" if factory is None else "uvloop",
-    )
-    with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(run_with_signals(made))
+    logger = structlog.get_logger("headrace")
+    with ExitStack() as stack:
+        if systemd is not None:
+            stack.callback(systemd.close)
+        if health_port is not None:
+            health = HealthServer(made, host=health_host, port=health_port)
+            stack.enter_context(health)
+            logger.info(
+                "health.listening", worker=made.name, host=health_host or "*", port=health.port
+            )
+        if is_in_memory(app.url):
+            logger.warning(
+                "worker.alone", url=app.url, why="only this process can enqueue jobs for it"
+            )
+        logger.info(
+            "worker.connecting",
+            worker=made.name,
+            app=chosen,
+            url=redacted(app.url),
+            tenant=app.tenant,
+            loop="asyncio" if factory is None else "uvloop",
+        )
+        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd))
+
+
+def _emit(log: Emit, systemd: Systemd | None) -> Emit:
+    def emit(event: WorkerEvent) -> None:
+        log(event)
+        if systemd is not None:
+            systemd.heard(event)
+
+    return emit
+
+
+async def serve(worker: Worker, systemd: Systemd | None) -> None:
+    """Run the worker until a signal stops it, and keep systemd told if it asked for that.
+
+    Raises:
+        StorageError: as `Worker.run`.
+    """
+    async with anyio.create_task_group() as group:
+        if systemd is not None:
+            group.start_soon(systemd.attend, worker)
+        await run_with_signals(worker)
+        group.cancel_scope.cancel()
 
 
 def weights(said: Sequence[str]) -> dict[str, int] | None:

@@ -17,7 +17,7 @@ from headrace.job import (
     JobRow,
     JobState,
 )
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
 from headrace.storage.base import (
     Beater,
     Consumer,
@@ -40,9 +40,11 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    OutputPage,
     Page,
     QueueSettings,
     QueueStats,
+    Report,
     Settlement,
     WorkerInfo,
 )
@@ -79,13 +81,16 @@ __all__ = [
     "Keeper",
     "Opener",
     "Outcome",
+    "OutputPage",
     "Page",
     "Producer",
     "QueueSettings",
     "QueueStats",
     "Released",
+    "Report",
     "Retried",
     "Settlement",
+    "Stalled",
     "Storage",
     "Waiter",
     "WorkerInfo",

@@ -5,17 +5,20 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
 - **One step.** A call is atomic: others see all that it does or nothing, and so does who looks
   after a crash. It concerns one queue of the storage's tenant. No other tenant's data are read,
   changed or counted.
-- **Bounded.** Callers pass at most `BATCH_LIMIT` items and `BATCH_LIMIT_BYTES` of payloads or
-  results, each of them at most 1 MiB. A verb that has more to do than its bound says so, and is
-  called again.
-- **Checked values.** Names, ids and options were checked before they come here: queues match
-  ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``; job ids and task names are 1 to 256 bytes of UTF-8 without
-  control characters. Payloads, options and results are bytes that come back as they went in.
+- **Bounded.** Callers pass at most `BATCH_LIMIT` items and `BATCH_LIMIT_BYTES` of payloads,
+  results or output: a payload or result at most 1 MiB, a piece of output 64 KiB. A verb that has
+  more to do than its bound says so, and is called again.
+- **Checked values.** Names, ids and options were checked before they come here: queues and lanes
+  match ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``; job ids and task names are 1 to 256 bytes of UTF-8
+  without control characters, and a progress text has none either. Payloads, options, results and
+  pieces of output are bytes that come back as they went in.
 - **One clock.** The storage's own wall clock, read once a call, is the only one: callers' clocks
   differ. What is due at an instant is due from that millisecond on, and no earlier. It may be
   stepped, so whether a worker lives is never told by it.
 - **One owner.** Whatever is written about an attempt shows its claim. It is current if epoch and
   nonce both equal the record's and the job is active. Any other changes nothing.
+- **Lanes.** A job waits in the lane of its queue that says which kind of slot it needs: `default`,
+  `process`, or another name. Order, claims, tokens and waiters are those of one lane.
 - **One end.** The step that makes a state terminal also writes result or error, counters, event
   and retention, and tells the job's channels. No later call changes it, but for a redrive, a new
   job with the id of a failed or cancelled one, a purge, and the end of the retention.
@@ -23,15 +26,16 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
   queue's ``dead_letter_ttl_ms``; of each kind the oldest go when there are more than the queue
   keeps. With 0 nothing stays. A record whose time is over is as if it had never been, and its id
   is free again. A record that is not terminal never ends by time or number.
-- **Tokens are hints.** Whatever makes a job ready, brings the queue's first due time forward,
-  resumes a queue or ends an incarnation leaves a wake-up token for the queue's waiters, at most
-  one. A token may be lost or doubled; workers claim every two seconds besides.
+- **Tokens are hints.** Whatever makes a job ready, or brings the queue's first due time forward,
+  leaves a wake-up token in the job's lane, at most one, for the waiters of that lane. What resumes
+  a queue or ends an incarnation leaves one in every lane that has ready jobs, and in that of the
+  next due one. A token may be lost or doubled; workers claim every two seconds besides.
 - **Repetition.** A call with a `CallId` may come again with the same batch, because its answer was
   lost: it changes nothing and answers the same. A number that is too old to be remembered raises
   `StaleCall` and changes nothing. Other verbs do no harm when they are called twice.
 - **Errors.** `StorageUnavailable`: not done, try again. `ReplyLost`: perhaps done. `StorageFull`:
-  no room, nothing was written; only `enqueue` and `redrive` may raise it, so that a full storage
-  drains. `StorageRefused`: it can't be used as it is. `StorageFault`: anything else.
+  no room, nothing was written; only `enqueue`, `redrive` and `report` may raise it, so that a full
+  storage drains. `StorageRefused`: it can't be used as it is. `StorageFault`: anything else.
   No exception of a driver comes out. A caller may cancel a call: it is done or not, and the
   storage works on.
 
@@ -52,88 +56,35 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
+from headrace.storage.connections import Beater, Inbox, Waiter
 from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
     Beat,
-    BeatReply,
     CallId,
     ClaimReply,
     End,
     EventPage,
     Finding,
+    OutputPage,
     Page,
     QueueSettings,
     QueueStats,
+    Report,
     Settlement,
     WorkerInfo,
 )
 
-
-class Inbox(Protocol):
-    """A channel of this client that is told of jobs' ends.
-
-    Messages may be lost: who waits also looks, after every reconnect and every few seconds.
-
-    Attributes:
-        channel: its name, unique, without spaces; what `Producer.watch` and ``Job.reply_to`` take.
-    """
-
-    channel: str
-
-    async def receive(self) -> End | None:
-        """Wait for the next end.
-
-        It connects first, and answers None when it has, as after every reconnect: ends may have
-        been missed before. It may be cancelled.
-
-        Raises:
-            StorageError: the connection can't be opened or was lost; call again, after a pause.
-        """
-
-    async def aclose(self) -> None:
-        """Close it; a pending `receive` ends or raises `StorageError`."""
-
-
-class Waiter(Protocol):
-    """Blocks on a queue's wake-up token for one incarnation.
-
-    A token that was taken is passed on by the incarnation's next `Consumer.claim`, or by whatever
-    ends the incarnation: `Consumer.retire`, `Keeper.reap`.
-    """
-
-    async def wait(self, timeout_s: float) -> bool:
-        """Block until there is a token, for at most ``timeout_s``; whether one was taken.
-
-        Callers never cancel it, so that no token is lost on its way: they interrupt it.
-
-        Args:
-            timeout_s: 0.01 to 2; other values are taken for the nearest of these.
-
-        Raises:
-            StorageError: it can't block just now; look by claiming, and call again later.
-        """
-
-    async def interrupt(self) -> None:
-        """End a pending `wait` soon, and every later one at once; return when none is pending."""
-
-    async def aclose(self) -> None:
-        """Close its connection."""
-
-
-class Beater(Protocol):
-    """The synchronous side for the beat thread; another one than that of the event loop."""
-
-    def beat(self, queue: str, incarnation: str) -> BeatReply:
-        """Say that an incarnation lives: count its beats one up and note when.
-
-        It names up to 500 of its jobs that were asked to stop, at every beat until their attempts
-        end. For an unknown or condemned incarnation it changes nothing and answers ``is_gone``.
-
-        Raises:
-            StorageError: not done, or perhaps done, within the time that the beater was given.
-        """
-
-    def close(self) -> None:
-        """Close its connection."""
+__all__ = [
+    "Beater",
+    "Consumer",
+    "Inbox",
+    "Inspector",
+    "Keeper",
+    "Opener",
+    "Producer",
+    "Storage",
+    "Waiter",
+]
 
 
 class Producer(Protocol):
@@ -151,8 +102,10 @@ class Producer(Protocol):
 
         A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to
         the tail of its lane and tier and is ``queued``. Jobs of one call stand in its order, those
-        of a later call behind them. ``is_new_id`` promises that the id can't be there, and
-        ``is_plain`` that nothing after it differs from its default: both may be ignored.
+        of a later call behind them. With ``lane`` "" it is that which a worker has registered last
+        for the task, `default` if none has, and stays so. ``is_new_id`` promises that the id can't
+        be there, and ``is_plain`` that nothing after it differs from its default: both may be
+        ignored.
 
         A client has two calls in flight at most, which may arrive in either order, so the last two
         numbers of a client and queue are remembered, for ten minutes.
@@ -167,9 +120,10 @@ class Producer(Protocol):
 
         A waiting job ends ``cancelled`` in this step and never starts. An active one is
         ``requested``: it is marked, the owner's beats name it, and whatever would send it back to
-        wait (retry, release, put-back, retire, reap) ends it cancelled instead; an attempt that
-        completes or fails first keeps that outcome. A cancelled job is ``cancelled`` again, another
-        ended one ``finished``, an unknown id ``not_found``: these change nothing.
+        wait (retry, release, stall, put-back, retire, reap) ends it cancelled instead; an attempt
+        that completes or fails first keeps that outcome. At every such request the owner's channel,
+        if it has one, is told an `End` with ``state`` active. A cancelled job is ``cancelled``
+        again, another ended one ``finished``, an unknown id ``not_found``: these change nothing.
         """
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
@@ -203,6 +157,10 @@ class Consumer(Protocol):
     async def register(self, queue: str, worker: WorkerInfo) -> None:
         """Make an incarnation known, with a beat count of 0.
 
+        ``worker.tasks`` are published for producers that know a task by name only: the lane that
+        was said last holds, also after the incarnation has ended. ``worker.channel``, of an `Inbox`
+        or "", is told when one of its jobs is asked to stop.
+
         Raises:
             StorageRefused: a newer release has changed how this queue is stored.
         """
@@ -221,9 +179,10 @@ class Consumer(Protocol):
         takes no other along.
 
         A job that is taken is active, its epoch one higher, its nonce ``nonce``. ``has_more``
-        says that ready jobs were left behind which the caller should come for at once: not when it
-        took nothing although it had room, since those are for others. Then, or without any slot, a
-        token is left for the next waiter. It takes bounded work to pass what cancelled jobs left
+        says that ready jobs were left behind in a named lane which the caller should come for at
+        once: not in one of which it took nothing although it had room, since those are for others.
+        A token is left in each such lane, and without any slot in every lane that has ready jobs,
+        for the next waiter. It takes bounded work to pass what cancelled jobs left
         behind: a reply may bring nothing and ``has_more``.
 
         A paused queue gives nothing and promotes nothing. For an unknown or condemned incarnation
@@ -253,8 +212,11 @@ class Consumer(Protocol):
         ``Completed`` keeps the result for its TTL, at most as long as the record. ``Retried``
         counts an attempt, adds to the error history (the last ten are kept) and waits as
         ``retrying``. ``Failed`` counts one if it ``is_attempt`` and makes a dead letter.
-        ``Cancelled`` ends the job. ``Released`` waits as ``scheduled``, free of charge; more than
-        24 hours after the job's first release it makes a dead letter ``unknown_task``.
+        ``Cancelled`` ends the job; its reason, ``could_not_stop`` for a handler that goes on, is
+        kept with the record and told with the end. ``Stalled`` counts a stall and adds to the
+        history, as `Keeper.reap` does: the job goes to the head of its tier, or with ``max_stalls``
+        becomes a dead letter ``stalled``. ``Released`` waits as ``scheduled``, free of charge; more
+        than 24 hours after the job's first release it makes a dead letter ``unknown_task``.
 
         Args:
             queue: the queue.
@@ -274,6 +236,23 @@ class Consumer(Protocol):
         another. A job that was asked to stop ends cancelled.
         """
 
+    async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
+        """Store progress and output of running attempts, and return which claims were current.
+
+        False: nothing changed. Progress replaces what was said before, and leaves an event
+        ``progress`` unless it is the same. Pieces of output come in rising numbers: one that is not
+        behind the last is there already, and is passed. So a repetition changes nothing. The first
+        piece of an attempt deletes those of the one before; of each attempt the newest 1,000 are
+        kept. Nothing of it changes a job's state, place or claim.
+
+        Args:
+            queue: the queue.
+            reports: at most `BATCH_LIMIT`, with at most 1,000 pieces of output together.
+
+        Raises:
+            StorageFull: there is no room; nothing was written.
+        """
+
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         """Return which jobs an incarnation owns, in any order, with their claims; none if unknown.
 
@@ -289,8 +268,8 @@ class Consumer(Protocol):
             How many jobs are left; call again until it is 0.
         """
 
-    def open_waiter(self, queue: str, incarnation: str) -> Waiter:
-        """Return what blocks for this incarnation; it connects on first use."""
+    def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
+        """Return what blocks for this incarnation on one lane; it connects on first use."""
 
     def open_beater(self, *, timeout_s: float) -> Beater:
         """Return the synchronous side for a thread; one of its calls takes at most ``timeout_s``.
@@ -352,13 +331,35 @@ class Inspector(Protocol):
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job, None if nothing; errors newest first."""
 
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        """Return pieces of a job's output behind a cursor, in order.
+
+        There are those of the newest attempt that had any: they outlive it, and a retry and a
+        redrive, until the next one has some. They are kept for an hour after the last of them at
+        least, but no longer than the record; there are none of an unknown job. A reader that goes
+        on while a new attempt begins reads that one's pieces from the first.
+
+        Args:
+            queue: the queue; it need not be there.
+            job_id: the job.
+            after: what the last page said, "" for the first. A page without pieces is no end while
+                the job has not ended: ask again with its cursor.
+            limit: most pieces, 1 to `OUTPUT_PAGE_LIMIT`; more is taken for that.
+
+        Raises:
+            InvalidOption: the cursor is not one of a page of output.
+        """
+
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
     ) -> Page:
         """Return a page of the jobs in a state.
 
-        Queued ones of the default lane come in the order of their claims, delayed ones by their due
-        time, ended ones newest first, active ones in any. A job that stays where it is is listed
+        Queued ones come lane by lane, the default lane first and the others by name, and in each in
+        the order of their claims; delayed ones by their due time, ended ones newest first, active
+        ones in any. A job that stays where it is is listed
         once, however many others come and go; one that moves may be missed or repeated.
 
         Args:
@@ -381,7 +382,7 @@ class Inspector(Protocol):
         """Return the incarnations that are known or condemned; the latter have lost their info."""
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
-        """Return events in the order in which they came, one for every transition of a job.
+        """Return events in the order in which they came: every transition of a job, and progress.
 
         They are kept in entries of up to 20 events of one call. At least the number of entries that
         the queue's settings say is kept, and not many times as many.
@@ -396,7 +397,7 @@ class Inspector(Protocol):
         """Let claims bring nothing. Active jobs go on, and jobs are taken in."""
 
     async def resume(self, queue: str) -> None:
-        """Let claims bring jobs again, and leave a token."""
+        """Let claims bring jobs again, and leave tokens."""
 
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         """Set what the queue keeps of ended jobs.
@@ -409,7 +410,8 @@ class Inspector(Protocol):
         """Send dead letters to the tails of their tiers, in this order; return how many were.
 
         Attempts, stalls, error history, expiry, reason, the request to stop and channels are gone;
-        the epoch stays. Ids of other jobs are passed over.
+        the epoch stays, and so does what the last attempt said of itself. Ids of other jobs are
+        passed over.
 
         Raises:
             StorageFull: there is no room; nothing changed.

@@ -5,10 +5,13 @@ The values that describe a job are in `headrace.job`, an attempt's in `headrace.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
+from headrace.errors import InvalidOption
 from headrace.events import JobEvent
-from headrace.job import Claim, ClaimedJob, ErrorInfo, JobRow, JobState
+from headrace.job import CHUNK_LIMIT_BYTES, Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
 
 BATCH_LIMIT = 500
@@ -16,6 +19,14 @@ BATCH_LIMIT = 500
 
 BATCH_LIMIT_BYTES = 4 * 1024 * 1024
 """Most bytes of payloads or results in one call."""
+
+PIECES_LIMIT = 1_000
+"""Most pieces of output in one call, of all its jobs together: as many as are kept of each."""
+
+OUTPUT_PAGE_LIMIT = BATCH_LIMIT_BYTES // CHUNK_LIMIT_BYTES
+"""Most pieces in one page of output, so that it keeps to the bytes of a call."""
+
+_OUTPUT_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})", re.ASCII)
 
 
 class CallId(msgspec.Struct, frozen=True):
@@ -51,6 +62,31 @@ class Settlement(msgspec.Struct, frozen=True):
     claim: Claim
     run_ms: int
     outcome: Outcome
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a running attempt says of itself.
+
+    Attributes:
+        job_id: of which job.
+        claim: what owns the attempt.
+        fraction: how far it is, from 0 to 1, of which six digits are kept; None: nothing new.
+        text: a few words on that, "" for none; at most 200 characters, no control characters.
+        chunks: pieces of output, encoded, in order, each at most 64 KiB.
+        first: the number of the first piece within the attempt, from 0; the others follow it.
+    """
+
+    job_id: str
+    claim: Claim
+    fraction: float | None
+    text: str
+    chunks: list[bytes]
+    first: int
+
+
+def fraction_text(fraction: float) -> str:
+    """Return a fraction as it is kept and told by events."""
+    return f"{fraction:.6g}"
 
 
 class ClaimReply(msgspec.Struct, frozen=True):
@@ -89,7 +125,9 @@ class Beat(msgspec.Struct, frozen=True):
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an incarnation says of itself, and what the storage knows of it.
 
-    ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat last.
+    ``tasks`` are the lanes of the tasks that it knows; ``channel`` is the inbox that is told when
+    one of its jobs is asked to stop. ``active`` counts its claimed jobs, ``silent_ms`` is how long
+    ago it beat last.
     """
 
     incarnation: str
@@ -100,6 +138,9 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     lease_ms: int
     registered_ms: int
+    process_slots: int = 0
+    tasks: dict[str, str] = {}
+    channel: str = ""
     active: int = 0
     silent_ms: int = 0
     is_condemned: bool = False
@@ -159,7 +200,9 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
 
     ``waits_ms`` and ``runs_ms`` map the upper bound of a logarithmic bucket to how many attempts of
     the window fell in it. ``workers`` counts the incarnations that beat within their lease.
-    ``oldest_ms`` is how long the head of the queue has been ready.
+    ``oldest_ms`` is how long the heads of the queue's lanes have been ready, of these the longest.
+    ``queued`` counts the jobs of all lanes, ``lanes`` those of each lane beside the default one
+    that has any, by name.
     """
 
     queue: str
@@ -182,6 +225,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     waits_ms: dict[int, int]
     runs_ms: dict[int, int]
     settings: QueueSettings
+    lanes: dict[str, int] = {}
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -189,6 +233,25 @@ class Page(msgspec.Struct, frozen=True):
 
     rows: list[JobRow]
     cursor: str
+
+
+class OutputPage(msgspec.Struct, frozen=True):
+    """Some pieces of a job's output, encoded, and the cursor to read on after."""
+
+    chunks: list[bytes]
+    cursor: str
+
+
+def read_output_cursor(cursor: str) -> tuple[int, int]:
+    """Return the epoch and number of the piece that a cursor names; (0, 0) for "".
+
+    Raises:
+        InvalidOption: it is not one of a page of output.
+    """
+    match = _OUTPUT_CURSOR.fullmatch(cursor or "0-0")
+    if match is None:
+        raise InvalidOption(f"cursor={cursor!r} is not one of a page of output")
+    return int(match[1]), int(match[2])
 
 
 class EventPage(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, assert_never
 
 import msgspec
@@ -11,7 +10,16 @@ from headrace.app import App
 from headrace.codec import decode_any
 from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
 from headrace.job import ClaimedJob, ErrorInfo
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, describe
+from headrace.outcome import (
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    Released,
+    Retried,
+    Stalled,
+    describe,
+)
 
 
 class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +30,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         task: its task's name.
         queue: its queue.
         attempt: which start of the job this was, from 1.
-        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, or ``released`` for a task
-            that the app doesn't know.
+        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, ``released`` for a task
+            that the app doesn't know, or ``stalled`` if the process that ran it died.
         result: what the handler returned, as it came back from its encoded form.
         error: what the handler raised, or what it comes to; None if all went well.
         reason: why it became a dead letter, one of `FailReason`, else empty.
@@ -66,8 +74,10 @@ def read_attempt(
         case Completed(data):
             name = "completed"
             result, error = _result(app, job, data)
-        case Cancelled():
+        case Cancelled(_, reason):
             name = "cancelled"
+        case Stalled(info):
+            name, error = "stalled", _error(job, info, raised, reason)
         case Released(delay_ms, info):
             name, error = "released", UnknownTask(info.message)
         case Retried(delay_ms, info):
@@ -110,9 +120,10 @@ def _error(
         own = describe(raised, job.claim.epoch)
         if (own.type, own.message) == (info.type, info.message):
             return raised
-    if info.type == "TimeoutError" and isinstance(raised, asyncio.CancelledError):
+    if info.type == "TimeoutError":
         return TimeoutError(info.message)
-    # The handler was never called, or its result can't be stored, or its retry strategy failed.
+    # The handler was never called, its result can't be stored, its retry strategy failed, or its
+    # process died.
     return JobFailed(
         f"an attempt of {job.task} failed: {info.type}: {info.message}",
         job_id=job.id,

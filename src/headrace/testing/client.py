@@ -10,8 +10,9 @@ import msgspec
 from headrace.client import Client, DecoderOf
 from headrace.handle import JobClient, JobHandle
 from headrace.job import EnqueueOutcome, Job
-from headrace.storage.values import End
+from headrace.storage.values import End, OutputPage
 from headrace.testing.storage import Ear, KitStorage
+from headrace.waiting import is_end
 
 
 class Scene(Protocol):
@@ -24,6 +25,9 @@ class Scene(Protocol):
         self, queue: str, job_id: str, ear: Ear, *, timeout_ms: int | None
     ) -> End:
         """Run and let time pass until a job has ended."""
+
+    async def go_on_with(self, end: End) -> None:
+        """Run something, or let time pass, so that a job which has not ended comes nearer to it."""
 
 
 class KitClient(Client):
@@ -84,3 +88,11 @@ class KitClient(Client):
         with self._kit_storage.listening() as ear:
             end = await self._scene.bring_to_end(queue, job_id, ear, timeout_ms=timeout_ms)
             return await self.waits.whole(end)
+
+    async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
+        """Return what a job has put out since a cursor, and before that run it if need be."""
+        end, page = await super().output(queue, job_id, after=after)
+        if not page.chunks and not is_end(end):
+            await self._scene.go_on_with(end)
+            end, page = await super().output(queue, job_id, after=after)
+        return end, page

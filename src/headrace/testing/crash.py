@@ -11,11 +11,10 @@ from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
 from headrace.job import ClaimedJob, new_job_id
 from headrace.testing.clock import ManualClock
-from headrace.testing.shift import claim, worker_info
+from headrace.testing.place import LANES, Place
 from headrace.testing.storage import Graveyard, KitStorage
 from headrace.worker.execute import Executor
 from headrace.worker.session import Session
-from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
 
@@ -50,17 +49,18 @@ class Crashes:
         lease_ms = duration_ms(lease, name="lease", least_ms=500)
         if lease_ms > 3_600_000:
             raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
-        incarnation = f"crashed-{new_job_id()}"
-        await self._storage.register(queue, worker_info(incarnation, lease_ms=lease_ms))
-        reply = await claim(self._storage, queue, incarnation, number=1, slots=jobs)
-        if not reply.jobs:
-            await self._storage.retire(queue, incarnation)
+        place = await Place.register(self._app, self._storage, queue, lease_ms=lease_ms)
+        claimed: list[ClaimedJob] = []
+        for lane in LANES:
+            claimed += (await place.claim(lane, jobs - len(claimed))).jobs
+        if not claimed:
+            await place.close()
             raise UsageError(f"no job of queue {queue!r} is ready: there is none to crash with")
-        self._dead.setdefault(queue, set()).add(incarnation)
+        self._dead.setdefault(queue, set()).add(place.incarnation)
         if queue not in self._sweepers:
             self._sweepers[queue] = self._sweeper(queue)
         await self._sweepers[queue].sweep_once()
-        return reply.jobs
+        return claimed
 
     def _sweeper(self, queue: str) -> Sweeper:
         session = Session(
@@ -69,7 +69,7 @@ class Crashes:
             incarnation=f"sweep-{new_job_id()}",
             lease_s=math.inf,
             executor=Executor({}, middleware=(), state=None),
-            slots=Slots(1, {queue: 1}),
+            lanes={},
             emit=self._emit,
         )
         # Counted from the kit's start: seconds since 1970 leave a float no room for microseconds.

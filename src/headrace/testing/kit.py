@@ -35,8 +35,9 @@ class Kit:
     cancels or looks at queues needs no change. Afterwards the app is on its own storage again.
 
     Jobs run when the test says so (`run_until_idle`), or when code waits for one: then the kit
-    runs what is ready, and moves its time on while nothing is. Handlers run as in a worker, in the
-    test's own event loop; their ``timeout`` counts real seconds.
+    runs what is ready, and moves its time on while nothing is. Handlers run as in a worker: in the
+    test's own event loop, or in threads, where tasks with ``executor="process"`` run too. Their
+    ``timeout`` counts real seconds.
 
     Args:
         app: the app, which may be connected elsewhere; it rests there meanwhile.
@@ -140,7 +141,8 @@ class Kit:
     ) -> list[FinishedAttempt]:
         """Run all jobs that are ready, and those that they enqueue, until none is.
 
-        Queues take turns in the order of their names; inside one the order is a worker's. Retries
+        Queues take turns in the order of their names; inside one the order is a worker's, with the
+        jobs of process tasks after the others. Retries
         and delayed jobs wait for their time. A retry waits as long as its policy allows, without
         the usual randomness.
 

@@ -6,9 +6,6 @@ Sessions, executor and settler are a worker's own; fetching, beating and sweepin
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
@@ -21,19 +18,25 @@ import msgspec
 from headrace.app import App
 from headrace.context import Context
 from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
-from headrace.job import DEFAULT_LANE, ClaimedJob, new_job_id
+from headrace.job import DEFAULT_LANE, ClaimedJob
 from headrace.middleware import CallNext
 from headrace.outcome import Outcome
-from headrace.release import VERSION
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, CallId, ClaimReply, WorkerInfo
+from headrace.storage.values import BATCH_LIMIT, ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
-from headrace.worker.execute import Attempt, Done, Executor, StopReason
+from headrace.testing.inner import InnerSlots
+from headrace.testing.place import LANES, LEASE_MS, Place
+from headrace.worker.execute import Attempt, ChildError, Done, Executor, Follower, StopReason
+from headrace.worker.plan import Plan
 from headrace.worker.session import STOP_S, Session
 from headrace.worker.slots import Slots
+from headrace.worker.threads import Threads
 
-LEASE_MS = 3_600_000
-"""Real workers beside a kit sweep by real time: they must not take its runs for dead."""
+LOOK_S = 0.01
+"""What handlers say of their progress while they run can be seen so soon."""
+
+THREADS = 10_000
+"""As many as attempts may run at once: whatever may start has a thread."""
 
 Key = tuple[str, str, int]
 """An attempt: queue, job and number."""
@@ -51,64 +54,21 @@ class NotingExecutor(Executor):
 
     ended: Callable[[ClaimedJob, Outcome | None], None]
 
-    def start(self, job: ClaimedJob, done: Done) -> Attempt:
+    def start(
+        self,
+        job: ClaimedJob,
+        done: Done,
+        *,
+        lane: str = DEFAULT_LANE,
+        follower: Follower | None = None,
+    ) -> Attempt:
         """Start an attempt."""
 
         def noted(attempt: Attempt, outcome: Outcome | None) -> None:
             self.ended(job, outcome)
             done(attempt, outcome)
 
-        return super().start(job, noted)
-
-
-class Place:
-    """One incarnation on one queue.
-
-    Args:
-        storage: where the queue is.
-        queue: its name.
-        incarnation: registered there.
-    """
-
-    def __init__(self, storage: Storage, queue: str, incarnation: str) -> None:
-        self.queue = queue
-        self.incarnation = incarnation
-        self.session: Session | None = None
-        self._storage = storage
-        self._number = 0
-
-    @classmethod
-    async def register(cls, storage: Storage, queue: str) -> Self:
-        """Return a new incarnation's."""
-        incarnation = new_job_id()
-        await storage.register(queue, worker_info(incarnation, lease_ms=LEASE_MS))
-        return cls(storage, queue, incarnation)
-
-    @property
-    def active(self) -> int:
-        """How many attempts run."""
-        return 0 if self.session is None else len(self.session.attempts)
-
-    async def claim(self, slots: int) -> ClaimReply:
-        """Claim for that many slots."""
-        self._number += 1
-        return await claim(
-            self._storage, self.queue, self.incarnation, number=self._number, slots=slots
-        )
-
-    async def settle(self) -> None:
-        """Record what has ended."""
-        if self.session is not None:
-            await self.session.settler.drain()
-
-    async def close(self) -> None:
-        """Stop and hand back what still runs, and forget the incarnation."""
-        if self.session is not None:
-            await self.session.stop()
-            await self.session.hand_back()
-        await self.settle()
-        while await self._storage.retire(self.queue, self.incarnation):
-            pass
+        return super().start(job, noted, lane=lane, follower=follower)
 
 
 class Shift:
@@ -152,6 +112,7 @@ class Shift:
         self._places: dict[str, Place] = {}
         self._stack = AsyncExitStack()
         self._executor: Executor | None = None
+        self._threads: Threads | None = None
         self._raised: dict[Key, BaseException] = {}
         self._unrecorded: dict[Key, FinishedAttempt] = {}
         self._bell = asyncio.Event()
@@ -169,6 +130,8 @@ class Shift:
         with anyio.CancelScope(shield=True):
             for queue in list(self._places):
                 await self._leave(queue)
+        if self._threads is not None:
+            self._threads.close()
         self.is_open = False
         await self._stack.__aexit__(kind, error, traceback)
 
@@ -206,22 +169,37 @@ class Shift:
     async def _serve(self, queue: str) -> None:
         """Claim from one queue, run and record, until nothing is ready there."""
         if queue not in self._places:
-            self._places[queue] = await Place.register(self._storage, queue)
+            self._places[queue] = await Place.register(self.app, self._storage, queue)
         place = self._places[queue]
         while True:
-            free = min(self._concurrency - place.active, BATCH_LIMIT)
-            reply = await place.claim(free)
-            self._note(queue, reply)
-            if reply.jobs:
-                await self._start(place, reply.jobs)
-            if not place.active:
-                break
-            await self._bell.wait()
-            self._bell.clear()
-            await place.settle()
-        if reply.is_gone:
+            is_gone = await self._fill(place)
+            if not place.active and not self._bell.is_set():
+                break  # none that ended meanwhile is left to be recorded
+            await self._next_end(place)
+        if is_gone:
             # A real worker took it for dead: the next turn registers anew.
             await self._leave(queue)
+
+    async def _fill(self, place: Place) -> bool:
+        """Start what is ready, as far as there is room; whether the incarnation is gone."""
+        is_gone = False
+        for lane in LANES:
+            free = min(self._concurrency - place.active, BATCH_LIMIT)
+            reply = await place.claim(lane, free)
+            self._note(place.queue, reply)
+            if reply.jobs:
+                await self._start(place, lane, reply.jobs)
+            is_gone = reply.is_gone
+        return is_gone
+
+    async def _next_end(self, place: Place) -> None:
+        """Wait until an attempt has ended, and record it."""
+        while not self._bell.is_set():
+            with anyio.move_on_after(LOOK_S):
+                await self._bell.wait()
+            await place.report()
+        self._bell.clear()
+        await place.settle()
 
     async def _leave(self, queue: str) -> None:
         place = self._places.pop(queue)
@@ -241,7 +219,7 @@ class Shift:
             )
         self._started += len(reply.jobs)
 
-    async def _start(self, place: Place, jobs: Sequence[ClaimedJob]) -> None:
+    async def _start(self, place: Place, lane: str, jobs: Sequence[ClaimedJob]) -> None:
         if place.session is None:
             place.session = Session(
                 self._storage,
@@ -249,22 +227,26 @@ class Shift:
                 incarnation=place.incarnation,
                 lease_s=LEASE_MS / 1000,
                 executor=await self._ready(),
-                slots=Slots(self._concurrency, {place.queue: 1}),
+                lanes={name: Slots(self._concurrency, {place.queue: 1}) for name in LANES},
                 emit=self._told,
             )
             self._sessions[place.session] = asyncio.get_running_loop()
         for job in jobs:
-            place.session.start(job)
+            place.session.start(job, lane)
 
     async def _ready(self) -> Executor:
         """Return what runs handlers; the first call enters the lifespan."""
         if self._executor is None:
             if self.state is msgspec.UNSET:
                 self.state = await self._enter_lifespan()
+            threads = self._threads = Threads(THREADS)
             executor = NotingExecutor(
                 self.app.tasks,
                 middleware=[self._around, *self.app.middlewares],
                 state=self.state,
+                emit=self._emit,
+                threads=threads,
+                processes=InnerSlots(self.app.tasks, threads, raised=self._function_raised),
                 draw=lambda: 1.0,
             )
             executor.ended = self._ended
@@ -284,9 +266,15 @@ class Shift:
         inside.set(self)
         try:
             return await call_next()
+        except ChildError:
+            raise  # the function's own error is known
         except BaseException as error:
             self._raised[context.queue, context.job_id, context.attempt] = error
             raise
+
+    def _function_raised(self, plan: Plan, error: BaseException) -> None:
+        job = plan.job
+        self._raised[job.queue, job.id, job.claim.epoch] = error
 
     def _ended(self, job: ClaimedJob, outcome: Outcome | None) -> None:
         key = (job.queue, job.id, job.claim.epoch)
@@ -301,26 +289,3 @@ class Shift:
             attempt = self._unrecorded.pop((event.queue, event.job_id, event.attempt))
             if isinstance(event, JobFinished):
                 self.finished.append(attempt)
-
-
-def worker_info(incarnation: str, *, lease_ms: int) -> WorkerInfo:
-    """Return what an incarnation of a kit says of itself."""
-    return WorkerInfo(
-        incarnation=incarnation,
-        name="kit",
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        version=VERSION,
-        concurrency=1,
-        lease_ms=lease_ms,
-        registered_ms=0,
-    )
-
-
-async def claim(
-    storage: Storage, queue: str, incarnation: str, *, number: int, slots: int
-) -> ClaimReply:
-    """Claim up to ``slots`` jobs for an incarnation, as its call of that number."""
-    nonce = f"{incarnation}/{secrets.token_hex(8)}"
-    call = CallId(incarnation, number)
-    return await storage.claim(queue, call=call, nonce=nonce, slots={DEFAULT_LANE: slots})

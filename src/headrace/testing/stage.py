@@ -204,6 +204,15 @@ class Stage:
             ) from None
         return end
 
+    async def go_on_with(self, end: End) -> None:
+        """Run what is ready, or let time pass, so that a job comes nearer to its end.
+
+        Raises:
+            WaitTimeout: nothing will ever run it.
+        """
+        async with self.shift() as shift:
+            await self._go_on(shift, end, None)
+
     async def _go_on(self, shift: Shift, end: End, give_up_at: int | None) -> None:
         """Run something, or else let time pass."""
         if give_up_at is not None and self.clock() >= give_up_at:

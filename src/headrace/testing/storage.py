@@ -91,7 +91,7 @@ class KitStorage(SqliteStorage):
 
     def wake(self, queue: str) -> None:
         """Let a worker that waits for this queue claim now."""
-        self.engine().tokens.leave((self.tenant, queue))
+        self.engine().tokens.leave((self.tenant, queue), None)
 
     async def aclose(self) -> None:
         """Leave it open: the kit closes it."""

@@ -24,8 +24,9 @@ class Beats:
         open_beater: opens the synchronous side of the storage, in the thread.
         interval_s: time between beats of a session.
         max_loop_stall_s: how long the loop may stand still before beats stop.
+        stalled_s: how long the loop has stood still.
         worker: the worker's name.
-        emit: told when the loop stands still.
+        emit: told when that is too long.
     """
 
     def __init__(
@@ -34,26 +35,30 @@ class Beats:
         *,
         interval_s: float,
         max_loop_stall_s: float,
+        stalled_s: Callable[[], float],
         worker: str,
         emit: Emit,
     ) -> None:
         self._open_beater = open_beater
         self._interval_s = interval_s
         self._max_loop_stall_s = max_loop_stall_s
+        self._stalled_s = stalled_s
         self._worker = worker
         self._emit = emit
         self._sessions: dict[str, Session] = {}
-        self._turned_at = time.monotonic()
         self._is_stalled = False
-        self._ended = threading.Event()
+        self._is_closing = False
+        self._due = threading.Event()
         self._loop = asyncio.get_running_loop()
-        self._ticker: asyncio.TimerHandle | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-beat", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
-        self._tick()
         self._thread.start()
+
+    def hurry(self) -> None:
+        """Beat now, out of turn: somebody asks for a job to be stopped."""
+        self._due.set()
 
     def add(self, session: Session) -> None:
         """Beat for a session from now on, in place of an earlier one of its queue."""
@@ -66,30 +71,27 @@ class Beats:
 
     def stop(self) -> None:
         """End the thread; it may take one call's time-out to be gone."""
-        self._ended.set()
-        if self._ticker is not None:
-            self._ticker.cancel()
+        self._is_closing = True
+        self._due.set()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the thread to be gone."""
         self._thread.join(timeout_s)
 
-    def _tick(self) -> None:
-        self._turned_at = time.monotonic()
-        self._ticker = self._loop.call_later(min(1.0, self._interval_s), self._tick)
-
     def _run(self) -> None:
         beater = self._open_beater()
         try:
-            while not self._ended.wait(self._interval_s):
-                if self._loop_turns():
+            while not self._is_closing:
+                self._due.wait(self._interval_s)
+                self._due.clear()
+                if not self._is_closing and self._loop_turns():
                     for session in self._sessions.values():
                         self._beat(beater, session)
         finally:
             beater.close()
 
     def _loop_turns(self) -> bool:
-        stalled_s = time.monotonic() - self._turned_at
+        stalled_s = self._stalled_s()
         is_stalled = stalled_s > self._max_loop_stall_s
         if is_stalled and not self._is_stalled:
             self._emit(LoopStalled(worker=self._worker, stalled_s=stalled_s))

@@ -13,31 +13,29 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import msgspec
 
-from headrace.codec import ResultTooLarge, encode_result
-from headrace.context import Context, enter
-from headrace.errors import NotSerializable
-from headrace.job import (
-    DEFAULT_KEEP_MS,
-    DEFAULT_MAX_ATTEMPTS,
-    ClaimedJob,
-    ErrorInfo,
-    FailReason,
-    JobOptions,
-)
+from headrace.context import Reporter, enter
+from headrace.errors import UsageError
+from headrace.events import Emit, HandlerStuck
+from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, decide, describe
-from headrace.retry import Retry, RetryFunction
+from headrace.outcome import Cancelled, Completed, Outcome, Released
+from headrace.settings import ExecutorKind, TaskSettings
 from headrace.task import Task
+from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
+from headrace.worker.threads import Threads
 
 RELEASE_S = (5.0, 30.0)
 """How long a job of an unknown task waits for a worker that knows it: drawn from this range."""
 
-_no_options = JobOptions()
-_options_decoder = msgspec.json.Decoder(JobOptions)
+UNWIND_S = 5.0
+"""How long a handler may take to end once it was stopped; then it is given up."""
+
+COULD_NOT_STOP = "could_not_stop"
+"""The reason of a cancelled job whose handler goes on."""
 
 
 class StopReason(StrEnum):
@@ -49,20 +47,85 @@ class StopReason(StrEnum):
     SHUTDOWN = "shutdown"
 
 
+class Follower(Protocol):
+    """Takes what handlers say of their progress; may be called in any thread."""
+
+    def progress(self, job: ClaimedJob, fraction: float, text: str) -> None:
+        """Note how far a job's attempt is."""
+
+    def emit(self, job: ClaimedJob, chunk: bytes) -> None:
+        """Pass on a piece of a job's output."""
+
+
+class ProcessSlots(Protocol):
+    """Runs the attempts of tasks with ``executor="process"``, each in a process."""
+
+    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome:
+        """Run one attempt; cancelling this ends it before this returns.
+
+        ``is_offered``: it was claimed for a slot of these, and not for another lane's.
+        """
+
+
 class Attempt:
-    """One running handler.
+    """One running handler; what it reports to.
 
     Attributes:
         job: what was claimed.
+        lane: of the slot that it was claimed for.
+        plan: what it may take, once that was read.
         reason: why it was asked to stop first, None if it was not.
+        is_stuck: it goes on although it was stopped.
+        in_child: a process runs it now, or it waits for one.
+        used_child: it was given a process slot, which comes free by itself.
+        has_thread: it is stuck in a thread.
     """
 
-    __slots__ = ("_runner", "job", "reason", "started_at")
+    __slots__ = (
+        "_done",
+        "_follower",
+        "_is_ending_child",
+        "_on_stuck",
+        "_runner",
+        "_unwind_s",
+        "draw",
+        "has_thread",
+        "in_child",
+        "is_stuck",
+        "job",
+        "lane",
+        "plan",
+        "reason",
+        "started_at",
+        "used_child",
+    )
 
-    def __init__(self, job: ClaimedJob) -> None:
+    def __init__(
+        self,
+        job: ClaimedJob,
+        *,
+        lane: str,
+        done: Done,
+        follower: Follower | None,
+        on_stuck: Callable[[Attempt], None],
+        draw: Draw,
+        unwind_s: float,
+    ) -> None:
         self.job: ClaimedJob = job
+        self.lane: str = lane
+        self.plan: Plan | None = None
         self.reason: StopReason | None = None
+        self.is_stuck: bool = False
+        self.in_child: bool = False
+        self.has_thread: bool = False
+        self.used_child: bool = False
         self.started_at: float = time.monotonic()
+        self._done: Done | None = done
+        self._follower = follower
+        self._is_ending_child = False
+        self._on_stuck = on_stuck
+        self.draw: Draw = draw
+        self._unwind_s = unwind_s
         self._runner: asyncio.Task[Outcome | None] | None = None
 
     def start(self, runner: asyncio.Task[Outcome | None]) -> None:
@@ -71,19 +134,71 @@ class Attempt:
 
     def stop(self, reason: StopReason) -> None:
         """Cancel the handler; the first reason counts, but fencing overrides all."""
-        if self.reason is None or reason is StopReason.FENCED:
+        was_stopped = self.reason is not None
+        if not was_stopped or reason is StopReason.FENCED:
             self.reason = reason
-        if self._runner is not None:
-            self._runner.cancel()
+        if self._runner is None or self._is_ending_child:
+            return  # a second cancellation would cut the end of its process short
+        self._is_ending_child = self.in_child
+        self._runner.cancel()
+        if not was_stopped:
+            self._runner.get_loop().call_later(self._unwind_s, self._give_up)
+
+    def enter_child(self) -> None:
+        """Note that a process is to run it."""
+        self.in_child = self.used_child = True
+
+    def leave_child(self) -> None:
+        """Note that none does any more."""
+        self.in_child = self._is_ending_child = False
+
+    def end(self, outcome: Outcome | None) -> None:
+        """Tell the outcome, the first time only."""
+        done, self._done = self._done, None
+        if done is not None:
+            done(self, outcome)
+
+    def _give_up(self) -> None:
+        if self._done is not None:
+            self.is_stuck = True
+            self._on_stuck(self)
+            self.end(_stopped(self, None))
 
     @property
     def run_ms(self) -> int:
         """How long it has run."""
         return round((time.monotonic() - self.started_at) * 1000)
 
+    def progress(self, fraction: float, text: str) -> None:
+        """Pass on how far the handler is, unless it was given up."""
+        if self._follower is not None and self._done is not None:
+            self._follower.progress(self.job, fraction, text)
+
+    def emit(self, chunk: bytes) -> None:
+        """Pass on a piece of the handler's output, likewise."""
+        if self._follower is not None and self._done is not None:
+            self._follower.emit(self.job, chunk)
+
+    def is_stopping(self) -> bool:
+        """Whether it was asked to stop."""
+        return self.reason is not None
+
 
 Done = Callable[[Attempt, Outcome | None], None]
 """Takes an attempt's outcome; None: there is nothing to record, for it was fenced or shut down."""
+
+
+class ChildError(Exception):
+    """What a handler raised in its process, as middleware sees it: the text of the error alone.
+
+    Attributes:
+        outcome: what the attempt comes to if this is raised on.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        error = getattr(outcome, "error", None)
+        super().__init__(f"{error.type}: {error.message}" if error else str(outcome))
+        self.outcome: Outcome = outcome
 
 
 class Executor:
@@ -93,6 +208,10 @@ class Executor:
         tasks: by name.
         middleware: around every handler, the first outermost.
         state: what the lifespan yielded.
+        emit: told of handlers that can't be stopped.
+        threads: for plain functions; without them none can run.
+        processes: for tasks with ``executor="process"``; without them their jobs are released.
+        unwind_s: how long a handler may take to end once it was stopped.
         draw: source of random numbers from 0 to 1, for the waits of retries.
     """
 
@@ -102,19 +221,48 @@ class Executor:
         *,
         middleware: Sequence[Middleware],
         state: Any,
-        draw: Callable[[], float] = random.random,
+        emit: Emit = lambda _event: None,
+        threads: Threads | None = None,
+        processes: ProcessSlots | None = None,
+        unwind_s: float = UNWIND_S,
+        draw: Draw = random.random,
     ) -> None:
         self._tasks = tasks
         self._middleware = tuple(middleware)
         self._state = state
+        self._emit = emit
+        self._threads = threads
+        self._processes = processes
+        self._unwind_s = unwind_s
+        self._stuck: set[Attempt] = set()
         self._draw = draw
 
-    def start(self, job: ClaimedJob, done: Done) -> Attempt:
+    @property
+    def stuck(self) -> int:
+        """How many handlers go on although their attempts were given up."""
+        return len(self._stuck)
+
+    def start(
+        self,
+        job: ClaimedJob,
+        done: Done,
+        *,
+        lane: str = DEFAULT_LANE,
+        follower: Follower | None = None,
+    ) -> Attempt:
         """Start an attempt; ``done`` is called once with its outcome, however it ends."""
-        attempt = Attempt(job)
+        attempt = Attempt(
+            job,
+            lane=lane,
+            done=done,
+            follower=follower,
+            on_stuck=self._coroutine_stuck,
+            draw=self._draw,
+            unwind_s=self._unwind_s,
+        )
         # The task is kept by the attempt, which the caller keeps: it can't be collected half-way.
         runner = asyncio.get_running_loop().create_task(self._run(attempt))
-        runner.add_done_callback(partial(_ended, attempt, done))
+        runner.add_done_callback(partial(self._ended, attempt))
         attempt.start(runner)
         return attempt
 
@@ -122,40 +270,96 @@ class Executor:
         job = attempt.job
         task = self._tasks.get(job.task)
         if task is None:
-            return _unknown(job)
+            return _released(job, f"no worker of this queue knows the task {job.task!r}")
+        if task.settings.executor is ExecutorKind.PROCESS and self._processes is None:
+            # Enqueued before the task was given process slots, and claimed where there are none.
+            return _released(job, f"the task {job.task!r} needs a worker with process slots")
         try:
-            options = _options_decoder.decode(job.options) if job.options else _no_options
-            args, kwargs = task.signature.decode(job.payload)
+            attempt.plan = plan = plan_of(job, task.settings)
+            handler = self._handler(attempt, plan, task)
         except Exception as error:  # whatever is stored there, the worker lives
-            info = describe(error, job.claim.epoch)
-            return Failed(FailReason.UNDECODABLE, info, is_attempt=False)
-        settings = task.settings
-        limits = Limits(
-            max_attempts=options.max_attempts or settings.max_attempts,
-            timeout_ms=options.timeout_ms or settings.timeout_ms or 0,
-            retry=options.retry or settings.retry,
-            draw=self._draw,
-            keep_ms=settings.keep_ms if options.keep_ms is None else options.keep_ms,
-        )
-        context: Context[Any] = Context(
-            job,
-            max_attempts=limits.max_attempts,
-            timeout=limits.timeout_ms / 1000 or None,
-            headers=options.headers,
-            state=self._state,
-        )
-        enter(context)
-        if task.signature.injected_name:
-            args = (context, *args)
-        handler: CallNext = partial(task.function, *args, **kwargs)
-        if self._middleware:
-            handler = wrap(self._middleware, context, handler)
+            return undecodable(job, error)
         try:
-            result = await _call(attempt, limits.timeout_ms, handler)
+            result = await _call(attempt, plan.timeout_ms, handler)
         except BaseException as error:  # SystemExit of a handler must not end the worker
-            return _outcome_of(error, attempt, limits)
-        ttl_ms = settings.result_ttl_ms if options.result_ttl_ms is None else options.result_ttl_ms
-        return _completed(result, ttl_ms, limits.keep_ms, job.claim.epoch)
+            return _outcome_of(error, attempt, plan)
+        # What returns over its limit is too late, and a plain function obeys a cancel by returning.
+        obeys = attempt.reason is StopReason.CANCEL and not task.settings.is_coroutine
+        if obeys or attempt.reason is StopReason.TIMEOUT:
+            return _stopped(attempt, None)
+        return plan.completed(result)
+
+    def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
+        """Return what runs the handler, with middleware around it."""
+        context = plan.context(attempt, self._state)
+        enter(context)
+        handler: CallNext
+        if task.settings.executor is ExecutorKind.PROCESS:
+            handler = partial(self._in_child, attempt, plan, task)
+        else:
+            args, kwargs = task.signature.decode(plan.job.payload)
+            if task.signature.injected_name:
+                args = (context, *args)
+            if task.settings.executor is ExecutorKind.COROUTINE:
+                handler = partial(task.function, *args, **kwargs)
+            else:
+                handler = partial(self._in_thread, attempt, partial(task.function, *args, **kwargs))
+        return wrap(self._middleware, context, handler) if self._middleware else handler
+
+    async def _in_thread(self, attempt: Attempt, function: Callable[[], Any]) -> Any:
+        if self._threads is None:
+            raise UsageError(f"the task {attempt.job.task!r} needs a thread, and there are none")
+        return await self._threads.run(
+            function,
+            on_leak=partial(self._thread_stuck, attempt),
+            on_end=partial(self._stuck.discard, attempt),
+        )
+
+    async def _in_child(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> Any:
+        assert self._processes is not None, "else it was released"  # noqa: S101
+        # Middleware may call this again, when its slot was offered to the next job already.
+        is_offered = attempt.lane == PROCESS_LANE and not attempt.used_child
+        attempt.enter_child()
+        try:
+            outcome = await self._processes.run(plan, attempt, is_offered=is_offered)
+        finally:
+            attempt.leave_child()
+        if not isinstance(outcome, Completed):
+            raise ChildError(outcome)
+        encoded = Encoded(outcome.result)
+        return task.signature.decode_result(encoded) if self._middleware else encoded
+
+    def _ended(self, attempt: Attempt, runner: asyncio.Task[Outcome | None]) -> None:
+        """Take the outcome, also of an attempt that was stopped before its first step."""
+        try:
+            outcome = runner.result()
+        except (Exception, asyncio.CancelledError) as error:
+            outcome = _outcome_of(error, attempt, attempt.plan or _last_resort(attempt.job))
+        attempt.end(outcome)
+        if not attempt.has_thread:
+            self._stuck.discard(attempt)
+
+    def _coroutine_stuck(self, attempt: Attempt) -> None:
+        self._report_stuck(attempt, "coroutine")
+
+    def _thread_stuck(self, attempt: Attempt) -> None:
+        attempt.is_stuck = attempt.has_thread = True
+        self._report_stuck(attempt, "thread")
+
+    def _report_stuck(self, attempt: Attempt, kind: str) -> None:
+        self._stuck.add(attempt)
+        job = attempt.job
+        self._emit(
+            HandlerStuck(
+                job_id=job.id,
+                task=job.task,
+                queue=job.queue,
+                attempt=job.claim.epoch,
+                kind=kind,
+                cause=attempt.reason or "",
+                stuck=len(self._stuck),
+            )
+        )
 
 
 async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
@@ -169,62 +373,32 @@ async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
         timer.cancel()
 
 
-class Limits(NamedTuple):
-    """What one attempt may take, from its job's options or its task's."""
-
-    max_attempts: int
-    timeout_ms: int
-    retry: Retry | RetryFunction
-    draw: Callable[[], float]
-    keep_ms: int
+def _last_resort(job: ClaimedJob) -> Plan:
+    """Return a plan for what was stopped before its own was read."""
+    return plan_of(msgspec.structs.replace(job, options=b""), TaskSettings())
 
 
-def _ended(attempt: Attempt, done: Done, runner: asyncio.Task[Outcome | None]) -> None:
-    """Take the outcome, also of an attempt that was stopped before its first step."""
-    try:
-        outcome = runner.result()
-    except (Exception, asyncio.CancelledError) as error:
-        outcome = _outcome_of(error, attempt, _LAST_RESORT)
-    done(attempt, outcome)
-
-
-_LAST_RESORT = Limits(DEFAULT_MAX_ATTEMPTS, 0, Retry(), random.random, DEFAULT_KEEP_MS)
-
-
-def _unknown(job: ClaimedJob) -> Outcome:
-    info = ErrorInfo(
-        type="UnknownTask",
-        message=f"no worker of this queue knows the task {job.task!r}",
-        attempt=job.claim.epoch,
-    )
+def _released(job: ClaimedJob, cause: str) -> Outcome:
+    info = ErrorInfo(type="UnknownTask", message=cause, attempt=job.claim.epoch)
     # Drawn at random, so that a rolling deploy's old jobs don't all come back at one instant.
     return Released(round(random.uniform(*RELEASE_S) * 1000), info)  # noqa: S311
 
 
-def _completed(result: Any, result_ttl_ms: int, keep_ms: int, attempt: int) -> Outcome:
-    try:
-        return Completed(encode_result(result), result_ttl_ms, keep_ms)
-    except ResultTooLarge as error:
-        return Failed(FailReason.RESULT_TOO_LARGE, describe(error, attempt))
-    except NotSerializable as error:
-        # To run it again would not make the result any better.
-        return Failed(FailReason.PERMANENT, describe(error, attempt))
-
-
-def _outcome_of(error: BaseException, attempt: Attempt, limits: Limits) -> Outcome | None:
+def _outcome_of(error: BaseException, attempt: Attempt, plan: Plan) -> Outcome | None:
     """Return what an error that left the handler comes to, given why it may have been stopped."""
+    reason = attempt.reason
+    if reason is None or (
+        reason is StopReason.TIMEOUT and not isinstance(error, asyncio.CancelledError)
+    ):
+        return error.outcome if isinstance(error, ChildError) else plan.raised(error, attempt.draw)
+    return _stopped(attempt, error)
+
+
+def _stopped(attempt: Attempt, error: BaseException | None) -> Outcome | None:
+    """Return what an attempt that was stopped comes to; ``error`` shows where it was."""
+    plan = attempt.plan or _last_resort(attempt.job)
     if attempt.reason is StopReason.CANCEL:
-        return Cancelled(limits.keep_ms)
-    if attempt.reason in (StopReason.FENCED, StopReason.SHUTDOWN):
-        return None
-    if attempt.reason is StopReason.TIMEOUT and isinstance(error, asyncio.CancelledError):
-        timed_out = TimeoutError(f"the attempt took longer than its {limits.timeout_ms / 1000:g} s")
-        error = timed_out.with_traceback(error.__traceback__)
-    return decide(
-        error,
-        attempt=attempt.job.claim.epoch,
-        errors_before=attempt.job.attempts,
-        max_attempts=limits.max_attempts,
-        retry=limits.retry,
-        draw=limits.draw,
-    )
+        return Cancelled(plan.keep_ms, COULD_NOT_STOP if attempt.is_stuck else "")
+    if attempt.reason is StopReason.TIMEOUT:
+        return plan.timed_out(error, attempt.draw, is_stuck=attempt.is_stuck)
+    return None

@@ -1,4 +1,4 @@
-"""Claims jobs for one session: the only place that waits for work.
+"""Claims the jobs of one lane for one session: the only place that waits for work.
 
 Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time
 or two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or
@@ -8,7 +8,8 @@ stolen.
 from __future__ import annotations
 
 import asyncio
-import secrets
+import math
+import time
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -16,9 +17,8 @@ import anyio
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import StorageLost, StorageRecovered
-from headrace.job import DEFAULT_LANE
 from headrace.storage.base import Waiter
-from headrace.storage.values import BATCH_LIMIT, CallId, ClaimReply
+from headrace.storage.values import BATCH_LIMIT, ClaimReply
 from headrace.worker.session import Session
 
 BLOCK_S = 2.0
@@ -31,21 +31,24 @@ class Fetcher:
 
     Args:
         session: whose jobs.
-        waiter: blocks on the queue's wake-up token.
+        lane: which of them.
+        waiter: blocks on the lane's wake-up token.
     """
 
-    def __init__(self, session: Session, waiter: Waiter) -> None:
+    def __init__(self, session: Session, lane: str, waiter: Waiter) -> None:
         self._session = session
+        self._lane = lane
+        self._slots = session.lanes[lane]
         self._waiter = waiter
-        self._number = 0
         self._nudge = asyncio.Event()
         self._blocked: asyncio.Task[bool] | None = None
         self._is_refused = False
         self._is_closing = False
         self._asking = anyio.CancelScope()
         self.is_consuming: bool = False
-        session.on_change = self._nudge.set
-        session.slots.on_grant(session.queue, self._nudge.set)
+        self.empty_at: float = -math.inf
+        session.on_change(self._nudge.set)
+        self._slots.on_grant(session.queue, self._nudge.set)
 
     def close(self) -> None:
         """Claim no more; `run` returns soon, whether or not the storage answers."""
@@ -53,10 +56,14 @@ class Fetcher:
         self._nudge.set()
         asyncio.get_running_loop().call_later(UNBLOCK_S, self._asking.cancel)
 
+    def look(self) -> None:
+        """End a pending sleep: claim now."""
+        self._nudge.set()
+
     async def run(self) -> None:
         """Claim until the session is closed or gone."""
         session = self._session
-        slots = session.slots
+        slots = self._slots
         try:
             while not self._is_over:
                 self._nudge.clear()
@@ -86,20 +93,23 @@ class Fetcher:
         session = self._session
         # Half the slots a call: the worker runs one half while the server hands out the other,
         # which drains a tenth faster.
-        asked = min(count, BATCH_LIMIT, (session.slots.total + 1) // 2)
+        asked = min(count, BATCH_LIMIT, (self._slots.total + 1) // 2)
         got = 0
         is_hungry = False
+        asked_at = time.monotonic()
         try:
             reply = await self._claim(asked)
             if reply is None:
                 return
             for job in reply.jobs:
-                session.start(job)
+                session.start(job, self._lane)
             got = len(reply.jobs)
             is_hungry = reply.has_more or got == asked
         finally:
-            session.slots.give_back(session.queue, count - got, is_hungry=is_hungry)
+            self._slots.give_back(session.queue, count - got, is_hungry=is_hungry)
         if got < asked and not reply.has_more:
+            if not got:
+                self.empty_at = asked_at
             due_s = BLOCK_S if reply.next_due_ms is None else reply.next_due_ms / 1000
             self._block()
             await self._sleep(min(due_s, BLOCK_S) if not self._is_refused else REFUSED_PAUSE_S)
@@ -110,17 +120,12 @@ class Fetcher:
         Repetitions carry the same number and nonce, so what a lost answer claimed comes again.
         """
         session = self._session
-        self._number += 1
-        call = CallId(session.incarnation, self._number)
-        nonce = f"{session.incarnation}/{secrets.token_hex(8)}"
-        slots = {DEFAULT_LANE: count} if count else {}
-        session.asking = nonce
-        try:
+        slots = {self._lane: count}
+        async with session.claims.take() as call:
+            nonce = session.claims.nonce
             reply = await self._repeat(
                 lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
             )
-        finally:
-            session.asking = ""
         if reply is not None and reply.is_gone:
             session.condemned()
             return None

@@ -7,22 +7,50 @@ own attempts, since others may be given them; the worker then opens a new one.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 
 from headrace.events import Emit, JobStarted, QueueFenced
-from headrace.job import ClaimedJob
+from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, BeatReply
+from headrace.storage.values import BATCH_LIMIT, BeatReply, CallId
 from headrace.worker.execute import Attempt, Executor, StopReason
+from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slots
 
 STOP_S = 5.0
 """How long handlers may take to end once they were cancelled at shutdown."""
+
+
+class ClaimTurn:
+    """Numbers the claims of an incarnation, one on its way at a time, whatever the lane.
+
+    The storage remembers the last one only, to answer a repetition.
+    """
+
+    def __init__(self, incarnation: str) -> None:
+        self._incarnation = incarnation
+        self._number = 0
+        self._lock = asyncio.Lock()
+        self.nonce: str = ""  # of the claim on its way
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[CallId]:
+        """Wait for the turn and hold it; the call may be repeated meanwhile."""
+        async with self._lock:
+            self._number += 1
+            self.nonce = f"{self._incarnation}/{secrets.token_hex(8)}"
+            try:
+                yield CallId(self._incarnation, self._number)
+            finally:
+                self.nonce = ""
 
 
 class Session:
@@ -34,7 +62,7 @@ class Session:
         incarnation: this session's id, never used before.
         lease_s: silence after which others take its jobs.
         executor: runs attempts.
-        slots: of the whole worker.
+        lanes: the slots of the whole worker, by lane.
         emit: told what happens.
     """
 
@@ -46,25 +74,28 @@ class Session:
         incarnation: str,
         lease_s: float,
         executor: Executor,
-        slots: Slots,
+        lanes: Mapping[str, Slots],
         emit: Emit,
     ) -> None:
         self.storage = storage
         self.queue = queue
         self.incarnation = incarnation
         self.lease_s = lease_s
-        self.slots = slots
+        self.lanes = lanes
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
         self.is_gone: asyncio.Event = asyncio.Event()
         self.is_condemned: bool = False
         self.acked_at: float = time.monotonic()
-        self.asking: str = ""  # the nonce of the claim call on its way
-        self.on_change: Callable[[], None] = lambda: None
+        self.ended: int = 0
+        self.ended_at: float = self.acked_at
+        self.claims: ClaimTurn = ClaimTurn(incarnation)
+        self._watchers: list[Callable[[], None]] = []
         self._executor = executor
         self._is_quiet = asyncio.Event()
         self._put_back: set[str] = set()
         self._stopped: list[Attempt] = []
+        self.reports: Reports = Reports(storage, queue=queue)
         self.settler: Settler = Settler(
             storage,
             queue=queue,
@@ -82,9 +113,15 @@ class Session:
         """
         return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
 
-    def start(self, job: ClaimedJob) -> None:
-        """Start an attempt in a slot that the caller took for it."""
-        self.attempts[job.id] = self._executor.start(job, self._ended)
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Call this when the session is fenced."""
+        self._watchers.append(call)
+
+    def start(self, job: ClaimedJob, lane: str) -> None:
+        """Start an attempt in a slot of a lane that the caller took for it."""
+        self.attempts[job.id] = self._executor.start(
+            job, self._ended, lane=lane, follower=self.reports
+        )
         self.emit(
             JobStarted(
                 job_id=job.id,
@@ -99,15 +136,25 @@ class Session:
         job = attempt.job
         if self.attempts.get(job.id) is attempt:
             del self.attempts[job.id]
-        self.slots.release()
+        if not (attempt.used_child and attempt.lane == PROCESS_LANE):
+            self.lanes[attempt.lane].release()
         if attempt.reason is StopReason.FENCED or self.is_gone.is_set():
             pass
         elif outcome is None:
             self._put_back.add(job.id)
-        else:
+        elif self.reports.is_idle:
             self.settler.add(job, outcome, attempt.run_ms)
+        else:
+            self.reports.finish(job, partial(self.settler.add, job, outcome, attempt.run_ms))
+        self.ended += 1
         if not self.attempts:
+            self.ended_at = time.monotonic()
             self._is_quiet.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and every outcome is recorded."""
+        return not self.knows()
 
     def condemned(self) -> None:
         """Fence: the storage doesn't know this incarnation, so its jobs were taken back."""
@@ -127,7 +174,8 @@ class Session:
                 queue=self.queue, incarnation=self.incarnation, cancelled=cancelled, cause=cause
             )
         )
-        self.on_change()
+        for call in self._watchers:
+            call()
 
     def heard(self, reply: BeatReply) -> None:
         """Act on a beat's answer."""
@@ -140,7 +188,7 @@ class Session:
 
     def knows(self) -> set[str]:
         """Return the ids that run or wait to be recorded here."""
-        return {*self.attempts, *self.settler.holds()}
+        return {*self.attempts, *self.reports.holds(), *self.settler.holds()}
 
     def hurry(self) -> None:
         """End a pending `finish` now."""

@@ -14,7 +14,7 @@ from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
 from headrace.job import ClaimedJob
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
 from headrace.storage.base import Consumer
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Settlement
 
@@ -146,10 +146,12 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
             outcome_name, error_type, retry_in_ms = "retrying", error.type, delay_ms
         case Failed(why, error):
             outcome_name, error_type, reason = "failed", error.type, why.value
-        case Cancelled():
-            outcome_name = "cancelled"
+        case Cancelled(_, why):
+            outcome_name, reason = "cancelled", why
         case Released(delay_ms, error):
             outcome_name, error_type, retry_in_ms = "released", error.type, delay_ms
+        case Stalled(error):
+            outcome_name, error_type = "stalled", error.type
     return JobFinished(
         job_id=job.id,
         task=job.task,

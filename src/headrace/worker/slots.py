@@ -16,11 +16,12 @@ class Slots:
     Args:
         total: how many there are.
         weights: by queue.
+        free: how many of them are free at first, default all.
     """
 
-    def __init__(self, total: int, weights: Mapping[str, int]) -> None:
+    def __init__(self, total: int, weights: Mapping[str, int], *, free: int | None = None) -> None:
         self.total = total
-        self.free: int = total
+        self.free: int = total if free is None else free
         self._weights = dict(weights)
         self._credit = dict.fromkeys(weights, 0)
         self._granted = dict.fromkeys(weights, 0)

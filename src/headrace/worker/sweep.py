@@ -114,7 +114,7 @@ class Sweeper:
         held = await session.storage.held(session.queue, session.incarnation)
         known = session.knows()
         # A claim whose answer was lost is being repeated, and will bring its jobs.
-        asking = session.asking
+        asking = session.claims.nonce
         strangers = {job for job in held if job[0] not in known and job[1].nonce != asking}
         lost = list(strangers & self._strangers)
         self._strangers = strangers

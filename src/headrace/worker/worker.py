@@ -1,52 +1,47 @@
-"""The worker: wires fetching, running, settling, beating and sweeping for each of its queues."""
+"""The worker: wires its queues to the slots, threads, processes and beats that they share."""
 
 from __future__ import annotations
 
 import os
-import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 
 from headrace.app import App
 from headrace.backoff import Backoff
-from headrace.clock import Duration, duration_ms
-from headrace.errors import (
-    InvalidOption,
-    ReplyLost,
-    StorageError,
-    StorageFault,
-    StorageRefused,
-    StorageUnavailable,
-    UsageError,
-)
+from headrace.clock import Duration
+from headrace.errors import StorageUnavailable
 from headrace.events import (
     Emit,
-    LoopFailed,
+    WorkerEnding,
     WorkerQuiet,
     WorkerStarted,
     WorkerStopped,
     WorkerStopping,
 )
-from headrace.job import check_name, check_text, new_job_id
-from headrace.logs import log_events
+from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
+from headrace.logs import configured, log_events
 from headrace.release import VERSION
-from headrace.settings import check_count
 from headrace.storage.base import Storage
 from headrace.storage.values import WorkerInfo
 from headrace.worker.beat import Beats
+from headrace.worker.child import ChildSettings
+from headrace.worker.consumer import Consumer
+from headrace.worker.control import obey
 from headrace.worker.execute import Executor
-from headrace.worker.fetch import Fetcher
-from headrace.worker.session import Session
+from headrace.worker.limits import check_limits, process_functions, queue_weights
+from headrace.worker.memory import resident_bytes
+from headrace.worker.processes import Processes
 from headrace.worker.slots import Slots
-from headrace.worker.sweep import Sweeper
+from headrace.worker.threads import Threads
+from headrace.worker.watch import LoopWatch
 
 STARTUP_RETRY_S = 10.0
-LAST_WORDS_S = 3.0
+LOOK_S = 0.05
 
 
 class Worker:
@@ -57,7 +52,16 @@ class Worker:
         queues: names with weights, or names of equal weight; default: the queues of the app's
             tasks. While several have jobs, free slots go to them in proportion to their weights, 1
             to 1,000.
-        concurrency: attempts at once, 1 to 10,000, default 100.
+        concurrency: attempts at once in the event loop and in threads, 1 to 10,000, default 100.
+        threads: plain functions at once, 1 to 10,000, default ``concurrency``. With fewer, some
+            attempts wait for a thread, and their timeout counts.
+        process_slots: attempts at once of tasks with ``executor="process"``, 0 to 1,000, default
+            the number of processors. 0 leaves such jobs to other workers.
+        process_max_jobs: jobs after which a slot's process is replaced, default never.
+        process_max_memory: bytes of resident memory over which it is replaced after a job, default
+            never.
+        process_memory_limit: bytes of address space that it can't go beyond; what does not fit is
+            a `MemoryError` in the handler. Default without limit.
         lease: how long the worker may be silent before others take its jobs, 0.5 seconds to an
             hour, default 15 seconds. It beats three times in it.
         shutdown_timeout: how long running jobs may go on once it was asked to stop, default 25
@@ -65,11 +69,15 @@ class Worker:
         sweep_interval: time between looks for dead workers, default 5 seconds.
         max_loop_stall: how long the event loop may stand still before the worker gives its jobs up,
             default four leases.
+        max_jobs: end, as by `stop`, after about so many attempts, default never.
+        max_memory: end when this process has more bytes of resident memory, default never.
+        max_lifetime: end after this long, default never.
+        burst: end when nothing is ready and nothing runs; what is due later is left. Default no.
         name: shown to operators, default ``host:pid``.
         emit: called with every worker event, default: warnings and errors to structlog.
 
     Raises:
-        UsageError: there is no queue to serve.
+        UsageError: there is no queue to serve, or a process can't import a task's function.
         InvalidOption: a value is out of bounds.
     """
 
@@ -79,53 +87,91 @@ class Worker:
         queues: Mapping[str, int] | Sequence[str] | None = None,
         *,
         concurrency: int = 100,
+        threads: int | None = None,
+        process_slots: int | None = None,
+        process_max_jobs: int | None = None,
+        process_max_memory: int | None = None,
+        process_memory_limit: int | None = None,
         lease: Duration = 15.0,
         shutdown_timeout: Duration = 25.0,
         sweep_interval: Duration = 5.0,
         max_loop_stall: Duration | None = None,
+        max_jobs: int | None = None,
+        max_memory: int | None = None,
+        max_lifetime: Duration | None = None,
+        burst: bool = False,
         name: str | None = None,
         emit: Emit | None = None,
     ) -> None:
         self._app = app
-        self.queues: dict[str, int] = _weights(app, queues)
-        self.concurrency: int = check_count(concurrency, name="concurrency", most=10_000)
-        self._lease_ms = duration_ms(lease, name="lease", least_ms=500)
-        if self._lease_ms > 3_600_000:
-            raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
-        self._grace_s = duration_ms(shutdown_timeout, name="shutdown_timeout") / 1000
-        self._sweep_s = duration_ms(sweep_interval, name="sweep_interval", least_ms=10) / 1000
-        stall = 4 * self._lease_ms / 1000 if max_loop_stall is None else max_loop_stall
-        self._max_loop_stall_s = duration_ms(stall, name="max_loop_stall", least_ms=1) / 1000
+        self._functions = process_functions(app)
+        self._limits = check_limits(
+            queue_weights(app, queues),
+            has_process_tasks=bool(self._functions),
+            concurrency=concurrency,
+            threads=threads,
+            process_slots=process_slots,
+            process_max_jobs=process_max_jobs,
+            process_max_memory=process_max_memory,
+            process_memory_limit=process_memory_limit,
+            lease=lease,
+            shutdown_timeout=shutdown_timeout,
+            sweep_interval=sweep_interval,
+            max_loop_stall=max_loop_stall,
+            max_jobs=max_jobs,
+            max_memory=max_memory,
+            max_lifetime=max_lifetime,
+        )
+        self._is_burst = burst
         self.name: str = check_text(
             name or f"{socket.gethostname()}:{os.getpid()}", what="worker name"
         )
         self._emit = emit or log_events("warning")
-        self._is_closing = anyio.Event()
-        self._hurries = False
+        self._is_closing = False
         self._is_quiet = False
-        self._sessions: dict[str, Session] = {}
-        self._fetchers: dict[str, Fetcher] = {}
-        self._put_back = 0
+        self._consumers: list[Consumer] = []
+        self._executor: Executor | None = None
+        self._watch: LoopWatch | None = None
+
+    @property
+    def queues(self) -> dict[str, int]:
+        """The queues that it serves, with their weights."""
+        return dict(self._limits.queues)
+
+    @property
+    def concurrency(self) -> int:
+        """How many attempts run at once in the event loop and in threads."""
+        return self._limits.concurrency
 
     @property
     def is_ready(self) -> bool:
         """Whether it can consume: each queue's last claim was answered, and it is not stopping."""
         return (
-            not self._is_closing.is_set()
-            and len(self._fetchers) == len(self.queues)
-            and all(fetcher.is_consuming for fetcher in self._fetchers.values())
+            not self._is_closing
+            and bool(self._consumers)
+            and all(consumer.is_consuming for consumer in self._consumers)
         )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the event loop turns: it has answered within ``max_loop_stall``."""
+        return self._watch is None or self._watch.stalled_s <= self._limits.loop_stall_s
 
     @property
     def active(self) -> int:
         """How many attempts run."""
-        return sum(len(session.attempts) for session in self._sessions.values())
+        return sum(consumer.active for consumer in self._consumers)
+
+    @property
+    def stuck(self) -> int:
+        """How many handlers go on although they were stopped and given up."""
+        return 0 if self._executor is None else self._executor.stuck
 
     def quiet(self) -> None:
         """Claim no more, but go on running and beating until `stop`."""
         self._is_quiet = True
-        for fetcher in self._fetchers.values():
-            fetcher.close()
+        for consumer in self._consumers:
+            consumer.quiet()
         self._emit(WorkerQuiet(worker=self.name))
 
     def stop(self) -> None:
@@ -133,15 +179,16 @@ class Worker:
 
         A second call ends the grace: what runs is cancelled and handed back now.
         """
-        if self._is_closing.is_set():
-            self._hurries = True
-            for session in self._sessions.values():
-                session.hurry()
+        if self._is_closing:
+            for consumer in self._consumers:
+                consumer.hurry()
             return
-        self._is_closing.set()
-        for fetcher in self._fetchers.values():
-            fetcher.close()
-        self._emit(WorkerStopping(worker=self.name, active=self.active, grace_s=self._grace_s))
+        self._is_closing = True
+        for consumer in self._consumers:
+            consumer.close()
+        self._emit(
+            WorkerStopping(worker=self.name, active=self.active, grace_s=self._limits.grace_s)
+        )
 
     async def run(self) -> None:
         """Run until `stop`; one call a worker.
@@ -160,14 +207,14 @@ class Worker:
             state = None
             if self._app.lifespan is not None:
                 state = await stack.enter_async_context(self._app.lifespan())
-            executor = Executor(self._app.tasks, middleware=self._app.middlewares, state=state)
-            await self._serve(storage, executor)
-        self._emit(WorkerStopped(worker=self.name, put_back=self._put_back))
+            await self._serve(storage, state)
+        put_back = sum(consumer.put_back for consumer in self._consumers)
+        self._emit(WorkerStopped(worker=self.name, put_back=put_back, stuck=self.stuck))
 
     async def _connect(self, storage: Storage) -> None:
         backoff = Backoff()
         give_up_at = anyio.current_time() + STARTUP_RETRY_S
-        while not self._is_closing.is_set():
+        while not self._is_closing:
             try:
                 return await storage.check()
             except StorageUnavailable:
@@ -176,184 +223,143 @@ class Worker:
                 await backoff.pause()
         return None
 
-    async def _serve(self, storage: Storage, executor: Executor) -> None:
-        interval_s = self._lease_ms / 3000
+    async def _serve(self, storage: Storage, state: Any) -> None:
+        limits = self._limits
+        watch = self._watch = LoopWatch(worker=self.name, emit=self._emit)
+        interval_s = limits.lease_ms / 3000
         beats = Beats(
             lambda: storage.open_beater(timeout_s=min(interval_s, 5.0)),
             interval_s=interval_s,
-            max_loop_stall_s=self._max_loop_stall_s,
+            max_loop_stall_s=limits.loop_stall_s,
+            stalled_s=lambda: watch.stalled_s,
             worker=self.name,
             emit=self._emit,
         )
-        slots = Slots(self.concurrency, self.queues)
+        watch.start()
         beats.start()
         self._emit(
             WorkerStarted(
                 worker=self.name,
-                queues=self.queues,
-                concurrency=self.concurrency,
+                queues=limits.queues,
+                concurrency=limits.concurrency,
+                process_slots=limits.process_slots,
                 tasks=len(self._app.tasks),
             )
         )
         try:
-            async with anyio.create_task_group() as group:
-                for queue in self.queues:
-                    group.start_soon(self._serve_queue, storage, executor, slots, beats, queue)
+            await self._serve_lanes(storage, state, beats)
         finally:
             beats.stop()
+            watch.stop()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(beats.join, 1.0)
+                await anyio.to_thread.run_sync(watch.join, 1.0)
 
-    async def _serve_queue(
-        self, storage: Storage, executor: Executor, slots: Slots, beats: Beats, queue: str
-    ) -> None:
-        """Hold one session after another until the worker is stopped."""
-        while not self._is_closing.is_set():
-            session = Session(
-                storage,
-                queue=queue,
-                incarnation=new_job_id(),
-                lease_s=self._lease_ms / 1000,
-                executor=executor,
-                slots=slots,
+    async def _serve_lanes(self, storage: Storage, state: Any, beats: Beats) -> None:
+        limits = self._limits
+        lanes = {DEFAULT_LANE: Slots(limits.concurrency, limits.queues)}
+        threads = Threads(limits.threads)
+        processes = None
+        if limits.process_slots:
+            lanes[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
+            processes = Processes(
+                limits.process_slots,
+                self._functions,
+                settings=ChildSettings(
+                    parent=os.getpid(),
+                    memory_limit_bytes=limits.process_memory_bytes,
+                    logging=configured(),
+                ),
+                wear=limits.wear,
+                offer=lanes[PROCESS_LANE].release,
                 emit=self._emit,
             )
-            if not await self._register(session):
-                return
-            beats.add(session)
-            self._sessions[queue] = session
-            try:
-                await self._hold(session)
-            finally:
-                beats.remove(session)
-                del self._sessions[queue]
+        executor = self._executor = Executor(
+            self._app.tasks,
+            middleware=self._app.middlewares,
+            state=state,
+            emit=self._emit,
+            threads=threads,
+            processes=processes,
+        )
+        try:
+            async with anyio.create_task_group() as group:
+                if processes is not None:
+                    group.start_soon(processes.serve)
+                try:
+                    await self._consume(storage, executor, lanes, beats)
+                finally:
+                    if processes is not None:
+                        processes.close()
+        finally:
+            threads.close()
 
-    async def _register(self, session: Session) -> bool:
-        """Make the session known, however long that takes; False: the worker was stopped."""
+    async def _consume(
+        self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], beats: Beats
+    ) -> None:
+        limits = self._limits
+        inbox = storage.open_inbox()
         info = WorkerInfo(
-            incarnation=session.incarnation,
+            incarnation="",
             name=self.name,
             host=socket.gethostname(),
             pid=os.getpid(),
             version=VERSION,
-            concurrency=self.concurrency,
-            lease_ms=self._lease_ms,
+            concurrency=limits.concurrency,
+            process_slots=limits.process_slots,
+            tasks={name: task.settings.lane for name, task in self._app.tasks.items()},
+            channel=inbox.channel,
+            lease_ms=limits.lease_ms,
             registered_ms=0,
         )
-        backoff = Backoff()
-        while not self._is_closing.is_set():
-            sent_at = time.monotonic()
-            try:
-                await session.storage.register(session.queue, info)
-            except (StorageUnavailable, ReplyLost):
-                await backoff.pause()
-            else:
-                session.acked_at = sent_at
-                return True
-        return False
-
-    async def _hold(self, session: Session) -> None:
-        """Run one session to its end: stopped or fenced."""
-        fetcher = Fetcher(session, session.storage.open_waiter(session.queue, session.incarnation))
-        self._fetchers[session.queue] = fetcher
-        if self._is_quiet or self._is_closing.is_set():
-            fetcher.close()  # said before this session was there
-        sweeper = Sweeper(session, interval_s=self._sweep_s)
+        self._consumers = [
+            Consumer(
+                storage,
+                queue=queue,
+                info=info,
+                executor=executor,
+                lanes=lanes,
+                beats=beats,
+                grace_s=limits.grace_s,
+                sweep_s=limits.sweep_s,
+                emit=self._emit,
+            )
+            for queue in limits.queues
+        ]
         async with anyio.create_task_group() as group:
-            group.start_soon(self._keep, "settle", session.settler.run)
-            group.start_soon(self._keep, "sweep", lambda: _sweep_forever(sweeper))
-            group.start_soon(_guard, session)
-            try:
-                await self._keep("fetch", fetcher.run)
-                if not session.is_gone.is_set():
-                    await self._is_closing.wait()
-                    await session.finish(0.0 if self._hurries else self._grace_s)
-                else:
-                    await self._reconnect(session)
-            finally:
-                # Also when the caller cancels `run`: claimed jobs must not wait for their lease.
-                with anyio.CancelScope(shield=True):
-                    await self._wind_up(session)
+            group.start_soon(obey, inbox, beats)
+            group.start_soon(self._end_by_itself)
+            async with anyio.create_task_group() as queues:
+                for consumer in self._consumers:
+                    if self._is_quiet:
+                        consumer.quiet()  # said before it was there
+                    if self._is_closing:
+                        consumer.close()  # likewise
+                    queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
 
-    async def _reconnect(self, session: Session) -> None:
-        """Wait until a fenced session's last outcomes are written or refused, or the worker stops.
+    async def _end_by_itself(self) -> None:
+        """Stop when a limit is reached, or in a burst when there is nothing left to do."""
+        started_at = time.monotonic()
+        while not self._is_closing:
+            await anyio.sleep(LOOK_S)
+            cause = self._cause_to_end(time.monotonic() - started_at)
+            if cause:
+                self._emit(WorkerEnding(worker=self.name, cause=cause))
+                self.stop()
 
-        After an outage the storage still knows the incarnation, and nobody is charged for it. One
-        that can't be used any more ends the worker, as it does at the start.
-        """
-        async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
-            backoff = Backoff()
-            while not session.is_condemned:
-                await session.settler.drain()
-                try:
-                    await session.storage.check()
-                    break
-                except (StorageRefused, StorageFault):
-                    raise
-                except StorageError:
-                    await backoff.pause()
-            group.cancel_scope.cancel()
-
-    async def _wind_up(self, session: Session) -> None:
-        """Hand back what still runs, record what has ended, and forget the incarnation."""
-        await session.stop()
-        with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
-            with suppress(StorageError):
-                self._put_back += await session.hand_back()
-            await session.settler.drain()
-            while await session.storage.retire(session.queue, session.incarnation):
-                pass
-
-    async def _keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run a loop; one that dies of an error starts again, and says so."""
-        backoff = Backoff()
-        while True:
-            try:
-                return await loop()
-            except Exception as error:  # whatever it was, a dead loop would go unseen
-                self._emit(LoopFailed(loop=name, error=f"{type(error).__name__}: {error}"))
-                await backoff.pause()
-
-
-async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
-
-
-async def _sweep_forever(sweeper: Sweeper) -> None:
-    while True:
-        try:
-            next_s = await sweeper.sweep_once()
-        except (StorageUnavailable, ReplyLost):
-            next_s = 1.0
-        # A little early or late, so that workers don't sweep in step.
-        await anyio.sleep(next_s * random.uniform(0.9, 1.0))  # noqa: S311
-
-
-async def _guard(session: Session) -> None:
-    """Fence the session when its beats went unanswered for nearly its lease."""
-    while not session.is_gone.is_set():
-        left_s = session.fence_at - time.monotonic()
-        if left_s <= 0:
-            session.fence(f"no beat was answered for {session.lease_s:g} s less the margin")
-            return
-        await anyio.sleep(left_s)
-
-
-def _weights(app: App[Any], queues: Mapping[str, int] | Sequence[str] | None) -> dict[str, int]:
-    if queues is not None and (isinstance(queues, str) or not isinstance(queues, Iterable)):
-        raise InvalidOption(f"queues={queues!r}: pass a list of names or a dict of weights")
-    if queues is None:
-        weights = dict.fromkeys(sorted({t.settings.queue for t in app.tasks.values()}), 1)
-    elif isinstance(queues, Mapping):
-        weights = dict(queues)
-    else:
-        weights = dict.fromkeys(queues, 1)
-    if not weights:
-        raise UsageError("there is no queue to serve: the app has no tasks and no queues are named")
-    for queue, weight in weights.items():
-        check_name(queue, what="queue")
-        check_count(weight, name=f"the weight of queue {queue!r}", most=1000)
-    return weights
+    def _cause_to_end(self, age_s: float) -> str:
+        limits = self._limits
+        ended = sum(consumer.ended for consumer in self._consumers)
+        if limits.max_jobs and ended >= limits.max_jobs:
+            return f"it ran {ended} attempts"
+        if limits.max_lifetime_s and age_s >= limits.max_lifetime_s:
+            return f"it has run for {age_s:.0f} s"
+        if limits.max_resident_bytes and (size := resident_bytes()) > limits.max_resident_bytes:
+            return f"it has {size:,} bytes of memory"
+        if self._is_burst:
+            if all(consumer.has_nothing for consumer in self._consumers):
+                return "there is nothing left to do"
+            for consumer in self._consumers:
+                consumer.look_again()
+        return ""

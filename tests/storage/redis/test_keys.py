@@ -19,6 +19,7 @@ from headrace.testing.contract.steps import (
     EACH_STATE,
     ENDED,
     HOUR_MS,
+    MINUTE_MS,
     QUEUE,
     Client,
     Incarnation,
@@ -158,7 +159,47 @@ async def test_the_memory_of_calls_is_bounded_per_client(
         await worker.settle(await worker.claim_one(), completed())
     memory = {f"{ROOT}:calls:c1:{slot}".encode() for slot in (0, 1)}
     assert set(server.scan_iter(f"{ROOT}:calls:*")) == memory
-    assert server.hlen(f"{ROOT}:worker:w1") <= 6
+    assert server.hlen(f"{ROOT}:worker:w1") <= 7
+
+
+async def test_output_ends_an_hour_after_its_last_piece_or_with_the_record(
+    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(*(a_job(name) for name in "abc"))
+    a, b, c = await worker.claim()
+    for job in (a, b, c):
+        await worker.report(job, chunks=[b"1", b"2"])
+        assert HOUR_MS - 60_000 < ttl(server, f"output:{job.id}") <= HOUR_MS
+    await worker.settle(a, completed(keep_ms=MINUTE_MS))
+    await worker.settle(b, completed(keep_ms=0))
+    await worker.settle(c, failed())
+    assert 0 < ttl(server, "output:a") <= MINUTE_MS
+    assert abs(ttl(server, "output:a") - ttl(server, "job:a")) < 1000
+    assert ttl(server, "output:b") == -2
+    # A dead letter is kept for a month, and its output is not.
+    assert HOUR_MS - 60_000 < ttl(server, "output:c") <= HOUR_MS
+    await storage.redrive(QUEUE, ["c"])
+    assert (ttl(server, "job:c"), ttl(server, "output:c") > 0) == (-1, True)
+
+
+async def test_output_that_a_lost_record_left_makes_room_for_that_of_a_new_job(
+    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    server.xadd(f"{ROOT}:output:x", {"c": "old"}, id="7-7")
+    await client.enqueue(a_job())
+    job = await worker.claim_one()
+    assert await worker.report(job, chunks=[b"0", b"1"])
+    assert (await storage.output(QUEUE, "x")).chunks == [b"0", b"1"]
+
+
+async def test_a_lane_without_ready_jobs_leaves_no_count(
+    client: Client, worker: Incarnation, server: redis.Redis
+) -> None:
+    for n in range(20):
+        await client.enqueue(a_job(f"{n}", lane=f"lane{n}"))
+    assert server.hlen(f"{ROOT}:counts") >= 20
+    await worker.claim(slots={f"lane{n}": 1 for n in range(20)})
+    assert set(server.hkeys(f"{ROOT}:counts")) == {b"queued", b"elsewhere", b"active", b"events"}
 
 
 async def test_the_waiters_of_a_job_are_at_most_64(
@@ -214,7 +255,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a lost delay": (lambda r: r.zrem(f"{ROOT}:delayed", "s"), "delayed set()"),
     "a lost place": (lambda r: r.zrem(f"{ROOT}:finished", "c"), "'c' is not indexed"),
     "a dead worker's key": (lambda r: r.sadd(f"{ROOT}:cancels:w9", "a"), "cancels:w9 is of an"),
-    "two tokens": (lambda r: r.rpush(f"{ROOT}:wake", "1", "1"), "more than one wake-up token"),
+    "two tokens": (lambda r: r.rpush(f"{ROOT}:wake:gpu", "1", "1"), "more than one wake-up token"),
 }
 
 

@@ -102,6 +102,21 @@ async def test_redrive_fails_the_same(
     assert await dump() == before
 
 
+async def test_a_report_fails_the_same_and_its_attempt_ends_as_ever(
+    storage: Storage, client: Client, worker: Incarnation, dump: Dump, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job())
+    job = await worker.claim_one()
+    await worker.report(job, 0.5, chunks=[b"0"])
+    fill_memory(server)
+    before = await dump()
+    with pytest.raises(StorageFull):
+        await worker.report(job, 0.75, chunks=[b"1"], first=1)
+    assert await dump() == before
+    assert (await storage.output(QUEUE, "x")).chunks == [b"0"]
+    assert await worker.settle(job, completed())
+
+
 async def test_workers_drain(
     storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
 ) -> None:
@@ -167,7 +182,7 @@ async def test_a_waiter_is_refused_with_a_typed_error_and_works_again_later(
     storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
-    waiter = storage.open_waiter(QUEUE, worker.name)
+    waiter = storage.open_waiter(QUEUE, worker.name, "default")
     try:
         fill_memory(server)
         with pytest.raises(StorageFull):

@@ -11,7 +11,7 @@ from headrace.testing.contract.fixtures import Dump
 from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, ids
 from tests.storage.redis.conftest import ROOT
 
-WAKE = f"{ROOT}:wake"
+WAKE = f"{ROOT}:wake:default"
 
 
 async def test_a_claim_takes_jobs_without_a_token(
@@ -48,7 +48,7 @@ async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
     await client.enqueue(*(a_job(f"{n}") for n in range(4)))
     server.rpush(WAKE, "1", "1", "1")
     claimed = []
-    waiters = [(w, storage.open_waiter(QUEUE, w.name)) for w in (worker, other)]
+    waiters = [(w, storage.open_waiter(QUEUE, w.name, "default")) for w in (worker, other)]
     try:
         rounds = 0
         while server.llen(WAKE):
@@ -67,7 +67,7 @@ async def test_the_token_that_an_incarnation_took_goes_with_its_next_claim(
     storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
-    waiter = storage.open_waiter(QUEUE, worker.name)
+    waiter = storage.open_waiter(QUEUE, worker.name, "default")
     try:
         assert await waiter.wait(1)
         assert server.llen(f"{ROOT}:woken:{worker.name}") == 1
@@ -96,7 +96,7 @@ async def test_a_token_in_a_paused_queue_makes_no_hot_loop(
     await client.enqueue(a_job())
     await storage.pause(QUEUE)
     assert server.llen(WAKE) == 1
-    waiter = storage.open_waiter(QUEUE, worker.name)
+    waiter = storage.open_waiter(QUEUE, worker.name, "default")
     try:
         assert await waiter.wait(1)
         assert (await worker.ask()).is_paused

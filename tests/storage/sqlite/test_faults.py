@@ -245,7 +245,7 @@ async def run_out_of_threads(place: str) -> None:
         await storage.check()
     resource.setrlimit(resource.RLIMIT_AS, limits)
     assert await Client(storage).enqueue(a_job()) == ["queued"]
-    waiter = storage.open_waiter(QUEUE, "w1")
+    waiter = storage.open_waiter(QUEUE, "w1", "default")
     resource.setrlimit(resource.RLIMIT_AS, (room, limits[1]))
     with pytest.raises(StorageUnavailable, match="start new thread"):
         await waiter.wait(0.01)

@@ -94,6 +94,20 @@ async def test_the_last_page_costs_no_more_than_the_first(
     assert 0 < last < 2 * first
 
 
+async def test_a_page_costs_the_same_with_more_jobs_in_other_lanes(
+    storage: SqliteStorage, client: Client
+) -> None:
+    await client.enqueue(*(a_job(f"{n}", lane="process") for n in range(60)))
+    alone = page_cost(storage, JobState.QUEUED, "")
+    for first in range(0, MANY, BATCH):
+        names = range(first, first + BATCH)
+        await client.enqueue(*(a_job(f"a{n}", lane="a") for n in names))
+        await client.enqueue(*(a_job(f"z{n}", lane="z") for n in names))
+    cursor = '["a",0,0]'
+    assert 0 < page_cost(storage, JobState.QUEUED, cursor) < 2 * alone
+    assert 0 < page_cost(storage, JobState.QUEUED, "") < 2 * alone
+
+
 async def test_a_page_passes_over_a_bounded_number_of_other_jobs(
     storage: SqliteStorage, client: Client, worker: Incarnation
 ) -> None:

@@ -91,7 +91,7 @@ async def test_a_deep_directory_works_with_its_sockets(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     first = SqliteStorage(f"file://{deep}", tenant="acme")
     second = SqliteStorage(f"file://{deep}?sync=normal", tenant="acme")
-    waiter = first.open_waiter(QUEUE, "w1")
+    waiter = first.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
     await Client(second).enqueue(a_job())
     assert await waiter.wait(2)

@@ -29,7 +29,7 @@ async def test_a_waiter_hears_of_an_enqueue_elsewhere(
     file_storage: SqliteStorage, elsewhere: SqliteStorage
 ) -> None:
     worker = await Incarnation(file_storage, "w1").register()
-    waiter = file_storage.open_waiter(QUEUE, worker.name)
+    waiter = file_storage.open_waiter(QUEUE, worker.name, "default")
     assert not await waiter.wait(0.01)
     woken: list[float] = []
 
@@ -51,7 +51,7 @@ async def test_a_waiter_hears_of_an_enqueue_elsewhere(
 async def test_a_token_left_before_the_wait_is_not_lost(
     file_storage: SqliteStorage, elsewhere: SqliteStorage
 ) -> None:
-    waiter = file_storage.open_waiter(QUEUE, "w1")
+    waiter = file_storage.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
     await Client(elsewhere).enqueue(a_job())
     assert await waiter.wait(2)

@@ -138,7 +138,7 @@ async def test_a_process_that_was_told_while_the_database_was_busy_is_not_deaf_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
-    waiter = file_storage.open_waiter(QUEUE, "w1")
+    waiter = file_storage.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
     other = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -166,7 +166,7 @@ async def test_closing_leaves_no_thread_no_socket_and_no_file(
     before = threading.enumerate(), open_files()
     for _ in range(2):
         await Client(file_storage).enqueue(a_job())
-        waiter = file_storage.open_waiter(QUEUE, "w1")
+        waiter = file_storage.open_waiter(QUEUE, "w1", "default")
         await waiter.wait(0.01)
         await waiter.aclose()
         inbox = file_storage.open_inbox()

@@ -29,9 +29,20 @@ from headrace.outcome import (
     Failed,
     Released,
     Retried,
+    Stalled,
 )
 from headrace.storage.redis import keys
-from headrace.storage.values import Beat, BeatReply, CallId, ClaimReply, End, Settlement, WorkerInfo
+from headrace.storage.values import (
+    Beat,
+    BeatReply,
+    CallId,
+    ClaimReply,
+    End,
+    Report,
+    Settlement,
+    WorkerInfo,
+    fraction_text,
+)
 
 T = TypeVar("T")
 Word = str | bytes | int
@@ -40,7 +51,7 @@ CLAIM_WIDTH = 9
 WATCH_WIDTH = 4
 
 
-READS = frozenset({"get", "held", "list_jobs", "stats", "watch", "workers"})
+READS = frozenset({"get", "held", "list_jobs", "output", "stats", "watch", "workers"})
 """Verbs that may be called again after a lost answer, since twice is as good as once."""
 
 
@@ -150,7 +161,14 @@ def read_error(entry: bytes) -> ErrorInfo:
 
 def register(root: str, worker: WorkerInfo) -> Call[None]:
     """Build ``register``."""
-    words: list[Word] = [worker.incarnation, worker.lease_ms, msgspec.json.encode(worker)]
+    words: list[Word] = [
+        worker.incarnation,
+        worker.lease_ms,
+        msgspec.json.encode(worker),
+        worker.channel,
+    ]
+    for task, lane in worker.tasks.items():
+        words += (task, lane)
     return Call("register", root, words, _nothing)
 
 
@@ -162,8 +180,7 @@ def claim(root: str, call: CallId, nonce: str, slots: Mapping[str, int]) -> Call
     """Build ``claim``. The nonce begins with the incarnation, so that a claim names its owner."""
     words: list[Word] = [call.client, call.number, nonce]
     for lane, limit in slots.items():
-        if limit > 0:
-            words += (lane, limit)
+        words += (lane, limit)
     queue = keys.queue_of(root)
 
     def read(reply: list[bytes]) -> ClaimReply:
@@ -218,8 +235,10 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
         case Failed(reason, error, is_attempt):
             body = write_error(error)
             words += ("failed", run_ms, 0, int(is_attempt), reason.value, body, error.type)
-        case Cancelled(keep_ms):
-            words += ("cancelled", run_ms, 0, keep_ms, "", "", "")
+        case Cancelled(keep_ms, why):
+            words += ("cancelled", run_ms, 0, keep_ms, why, "", "")
+        case Stalled(error):
+            words += ("stalled", run_ms, 0, 0, "", write_error(error), error.type)
         case Released(delay_ms, error):
             body = write_error(error)
             words += ("released", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, "", body, error.type)
@@ -242,6 +261,16 @@ def put_back(root: str, jobs: Sequence[tuple[str, Claim]]) -> Call[int]:
     for job_id, claim in jobs:
         words += (job_id, claim.epoch, claim.nonce)
     return Call("put_back", root, words, int)
+
+
+def report(root: str, reports: Sequence[Report]) -> Call[list[bool]]:
+    """Build ``report``."""
+    words: list[Word] = []
+    for said in reports:
+        fraction = "" if said.fraction is None else fraction_text(said.fraction)
+        words += (said.job_id, said.claim.epoch, said.claim.nonce, fraction, said.text)
+        words += (said.first, len(said.chunks), *said.chunks)
+    return Call("report", root, words, lambda reply: [word == b"ok" for word in reply])
 
 
 def held(root: str, incarnation: str) -> Call[list[tuple[str, Claim]]]:

@@ -13,9 +13,9 @@ def queue_of(root_key: str) -> str:
     return root_key[root_key.index(":", 4) + 1 : -1]
 
 
-def wake(tenant: str, queue: str) -> str:
-    """Return the list with the queue's wake-up token."""
-    return root(tenant, queue) + ":wake"
+def wake(tenant: str, queue: str, lane: str) -> str:
+    """Return the list with a lane's wake-up token."""
+    return f"{root(tenant, queue)}:wake:{lane}"
 
 
 def woken(tenant: str, queue: str, incarnation: str) -> str:

@@ -10,16 +10,20 @@ from typing import Any
 import msgspec
 
 from headrace.errors import InvalidOption
-from headrace.events import JobEvent, read_lines
+from headrace.events import JobEvent
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState
+from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls import Call, read_beat, read_error
 from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
     EventPage,
+    OutputPage,
     Page,
     QueueSettings,
     QueueStats,
     WorkerInfo,
+    read_output_cursor,
     worker_info,
 )
 
@@ -29,7 +33,9 @@ WORKER_WIDTH = 6
 # The last entry of a page, and where it was. Half a surrogate pair is no text.
 _SCORED = re.compile(r"\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
 _CURSORS = {
-    JobState.QUEUED: re.compile(r"\d:\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL),
+    JobState.QUEUED: re.compile(
+        r"[\w.-]{1,100}:\d:\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL
+    ),
     JobState.ACTIVE: re.compile(r"[^/\ud800-\udfff]+/[^\ud800-\udfff]+", re.DOTALL),
 }
 
@@ -51,11 +57,36 @@ def get(root: str, job_id: str) -> Call[JobRecord | None]:
     return Call("get", root, [job_id], read)
 
 
+def output(root: str, job_id: str, after: str, limit: int) -> Call[OutputPage]:
+    """Build ``output``.
+
+    Raises:
+        InvalidOption: no page of output has given out this cursor.
+    """
+    epoch, number = read_output_cursor(after)
+    seen = f"{epoch}-{number}"
+
+    def read(reply: list[bytes]) -> OutputPage:
+        return OutputPage(reply[1::2], reply[-2].decode() if reply else seen)
+
+    return Call("output", root, [job_id, seen, min(limit, OUTPUT_PAGE_LIMIT)], read)
+
+
+def _progress(fields: dict[bytes, bytes]) -> tuple[float | None, str]:
+    """Return what the last attempt said; an earlier one's progress is no more of interest."""
+    epoch, _, said = fields.get(b"progress", b"").partition(b"\t")
+    if not said or epoch != fields.get(b"epoch"):
+        return None, ""
+    fraction, _, text = said.partition(b"\t")
+    return float(fraction), text.decode()
+
+
 def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
     has_payload, payload, has_result, result = reply[1:5]
     first_field = 6 + int(reply[5])
     flat = reply[first_field:]
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    progress, progress_text = _progress(fields)
     return JobRecord(
         id=job_id,
         queue=queue,
@@ -78,6 +109,8 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         payload=payload if has_payload == b"1" else None,
         result=result if has_result == b"1" else None,
         errors=[read_error(entry) for entry in reply[6:first_field]],
+        progress=progress,
+        progress_text=progress_text,
     )
 
 
@@ -131,10 +164,12 @@ def _stats(queue: str, reply: list[bytes]) -> QueueStats:
     for name, value in zip(words[::2], words[1::2], strict=True):
         values[name] += int(value)
 
-    def histogram(prefix: str) -> dict[int, int]:
-        cut = len(prefix)
-        found = {int(n[cut:]): count for n, count in values.items() if n.startswith(prefix)}
+    def named(prefix: str) -> dict[str, int]:
+        found = {n.removeprefix(prefix): v for n, v in values.items() if n.startswith(prefix)}
         return dict(sorted(found.items()))
+
+    def histogram(prefix: str) -> dict[int, int]:
+        return dict(sorted((int(bound), count) for bound, count in named(prefix).items()))
 
     return QueueStats(
         queue=queue,
@@ -143,6 +178,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueStats:
         scheduled=values["count:scheduled"],
         retrying=values["count:retrying"],
         active=values["count:active"],
+        lanes=named("count:queued:"),
         history=values["history"],
         dead=values["dead"],
         workers=values["workers"],

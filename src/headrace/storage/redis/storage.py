@@ -26,6 +26,7 @@ from headrace.storage.redis.doctor import diagnose, remove_libraries
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import Library, library
 from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
     Beat,
     BeatReply,
     CallId,
@@ -33,9 +34,11 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    OutputPage,
     Page,
     QueueSettings,
     QueueStats,
+    Report,
     Settlement,
     WorkerInfo,
 )
@@ -138,17 +141,20 @@ class RedisStorage:
     ) -> None:
         await self._client.run(calls.put_back(self._root(queue), jobs))
 
+    async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
+        return await self._client.run(calls.report(self._root(queue), reports))
+
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         return await self._client.run(calls.held(self._root(queue), incarnation))
 
     async def retire(self, queue: str, incarnation: str) -> int:
         return await self._client.run(calls.retire(self._root(queue), incarnation))
 
-    def open_waiter(self, queue: str, incarnation: str) -> Waiter:
+    def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
         return RedisWaiter(
             self._address,
             self._client.command,
-            source=keys.wake(self.tenant, queue),
+            source=keys.wake(self.tenant, queue, lane),
             target=keys.woken(self.tenant, queue, incarnation),
         )
 
@@ -185,6 +191,11 @@ class RedisStorage:
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._client.run(reports.get(self._root(queue), job_id))
+
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        return await self._client.run(reports.output(self._root(queue), job_id, after, limit))
 
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50

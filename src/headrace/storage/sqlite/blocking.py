@@ -15,20 +15,23 @@ LONGEST_BLOCK_S = 2.0
 
 
 class SqliteWaiter:
-    """Waits for a token of one queue.
+    """Waits for a token of one lane.
 
     Args:
         engine: of the storage.
         queue: the queue's name.
+        lane: which of its lanes.
         clock: the storage's.
     """
 
-    def __init__(self, engine: Engine, queue: QueueName, clock: Clock) -> None:
+    def __init__(self, engine: Engine, queue: QueueName, lane: str, clock: Clock) -> None:
         self._engine = engine
         self._queue = queue
+        self._lane = lane
         self._clock = clock
         self._pending: asyncio.Future[bool] | None = None
         self._is_interrupted = False
+        engine.tokens.know(queue, lane)
 
     async def wait(self, timeout_s: float) -> bool:
         """Wait for at most ``timeout_s`` (0.01 to 2); whether a token came.
@@ -42,7 +45,9 @@ class SqliteWaiter:
         try:
             await self._engine.listen(self._clock)
             block_s = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
-            return await self._engine.tokens.take(self._queue, pending, timeout_s=block_s)
+            return await self._engine.tokens.take(
+                self._queue, self._lane, pending, timeout_s=block_s
+            )
         finally:
             self._pending = None
 

@@ -15,7 +15,7 @@ from headrace.storage.sqlite.view import View, find_view, json_list
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
 
 LOOKS = 1000
-"""Most ready jobs looked at in one call, those included that are not taken."""
+"""Most ready jobs of a lane looked at in one call, those included that are not taken."""
 
 _PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
 _READY = f"""
@@ -45,10 +45,8 @@ class Taking(msgspec.Struct):
     nonce: str
     jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
     keys: list[int] = msgspec.field(default_factory=list)
-    looks: int = LOOKS
     size: int = BATCH_LIMIT_BYTES
     has_last_chance: bool = False
-    has_waiting: bool = False
 
 
 def claim(
@@ -69,21 +67,18 @@ def claim(
         return _reply(view, [], is_paused=True)
     due_ms = _promote(view)
     taking = Taking(call.client, me, nonce)
-    limits = {lane: limit for lane, limit in slots.items() if limit > 0}
-    for lane, limit in limits.items():
-        _drain(view, taking, lane, min(limit, BATCH_LIMIT - len(taking.keys)))
+    # Who has no slot at all passes on whatever token it has.
+    may_have_more = [lane for lane, count in slots.items() if _drain(view, taking, lane, count)]
     if taking.keys:
         keys = json_list(taking.keys)
         step.db.execute(_TAKE, (step.now, nonce, me.key, keys))
         view.count("queued", -len(taking.keys))
         view.count("active", len(taking.keys))
-    # Who took nothing although it had room can't take what is left: to wake it again would never
-    # end.
-    may_be_more = taking.keys or not limits or (taking.looks <= 0 and not taking.has_waiting)
-    has_more = bool(may_be_more) and view.counts["queued"] > 0
-    view.is_wake_due = view.is_wake_due or has_more
+    left = [lane for lane in may_have_more if view.has_ready(lane)] if slots else view.ready_lanes()
+    for lane in left:
+        view.wake(lane)
     view.close()
-    return _reply(view, taking.jobs, has_more=has_more, due_ms=due_ms)
+    return _reply(view, taking.jobs, has_more=bool(left), due_ms=due_ms)
 
 
 def _reply(
@@ -123,20 +118,30 @@ def _promote(view: View) -> int | None:
     return _due_ms(view)
 
 
-def _drain(view: View, taking: Taking, lane: str, limit: int) -> None:
-    """Take up to ``limit`` jobs of one lane, best tier first."""
+def _drain(view: View, taking: Taking, lane: str, slots_free: int) -> bool:
+    """Take jobs of one lane, best tier first; return whether to look for more.
+
+    Not who took nothing although it had room: it can't take what is left, and to wake it again
+    would never end.
+    """
+    first = len(taking.keys)
+    limit = min(slots_free, BATCH_LIMIT - first)
     last = view.tail
-    while limit > 0 and taking.looks > 0 and taking.size > 0:
-        asked = min(limit, taking.looks)
+    looks = LOOKS
+    has_waiting = False
+    while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:
         before = len(taking.keys)
-        passed = _take_some(view, taking, (view.key, lane, last, asked))
-        taken = len(taking.keys) - before
-        limit -= taken
+        asked = min(limit - (before - first), looks)
+        found = _take_some(view, taking, (view.key, lane, last, asked))
+        looks -= len(found)
+        has_waiting = has_waiting or "waits" in found
         # What was taken is written at the end, so that only a round that took nothing may repeat.
-        if taken + passed < asked or not passed:
+        if len(found) < asked or not any(found):
             break
-        if taken:
+        if len(taking.keys) > before:
             _hide(view, taking.keys[before:])
+    is_cut = taking.size <= 0 or (looks <= 0 and not has_waiting)
+    return limit <= 0 or len(taking.keys) > first or is_cut
 
 
 def _hide(view: View, keys: list[int]) -> None:
@@ -145,12 +150,11 @@ def _hide(view: View, keys: list[int]) -> None:
     view.db.execute(sql, (json_list(keys),))
 
 
-def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> int:
-    """Take from one look; return how many of it were passed over."""
+def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> list[Passed]:
+    """Take from one look; return of each job why it was passed over, "" if it was not."""
     found: list[tuple[Passed, tuple[Any, ...]]] = []
     cursor = view.db.execute(_READY, query)
     for row in cursor:
-        taking.looks -= 1
         passed = _why_not(view, taking, row)
         found.append((passed, row))
         if not passed:
@@ -164,11 +168,10 @@ def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> 
         elif passed:
             # At the tail, where it holds nobody up.
             view.db.execute(_BEHIND, (view.next_tail(), row[0]))
-            taking.has_waiting = True
         else:
             _take(view, taking, row)
     view.flush()
-    return sum(1 for passed, _ in found if passed)
+    return [passed for passed, _ in found]
 
 
 def _why_not(view: View, taking: Taking, row: tuple[Any, ...]) -> Passed:

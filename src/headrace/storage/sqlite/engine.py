@@ -122,10 +122,12 @@ class Engine:
 
     def _committed(self, effects: Effects) -> None:
         """Tell who waits; called in the writer's thread after every commit."""
-        for wakes in (effects.wakes, effects.seen):
-            for queue, number in wakes.items():
-                self._seen[queue] = number
-                self.tokens.leave(queue)
+        for queue, (number, lanes) in effects.wakes.items():
+            self._seen[queue] = number
+            self.tokens.leave(queue, lanes)
+        for queue, number in effects.seen.items():
+            self._seen[queue] = number
+            self.tokens.leave(queue, None)
         for channel, end in effects.ends:
             deliver = self._inboxes.get(channel)
             if deliver is not None:

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from headrace.errors import InvalidOption
-from headrace.events import read_lines
 from headrace.job import DEFAULT_LANE, JobRecord, JobState
+from headrace.storage.lines import read_lines
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
@@ -24,7 +24,7 @@ BUCKETS = 6
 _GET = """
 SELECT key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires, run, nonce,
   cancel, reason, options, coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
-  result, result_dies
+  result, result_dies, progress, progress_text, progress_epoch
 FROM jobs WHERE queue = ? AND id = ? AND (dies IS NULL OR dies > ?)
 """
 _WORKERS = """
@@ -32,10 +32,11 @@ SELECT incarnation, info, lease_ms, since, at, is_condemned,
   (SELECT count(*) FROM jobs WHERE owner = workers.key)
 FROM workers WHERE queue = ? ORDER BY incarnation
 """
-_OLDEST = """
+_HEAD = """
 SELECT at FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
 ORDER BY tier DESC, seq LIMIT 1
 """
+_COUNT = "SELECT count(*) FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL"
 
 
 def queues(step: Step, tenant: str) -> list[str]:
@@ -52,7 +53,9 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     if row is None:
         return None
     key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires = row[:12]
-    run, nonce, cancel, reason, options, payload, result, result_dies = row[12:]
+    run, nonce, cancel, reason, options, payload, result, result_dies = row[12:20]
+    progress, progress_text, progress_epoch = row[20:]
+    has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
     return JobRecord(
         id=job_id,
         queue=name[1],
@@ -75,6 +78,8 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         payload=payload,
         result=None if result_dies is not None and result_dies <= step.now else result,
         errors=records.read_errors(step.db, key),
+        progress=progress if has_progress else None,
+        progress_text=progress_text if has_progress else "",
     )
 
 
@@ -83,6 +88,7 @@ def stats(step: Step, name: QueueName) -> QueueStats:
     view = find_view(step, name)
     counts: Counter[str] = Counter(view.counts if view else {})
     values: Counter[str] = Counter()
+    lanes: dict[str, int] = {}
     workers = oldest_ms = 0
     last = step.now - step.now % STATS_BUCKET_MS
     if view is not None:
@@ -92,8 +98,11 @@ def stats(step: Step, name: QueueName) -> QueueStats:
             values[field] += n
         sql = "SELECT count(*) FROM workers WHERE queue = ? AND ? - at <= lease_ms"
         [workers] = step.db.execute(sql, (view.key, step.now)).fetchone()
-        row = step.db.execute(_OLDEST, (view.key, DEFAULT_LANE)).fetchone()
-        oldest_ms = max(0, step.now - row[0]) if row else 0
+        for lane in view.ready_lanes():
+            [since] = step.db.execute(_HEAD, (view.key, lane)).fetchone()
+            oldest_ms = max(oldest_ms, step.now - since)
+            if lane != DEFAULT_LANE:
+                [lanes[lane]] = step.db.execute(_COUNT, (view.key, lane)).fetchone()
     return QueueStats(
         queue=name[1],
         is_paused=view is not None and view.is_paused,
@@ -115,6 +124,7 @@ def stats(step: Step, name: QueueName) -> QueueStats:
         waits_ms=_histogram(values, "wait:"),
         runs_ms=_histogram(values, "run:"),
         settings=view.settings if view else QueueSettings(),
+        lanes=lanes,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from headrace.job import ErrorInfo
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.producer import forget_calls
-from headrace.storage.sqlite.records import Record
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view
 from headrace.storage.values import Beat
@@ -49,28 +48,15 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     # Condemned for good: every later call of it answers gone, and its numbers end with it.
     sql = """
 UPDATE workers SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_chance = NULL,
-  info = x''
+  info = x'', channel = ''
 WHERE key = ?
 """
     step.db.execute(sql, (owner,))
     for record in workers.owned(view, owner, REAPED_A_CALL):
-        _take_back(view, record, incarnation, error)
-    view.is_wake_due = True
+        records.stall(view, record, incarnation, error)
+    view.wake_all()
     view.close()
     return workers.count_owned(view, owner)
-
-
-def _take_back(view: View, record: Record, incarnation: str, error: ErrorInfo) -> None:
-    record.stalls += 1
-    view.tally("stalled")
-    view.event("stalled", record.id, record.task, attempt=record.epoch, worker=incarnation)
-    if record.cancel:
-        records.cancel(view, record, keep=record.keep)
-    elif record.stalls >= record.max_stalls:
-        records.fail(view, record, "stalled", error=error)
-    else:
-        records.remember_error(view, record, error)
-        records.make_ready(view, record, view.next_head())
 
 
 def forget(step: Step, name: QueueName, incarnation: str) -> bool:

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import msgspec
 
 from headrace.errors import InvalidOption
-from headrace.job import JobRow, JobState
+from headrace.job import DEFAULT_LANE, JobRow, JobState
 from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import find_view
+from headrace.storage.sqlite.view import View, find_view
 from headrace.storage.values import Page
 
 LOOKS = 2_000
@@ -23,6 +23,8 @@ LOOKS = 2_000
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Key = tuple[Any, ...]
+Places = Generator[tuple[Key, Key]]
+"""Rows, each with its place in the listing."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -41,8 +43,12 @@ class Listing(msgspec.Struct, frozen=True):
     key: Any = tuple[Whole, Whole]
 
 
+# Of one lane; a place in the whole listing has the lane before.
 _READY = Listing(
-    "queue = ? AND seq IS NOT NULL", ("lane", "tier", "seq"), ("tier",), tuple[str, Whole, Whole]
+    "queue = ? AND lane = ? AND seq IS NOT NULL",
+    ("tier", "seq"),
+    ("tier",),
+    tuple[str, Whole, Whole],
 )
 _DELAYED = Listing("queue = ? AND due IS NOT NULL", ("due", "key"))
 _LISTINGS = {
@@ -89,22 +95,40 @@ def list_jobs(step: Step, name: QueueName, state: JobState, after: Key, limit: i
     listing = _LISTINGS.get(state)
     if view is None or listing is None:
         return Page(rows=[], cursor="")
+    places = (
+        _by_lane(view, after)
+        if state is JobState.QUEUED
+        else _behind(view.db, listing, (view.key,), after)
+    )
     rows: list[JobRow] = []
-    with closing(_behind(step.db, listing, view.key, after)) as found:
-        for looks, row in enumerate(found, 1):
+    with closing(places) as found:
+        for looks, (row, key) in enumerate(found, 1):
             is_over = row[1] is not None and row[1] <= step.now
             if row[0] == state.value and not is_over:
                 rows.append(_row(row))
             if len(rows) == limit or looks == LOOKS:
-                key = row[-len(listing.columns) :]
                 return Page(rows=rows, cursor=msgspec.json.encode(key).decode())
     return Page(rows=rows, cursor="")
 
 
-def _behind(
-    db: sqlite3.Connection, listing: Listing, queue: int, after: Key
-) -> Generator[tuple[Any, ...]]:
-    """Yield the rows behind a place, in their order.
+def _by_lane(view: View, after: Key) -> Places:
+    """Yield the ready rows behind a place: those of the default lane first, the others by name."""
+    for lane in sorted(view.ready_lanes(), key=_rank):
+        is_last = bool(after) and lane == after[0]
+        if after and _rank(lane) < _rank(after[0]):
+            continue
+        behind = _behind(view.db, _READY, (view.key, lane), after[1:] if is_last else ())
+        with closing(behind) as found:
+            for row, key in found:
+                yield row, (lane, *key)
+
+
+def _rank(lane: str) -> tuple[bool, str]:
+    return lane != DEFAULT_LANE, lane
+
+
+def _behind(db: sqlite3.Connection, listing: Listing, whose: Key, after: Key) -> Places:
+    """Yield the rows behind a place, each with its own, in their order.
 
     First those that differ from it in the last column alone, then in the last two, and so on: each
     lot is one range of the index.
@@ -118,13 +142,14 @@ def _behind(
             where += "".join(f" AND {same} = ?" for same in columns[:depth])
             where += f" AND {column} {'<' if column in listing.falling else '>'} ?"
         sql = f"SELECT {_FIELDS}, {', '.join(columns)} FROM jobs WHERE {where} ORDER BY {order}"  # noqa: S608
-        with closing(db.execute(sql, (queue, *after[: depth + 1]))) as found:
-            yield from found
+        with closing(db.execute(sql, (*whose, *after[: depth + 1]))) as found:
+            for row in found:
+                yield row[: -len(columns)], row[-len(columns) :]
 
 
 def _row(row: tuple[Any, ...]) -> JobRow:
     state, _, job_id, task, tier, attempts, stalls, epoch, created, at, due, run = row[:12]
-    nonce, reason, error = row[12:15]
+    nonce, reason, error = row[12:]
     return JobRow(
         id=job_id,
         task=task,

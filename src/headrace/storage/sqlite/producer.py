@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.errors import StaleCall
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobState
-from headrace.storage.sqlite import records
+from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, Job, JobState
+from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.records import INLINE_LIMIT, MESSAGE_LIMIT, Record
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, json_list, list_queue, open_view
@@ -128,18 +128,26 @@ def _store(
     state = "scheduled" if is_later else "queued"
     view.count(state, 1)
     view.event(state, job.id, job.task)
+    lane = job.lane or _lane_of(view, job.task)
     if is_later:
-        view.note_due(due)
+        view.note_due(due, lane)
     else:
-        view.is_wake_due = True
+        view.wake(lane)
     rows.append(
         (
-            *(view.key, job.id, state, job.task, payload, job.priority, job.lane, now, now),
+            *(view.key, job.id, state, job.task, payload, job.priority, lane, now, now),
             *((None, due) if is_later else (view.next_tail(), None)),
             *(expires, job.max_stalls, job.keep_ms, job.options, job.reply_to or None),
         )
     )
     return EnqueueOutcome.SCHEDULED if is_later else EnqueueOutcome.QUEUED
+
+
+def _lane_of(view: View, task: str) -> str:
+    """Return what workers have said of a task that its producer doesn't know."""
+    sql = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
+    row = view.db.execute(sql, (view.key, task)).fetchone()
+    return row[0] if row else DEFAULT_LANE
 
 
 def cancel(step: Step, name: QueueName, job_ids: Sequence[str]) -> list[CancelOutcome]:
@@ -164,6 +172,10 @@ def _cancel(view: View, record: Record | None) -> CancelOutcome:
         if not record.cancel:
             record.cancel = 1
             view.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))
+        # Its worker beats at once when it hears of this, and the answer says which jobs.
+        channel = workers.channel_of(view, record.owner)
+        if channel:
+            records.tell(view, channel, End(view.queue, record.id, JobState.ACTIVE))
         return CancelOutcome.REQUESTED
     records.cancel(view, record, keep=record.keep)
     return CancelOutcome.CANCELLED

@@ -117,7 +117,7 @@ def make_ready(view: View, record: Record, seq: int) -> None:
     view.count("queued", 1)
     record.state = "queued"
     view.write(_READY, (seq, view.now, record.attempts, record.stalls, record.key))
-    view.is_wake_due = True
+    view.wake(record.lane)
 
 
 def delay(view: View, record: Record, state: str, *, due: int, run_ms: int) -> None:
@@ -126,7 +126,7 @@ def delay(view: View, record: Record, state: str, *, due: int, run_ms: int) -> N
     view.count(state, 1)
     record.state = state
     view.write(_DELAY, (state, due, view.now, record.attempts, run_ms, record.released, record.key))
-    view.note_due(due)
+    view.note_due(due, record.lane)
 
 
 def send_back(view: View, record: Record) -> None:
@@ -205,11 +205,33 @@ def fail(
         _tell(view, record, JobState.FAILED, reason=reason, error=error)
 
 
-def cancel(view: View, record: Record, *, keep: int, run_ms: int = 0) -> None:
-    """End a job as cancelled."""
-    _end(view, record, "cancelled", keep, run_ms=run_ms)
+def cancel(view: View, record: Record, *, keep: int, run_ms: int = 0, reason: str = "") -> None:
+    """End a job as cancelled; ``could_not_stop`` is the reason of one whose handler goes on."""
+    _end(view, record, "cancelled", keep, run_ms=run_ms, reason=reason)
     if record.inbox:
-        _tell(view, record, JobState.CANCELLED)
+        _tell(view, record, JobState.CANCELLED, reason=reason)
+
+
+def stall(view: View, record: Record, incarnation: str, error: ErrorInfo, run_ms: int = 0) -> None:
+    """Charge an active job with the death of what ran it: it waits at the head again, or ends."""
+    record.stalls += 1
+    view.tally("stalled")
+    view.event(
+        "stalled",
+        record.id,
+        record.task,
+        attempt=record.epoch,
+        worker=incarnation,
+        run_ms=run_ms,
+        detail=error.type,
+    )
+    if record.cancel:
+        cancel(view, record, keep=record.keep, run_ms=run_ms)
+    elif record.stalls >= record.max_stalls:
+        fail(view, record, "stalled", error=error, run_ms=run_ms)
+    else:
+        remember_error(view, record, error)
+        make_ready(view, record, view.next_head())
 
 
 def delete(view: View, record: Record) -> None:

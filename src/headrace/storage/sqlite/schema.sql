@@ -60,6 +60,9 @@ CREATE TABLE jobs (
   error TEXT NOT NULL DEFAULT '',
   result BLOB,
   result_dies INTEGER,
+  progress REAL,
+  progress_text TEXT NOT NULL DEFAULT '',
+  progress_epoch INTEGER NOT NULL DEFAULT 0,
   UNIQUE (queue, id)
 ) STRICT;
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;
@@ -69,6 +72,15 @@ CREATE INDEX jobs_ended ON jobs (queue, state, at) WHERE dies IS NOT NULL;
 CREATE INDEX jobs_dying ON jobs (queue, dies) WHERE dies IS NOT NULL;
 
 CREATE TABLE payloads (job INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+
+-- Pieces of a job's output, numbered within an attempt.
+CREATE TABLE outputs (
+  job INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (job, epoch, number)
+) STRICT, WITHOUT ROWID;
 
 -- The last errors of a job, as JSON.
 CREATE TABLE errors (
@@ -86,6 +98,7 @@ CREATE TABLE workers (
   queue INTEGER NOT NULL,
   incarnation TEXT NOT NULL,
   info BLOB NOT NULL,
+  channel TEXT NOT NULL DEFAULT '',
   lease_ms INTEGER NOT NULL,
   since INTEGER NOT NULL,
   at INTEGER NOT NULL,
@@ -97,6 +110,14 @@ CREATE TABLE workers (
   last_chance INTEGER,
   UNIQUE (queue, incarnation)
 ) STRICT;
+
+-- The lanes of tasks, as workers have said, but for the default one.
+CREATE TABLE lanes (
+  queue INTEGER NOT NULL,
+  task TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  PRIMARY KEY (queue, task)
+) STRICT, WITHOUT ROWID;
 
 -- The last two calls of each client that enqueues: a letter a job.
 CREATE TABLE calls (

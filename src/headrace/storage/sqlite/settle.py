@@ -12,6 +12,7 @@ from headrace.outcome import (
     Failed,
     Released,
     Retried,
+    Stalled,
 )
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.records import Record
@@ -57,7 +58,7 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
     if record.state != "active":
         return record.state in records.TERMINAL
     if record.stalls:
-        view.is_wake_due = True  # another on its last chance may wait for this one's end
+        view.wake_all()  # another on its last chance may wait for this one's end
     outcome = settlement.outcome
     run_ms = settlement.run_ms
     if not isinstance(outcome, Released):
@@ -77,7 +78,10 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
 
 
 def _settle_other(
-    view: View, record: Record, outcome: Retried | Failed | Cancelled | Released, run_ms: int
+    view: View,
+    record: Record,
+    outcome: Retried | Failed | Cancelled | Released | Stalled,
+    run_ms: int,
 ) -> None:
     if record.cancel and isinstance(outcome, Retried | Released):
         run_ms = 0 if isinstance(outcome, Released) else run_ms
@@ -90,10 +94,12 @@ def _settle_other(
             # Only a handler's own error is an attempt used.
             record.attempts += is_attempt
             records.fail(view, record, reason.value, error=error, run_ms=run_ms)
-        case Cancelled(keep_ms):
-            records.cancel(view, record, keep=keep_ms, run_ms=run_ms)
+        case Cancelled(keep_ms, reason):
+            records.cancel(view, record, keep=keep_ms, run_ms=run_ms, reason=reason)
         case Released():
             _release(view, record, outcome)
+        case Stalled(error):
+            records.stall(view, record, record.owner, error, run_ms)
 
 
 def _retry(view: View, record: Record, outcome: Retried, run_ms: int) -> None:

@@ -31,7 +31,7 @@ def resume(step: Step, name: QueueName) -> None:
     view = open_view(step, name)
     step.db.execute("UPDATE queues SET is_paused = 0 WHERE key = ?", (view.key,))
     view.is_paused = False
-    view.is_wake_due = True
+    view.wake_all()
     view.close()
 
 
@@ -62,7 +62,7 @@ def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
             view.count("queued", 1)
             view.write(_REDRIVE, (view.next_tail(), view.now, record.key))
             view.event("queued", job_id, record.task, attempt=record.epoch)
-            view.is_wake_due = True
+            view.wake(record.lane)
             done.append(record.key)
     if done:
         sql = "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))"

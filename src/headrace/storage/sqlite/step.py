@@ -16,24 +16,30 @@ QueueName = tuple[str, str]
 """Tenant and queue."""
 
 
+Wake = tuple[int, frozenset[str]]
+"""The number of a wake-up, and the lanes that it is for."""
+
+
 class Effects(msgspec.Struct):
     """What is done after a commit, and not at all when the call is undone.
 
     Attributes:
-        wakes: queues whose consumers are to be woken, with the number of the wake-up.
-        seen: the same, of another process, so that nobody else needs to hear.
+        wakes: queues whose consumers are to be woken.
+        seen: those that another process has woken, so that nobody else needs to hear: the number.
         ends: of this process's waiters, with their channels.
         is_post: whether other processes have messages to read.
     """
 
-    wakes: dict[QueueName, int] = msgspec.field(default_factory=dict)
+    wakes: dict[QueueName, Wake] = msgspec.field(default_factory=dict)
     seen: dict[QueueName, int] = msgspec.field(default_factory=dict)
     ends: list[tuple[str, End]] = msgspec.field(default_factory=list)
     is_post: bool = False
 
     def add(self, other: Effects) -> None:
         """Take over what another call left."""
-        self.wakes.update(other.wakes)
+        for queue, (number, lanes) in other.wakes.items():
+            before = self.wakes.get(queue, (0, frozenset()))[1]
+            self.wakes[queue] = (number, lanes | before)
         self.seen.update(other.seen)
         self.ends += other.ends
         self.is_post = self.is_post or other.is_post

@@ -16,7 +16,7 @@ from headrace.job import (
     JobState,
 )
 from headrace.storage.base import Beater, Inbox, Waiter
-from headrace.storage.sqlite import inspector, keeper, listing, producer, steering, workers
+from headrace.storage.sqlite import inspector, keeper, listing, output, producer, steering, workers
 from headrace.storage.sqlite.blocking import SqliteBeater, SqliteInbox, SqliteWaiter
 from headrace.storage.sqlite.claim import claim
 from headrace.storage.sqlite.doctor import diagnose
@@ -26,17 +26,21 @@ from headrace.storage.sqlite.settle import settle
 from headrace.storage.sqlite.step import Clock
 from headrace.storage.sqlite.writer import Work
 from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
     Beat,
     CallId,
     ClaimReply,
     End,
     EventPage,
     Finding,
+    OutputPage,
     Page,
     QueueSettings,
     QueueStats,
+    Report,
     Settlement,
     WorkerInfo,
+    read_output_cursor,
 )
 
 T = TypeVar("T")
@@ -88,9 +92,9 @@ class SqliteStorage:
     async def _add(self, work: Work[T]) -> T:
         return await self.engine().writer.run(work, self._clock, grows=True)
 
-    async def _pass(self, work: Work[T]) -> T:
+    async def _pass(self, work: Work[T], *, grows: bool = False) -> T:
         """Read, or write what a power loss may undo: nothing promised to a caller rests on it."""
-        return await self.engine().writer.run(work, self._clock, is_durable=False)
+        return await self.engine().writer.run(work, self._clock, is_durable=False, grows=grows)
 
     # Producer
 
@@ -129,14 +133,18 @@ class SqliteStorage:
     ) -> None:
         await self._write(lambda s: workers.put_back(s, self._name(queue), jobs))
 
+    async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
+        name = self._name(queue)
+        return await self._pass(lambda s: output.report(s, name, reports), grows=True)
+
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         return await self._pass(lambda s: workers.held(s, self._name(queue), incarnation))
 
     async def retire(self, queue: str, incarnation: str) -> int:
         return await self._write(lambda s: workers.retire(s, self._name(queue), incarnation))
 
-    def open_waiter(self, queue: str, incarnation: str) -> Waiter:
-        return SqliteWaiter(self.engine(), self._name(queue), self._clock)
+    def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
+        return SqliteWaiter(self.engine(), self._name(queue), lane, self._clock)
 
     def open_beater(self, *, timeout_s: float) -> Beater:
         return SqliteBeater(attach(self._place), self.tenant, self._clock, timeout_s=timeout_s)
@@ -166,6 +174,12 @@ class SqliteStorage:
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._pass(lambda s: inspector.get(s, self._name(queue), job_id))
+
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        name, seen = self._name(queue), read_output_cursor(after)
+        return await self._pass(lambda s: output.read(s, name, job_id, seen, limit))
 
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50

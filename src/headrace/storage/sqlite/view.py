@@ -42,6 +42,7 @@ _ERASE = (
     "DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))",
     "DELETE FROM payloads WHERE job IN (SELECT value FROM json_each(?))",
     "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))",
+    "DELETE FROM outputs WHERE job IN (SELECT value FROM json_each(?))",
 )
 # Oldest first; both states are in one index, each in its order.
 _OLDEST = {
@@ -104,7 +105,8 @@ class View:
         self._erased: list[int] = []
         self._first_due: int | None = None
         self._is_due_known = False
-        self.is_wake_due: bool = False
+        self._lanes_to_wake: set[str] = set()
+        self._wakes_all = False
 
     def count(self, state: str, delta: int) -> None:
         """Note that jobs came to a state or left it; ended ones count as finished or dead."""
@@ -160,12 +162,12 @@ class View:
             self._is_due_known = True
         return self._first_due
 
-    def note_due(self, due: int) -> None:
-        """Wake a consumer when the queue's next due time comes earlier."""
+    def note_due(self, due: int, lane: str) -> None:
+        """Wake a consumer of the lane when the queue's next due time comes earlier."""
         first = self.first_due()
         if first is None or due < first:
             self._first_due = due
-            self.is_wake_due = True
+            self.wake(lane)
 
     def forget_due(self) -> None:
         """Look anew for the next due time."""
@@ -193,11 +195,40 @@ class View:
                 self.db.execute(sql, (keys,))
             self._erased = []
 
-    def leave_wake(self) -> None:
-        """Leave a wake-up for whoever consumes the queue."""
-        if not self.is_paused:
+    def wake(self, lane: str) -> None:
+        """Leave a wake-up for whoever consumes a lane, at the end of the call."""
+        self._lanes_to_wake.add(lane)
+
+    def wake_all(self) -> None:
+        """Leave one in every lane that has ready jobs then, or the first to fall due."""
+        self._wakes_all = True
+
+    def has_ready(self, lane: str) -> bool:
+        """Whether a lane has a ready job, those still to be written aside."""
+        sql = "SELECT 1 FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL LIMIT 1"
+        return self.db.execute(sql, (self.key, lane)).fetchone() is not None
+
+    def ready_lanes(self) -> list[str]:
+        """Return the lanes that have ready jobs, by name."""
+        # From one to the next by the index: DISTINCT would read every ready job.
+        sql = "SELECT min(lane) FROM jobs WHERE queue = ? AND seq IS NOT NULL AND lane > ?"
+        lanes: list[str] = []
+        lane = ""
+        while True:
+            [lane] = self.db.execute(sql, (self.key, lane)).fetchone()
+            if lane is None:
+                return lanes
+            lanes.append(lane)
+
+    def _leave_wakes(self) -> None:
+        lanes = self._lanes_to_wake
+        if self._wakes_all:
+            lanes.update(self.ready_lanes())
+            sql = "SELECT lane FROM jobs WHERE queue = ? AND due IS NOT NULL ORDER BY due LIMIT 1"
+            lanes.update(lane for (lane,) in self.db.execute(sql, (self.key,)).fetchall())
+        if lanes and not self.is_paused:
             self._wake += 1
-            self.step.effects.wakes[self.tenant, self.queue] = self._wake
+            self.step.effects.wakes[self.tenant, self.queue] = (self._wake, frozenset(lanes))
 
     def close(self) -> None:
         """Write everything."""
@@ -209,8 +240,7 @@ class View:
             self._write_stats()
         if self._events:
             self._write_events()
-        if self.is_wake_due:
-            self.leave_wake()
+        self._leave_wakes()
         now = (*self.counts.values(), self._head, self._tail, self._event, self._wake)
         if now != self._before:
             self.db.execute(_CLOSE, (*now, self.key))

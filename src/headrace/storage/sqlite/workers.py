@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from headrace.job import Claim
+from headrace.job import DEFAULT_LANE, Claim
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, list_queue, open_view
@@ -16,9 +16,11 @@ BEAT_CANCELS = 500
 RETIRED_A_CALL = 500
 
 _REGISTER = """
-INSERT INTO workers (queue, incarnation, info, lease_ms, since, at) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET info = excluded.info, lease_ms = excluded.lease_ms,
-  since = excluded.since, at = excluded.at, beat = 0, is_condemned = 0
+INSERT INTO workers (queue, incarnation, info, channel, lease_ms, since, at)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET info = excluded.info, channel = excluded.channel,
+  lease_ms = excluded.lease_ms, since = excluded.since, at = excluded.at, beat = 0,
+  is_condemned = 0
 """
 _FIND = """
 SELECT key, claim, settle, settled, last_chance FROM workers
@@ -75,8 +77,24 @@ def register(step: Step, name: QueueName, worker: WorkerInfo) -> None:
     info = msgspec.json.encode(worker)
     step.db.execute(
         _REGISTER,
-        (view.key, worker.incarnation, info, worker.lease_ms, step.now, step.now),
+        (
+            *(view.key, worker.incarnation, info, worker.channel),
+            *(worker.lease_ms, step.now, step.now),
+        ),
     )
+    for task, lane in worker.tasks.items():
+        if lane == DEFAULT_LANE:
+            step.db.execute("DELETE FROM lanes WHERE queue = ? AND task = ?", (view.key, task))
+        else:
+            sql = "INSERT OR REPLACE INTO lanes (queue, task, lane) VALUES (?, ?, ?)"
+            step.db.execute(sql, (view.key, task, lane))
+
+
+def channel_of(view: View, incarnation: str) -> str:
+    """Return the inbox of an incarnation, "" without one."""
+    sql = "SELECT channel FROM workers WHERE queue = ? AND incarnation = ?"
+    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    return row[0] if row else ""
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
@@ -123,7 +141,7 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
     for record in owned(view, owner, RETIRED_A_CALL):
         records.send_back(view, record)
     # A wake-up that ends with it must not leave jobs unseen.
-    view.is_wake_due = True
+    view.wake_all()
     view.close()
     left = count_owned(view, owner)
     if left == 0:

@@ -19,6 +19,7 @@ from headrace.testing.contract.events import EventsContract
 from headrace.testing.contract.forget import ForgetContract
 from headrace.testing.contract.held import HeldContract
 from headrace.testing.contract.list_jobs import ListJobsContract
+from headrace.testing.contract.output import OutputContract
 from headrace.testing.contract.pause import PauseContract
 from headrace.testing.contract.prune import PruneContract
 from headrace.testing.contract.purge import PurgeContract
@@ -27,6 +28,7 @@ from headrace.testing.contract.queues import QueuesContract
 from headrace.testing.contract.reap import ReapContract
 from headrace.testing.contract.redrive import RedriveContract
 from headrace.testing.contract.register import RegisterContract
+from headrace.testing.contract.report import ReportContract
 from headrace.testing.contract.retire import RetireContract
 from headrace.testing.contract.settle import SettleContract
 from headrace.testing.contract.stats import StatsContract
@@ -48,6 +50,7 @@ class StorageContract(
     ForgetContract,
     HeldContract,
     ListJobsContract,
+    OutputContract,
     PauseContract,
     PruneContract,
     PurgeContract,
@@ -56,6 +59,7 @@ class StorageContract(
     ReapContract,
     RedriveContract,
     RegisterContract,
+    ReportContract,
     RetireContract,
     SettleContract,
     StatsContract,

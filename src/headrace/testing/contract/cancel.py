@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage import CancelOutcome, Job, JobState, Outcome, Storage
+from headrace.storage import CancelOutcome, End, Job, JobState, Outcome, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     MINUTE_MS,
@@ -14,12 +14,16 @@ from headrace.testing.contract.steps import (
     Incarnation,
     a_job,
     bring,
+    cancelled,
     completed,
     failed,
     released,
     retried,
+    stalled,
+    started,
     state_of,
 )
+from headrace.testing.contract.watch import next_end, open_inbox
 
 CANCELLED, REQUESTED = CancelOutcome.CANCELLED, CancelOutcome.REQUESTED
 
@@ -113,7 +117,7 @@ class CancelContract(Contract):
         assert await storage.cancel(QUEUE, ["x", "x"]) == [CANCELLED, CANCELLED]
         assert (await storage.stats(QUEUE)).cancelled == 1
 
-    @pytest.mark.parametrize("outcome", [retried(0), released(0)])
+    @pytest.mark.parametrize("outcome", [retried(0), released(0), stalled()])
     async def test_what_would_let_a_cancelled_job_wait_again_ends_it(
         self, storage: Storage, client: Client, worker: Incarnation, outcome: Outcome
     ) -> None:
@@ -179,3 +183,29 @@ class CancelContract(Contract):
         assert outcomes.count(REQUESTED) == len(taken) == 100
         assert outcomes.count(CANCELLED) == 400
         assert sorted(worker.beat().cancel_ids) == sorted(job.id for job in taken)
+
+    async def test_a_workers_channel_is_told_which_of_its_jobs_is_to_stop(
+        self, storage: Storage, client: Client, other: Incarnation
+    ) -> None:
+        async with open_inbox(storage) as inbox:
+            worker = await Incarnation(storage, "w3", channel=inbox.channel).register()
+            await bring(JobState.ACTIVE, client, other, "another's")
+            await bring(JobState.ACTIVE, client, worker)
+            await bring(JobState.QUEUED, client, worker, "waits")
+            asked = [CANCELLED, REQUESTED, REQUESTED]
+            assert await storage.cancel(QUEUE, ["waits", "another's", "x"]) == asked
+            assert await next_end(inbox) == End(QUEUE, "x", JobState.ACTIVE)
+            # Asked again, it is told again: a message can be lost.
+            assert await storage.cancel(QUEUE, ["x"]) == [REQUESTED]
+            assert await next_end(inbox) == End(QUEUE, "x", JobState.ACTIVE)
+
+    async def test_who_waits_is_told_that_the_handler_could_not_be_stopped(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        job = await started(client, worker)
+        async with open_inbox(storage) as inbox:
+            await storage.watch(QUEUE, ["x"], channel=inbox.channel)
+            await worker.settle(job, cancelled(reason="could_not_stop"))
+            assert await next_end(inbox) == End(
+                QUEUE, "x", JobState.CANCELLED, reason="could_not_stop"
+            )

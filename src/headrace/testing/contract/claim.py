@@ -101,6 +101,29 @@ class ClaimContract(Contract):
         # What is left is for others: to come again at once would never end.
         assert (reply.jobs, reply.has_more) == ([], False)
 
+    async def test_a_lane_that_fills_the_call_hides_no_other(
+        self, client: Client, worker: Incarnation
+    ) -> None:
+        payload = b"." * (1024 * 1024 - 1)
+        for n in range(5):
+            await client.enqueue(a_job(f"{n}", payload))
+        await client.enqueue(a_job("cpu", lane="process"))
+        reply = await worker.ask(slots={"default": 9, "process": 1})
+        assert ids(reply.jobs) == ["0", "1", "2", "3", "4"]
+        assert reply.has_more
+        assert ids(await worker.claim(slots={"default": 9, "process": 1})) == ["cpu"]
+
+    async def test_what_one_lane_passes_over_keeps_no_other_from_its_jobs(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        names = [f"{n}" for n in range(1_000)]
+        for start in range(0, 1_000, 500):
+            await client.enqueue(*(a_job(name, keep_ms=0) for name in names[start : start + 500]))
+        await client.enqueue(a_job("cpu", lane="process"))
+        for start in range(0, 1_000, 500):
+            await storage.cancel(QUEUE, names[start : start + 500])
+        assert ids(await worker.claim(slots={"default": 9, "process": 1})) == ["cpu"]
+
     async def test_two_incarnations_never_get_the_same_job(
         self, client: Client, worker: Incarnation, other: Incarnation
     ) -> None:

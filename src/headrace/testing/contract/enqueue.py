@@ -72,6 +72,17 @@ class EnqueueContract(Contract):
         for field in ("task", "state", "priority", "lane", "payload", "options", "created_ms"):
             assert getattr(plain, field) == getattr(full, field)
 
+    async def test_a_lane_that_is_left_open_is_what_workers_say_and_counts_for_all(
+        self, storage: Storage, client: Client, advance: Advance
+    ) -> None:
+        worker = await Incarnation(storage, "w1", tasks={"send": "process"}).register()
+        await client.enqueue(a_job("said", lane="default"), a_job("open", lane=""))
+        await client.enqueue(a_job("late", lane="", delay_ms=10))
+        assert ids(await worker.claim(9)) == ["said"]
+        assert ids(await worker.claim(slots={"process": 9})) == ["open"]
+        await advance(10)
+        assert ids(await worker.claim(slots={"process": 9})) == ["late"]
+
     async def test_each_job_of_a_batch_has_its_own_verdict(
         self, client: Client, worker: Incarnation
     ) -> None:

@@ -71,6 +71,24 @@ class ListJobsContract(Contract):
         ]
         assert listed == [job.id for job in await worker.claim()]
 
+    @pytest.mark.parametrize("limit", [1, 2, 5, 100])
+    async def test_ready_jobs_of_all_lanes_are_listed_the_default_one_first(
+        self, storage: Storage, client: Client, worker: Incarnation, limit: int
+    ) -> None:
+        lanes = ["process", "Zeta", "alpha", "default", "default.2", "0"]
+        for n in range(3):
+            for lane in lanes:
+                await client.enqueue(a_job(f"{lane} {n}", lane=lane, priority=9 if n == 2 else 1))
+        pages = await all_rows(storage, JobState.QUEUED, limit=limit)
+        in_order = ["default", "0", "Zeta", "alpha", "default.2", "process"]
+        expected = [f"{lane} {n}" for lane in in_order for n in (2, 0, 1)]
+        assert [row.id for page in pages for row in page] == expected
+        # A lane that has no job any more between two pages is no end.
+        page = await storage.list_jobs(QUEUE, JobState.QUEUED, limit=7)
+        await worker.claim(slots={"Zeta": 9, "alpha": 9})
+        page = await storage.list_jobs(QUEUE, JobState.QUEUED, cursor=page.cursor)
+        assert [row.id for row in page.rows] == expected[12:]
+
     async def test_waiting_jobs_are_listed_by_their_due_time_and_ended_ones_newest_first(
         self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
     ) -> None:

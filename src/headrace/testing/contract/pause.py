@@ -49,7 +49,7 @@ class PauseContract(Contract):
     ) -> None:
         await storage.pause(QUEUE)
         await client.enqueue(a_job())
-        waiter = storage.open_waiter(QUEUE, worker.name)
+        waiter = storage.open_waiter(QUEUE, worker.name, "default")
         try:
             assert not await waiter.wait(0.01)
             await storage.resume(QUEUE)

@@ -7,10 +7,8 @@ import pytest
 from headrace import StaleCall
 from headrace.storage import (
     Claim,
-    ClaimedJob,
     ErrorInfo,
     FailReason,
-    JobRecord,
     JobState,
     Outcome,
     Settlement,
@@ -22,8 +20,10 @@ from headrace.testing.contract.steps import (
     ENDED,
     ERROR,
     HOUR_MS,
+    KILLED,
     MINUTE_MS,
     QUEUE,
+    WRONG_CLAIMS,
     Client,
     Incarnation,
     a_job,
@@ -32,37 +32,15 @@ from headrace.testing.contract.steps import (
     completed,
     failed,
     ids,
+    record_of,
     released,
     retried,
+    stalled,
+    started,
     state_of,
     until,
+    wrong,
 )
-
-
-async def started(client: Client, worker: Incarnation, job_id: str = "x") -> ClaimedJob:
-    """Return a new attempt."""
-    job = await bring(JobState.ACTIVE, client, worker, job_id)
-    assert job is not None
-    return job
-
-
-async def record_of(storage: Storage, job_id: str = "x") -> JobRecord:
-    """Return what is kept of a job, which must be something."""
-    record = await storage.get(QUEUE, job_id)
-    assert record is not None
-    return record
-
-
-WRONG_CLAIMS = ["epoch", "nonce", "owner"]
-
-
-def wrong(claim: Claim, what: str) -> Claim:
-    """Return a claim that is not this one."""
-    return {
-        "epoch": Claim(claim.epoch + 1, claim.nonce),
-        "nonce": Claim(claim.epoch, claim.nonce + "0"),
-        "owner": Claim(claim.epoch, "w2/" + claim.nonce.partition("/")[2]),
-    }[what]
 
 
 class SettleContract(Contract):
@@ -213,6 +191,67 @@ class SettleContract(Contract):
         assert await worker.settle(job, cancelled())
         assert (await record_of(storage)).state is JobState.CANCELLED
         assert worker.beat().cancel_ids == []
+
+    async def test_a_job_whose_handler_could_not_be_stopped_says_so(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        job = await started(client, worker)
+        assert await worker.settle(job, cancelled(reason="could_not_stop"), run_ms=9)
+        record = await record_of(storage)
+        assert (record.state, record.reason) == (JobState.CANCELLED, "could_not_stop")
+        [row] = (await storage.list_jobs(QUEUE, JobState.CANCELLED)).rows
+        assert (row.reason, row.run_ms) == ("could_not_stop", 9)
+        event = (await storage.events(QUEUE)).events[-1]
+        assert (event.kind, event.detail) == ("cancelled", "could_not_stop")
+
+    async def test_a_stalled_job_goes_to_the_head_of_its_tier_and_lane_with_the_stall_counted(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        # G9: the process that ran it died, the worker lives.
+        await client.enqueue(a_job(lane="process"))
+        [job] = await worker.claim(slots={"process": 1})
+        await client.enqueue(
+            a_job("waits", lane="process"), a_job("first", lane="process", priority=9)
+        )
+        now = await advance(5)
+        assert await worker.settle(job, stalled(), run_ms=5)
+        record = await record_of(storage)
+        assert (record.state, record.changed_ms) == (JobState.QUEUED, now)
+        assert (record.attempts, record.stalls, record.starts) == (0, 1, 1)
+        [error] = record.errors
+        assert (error.type, error.message) == (KILLED.type, KILLED.message)
+        assert (error.attempt, error.at_ms) == (1, now)
+        assert (await storage.stats(QUEUE)).stalled == 1
+        jobs = await worker.claim(slots={"process": 9})
+        assert ids(jobs) == ["first", "x", "waits"]
+        assert (jobs[1].stalls, jobs[1].claim.epoch) == (1, 2)
+
+    async def test_a_job_that_stalled_as_often_as_it_may_is_a_dead_letter(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        await client.enqueue(a_job(max_stalls=2))
+        for _ in range(2):
+            assert await worker.settle(await worker.claim_one(), stalled(), run_ms=5)
+        record = await record_of(storage)
+        assert (record.state, record.reason) == (JobState.FAILED, FailReason.STALLED)
+        assert (record.attempts, record.stalls, record.run_ms) == (0, 2, 5)
+        assert [error.message for error in record.errors] == [KILLED.message] * 2
+        [end] = await storage.watch(QUEUE, ["x"], channel="")
+        assert end.error is not None
+        assert (end.reason, end.error.type) == ("stalled", KILLED.type)
+        events = [(event.kind, event.detail) for event in (await storage.events(QUEUE)).events]
+        assert events[-2:] == [("stalled", KILLED.type), ("failed", "stalled")]
+
+    async def test_a_stalled_job_that_was_asked_to_stop_ends_cancelled(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        # G10.
+        job = await started(client, worker, keep_ms=MINUTE_MS)
+        await storage.cancel(QUEUE, ["x"])
+        assert await worker.settle(job, stalled(), run_ms=5)
+        record = await record_of(storage)
+        assert (record.state, record.stalls, record.run_ms) == (JobState.CANCELLED, 1, 5)
+        assert (await storage.stats(QUEUE)).queued == 0
 
     async def test_a_released_job_waits_free_of_charge(
         self, storage: Storage, client: Client, worker: Incarnation, advance: Advance

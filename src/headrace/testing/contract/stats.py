@@ -99,3 +99,51 @@ class StatsContract(Contract):
         assert (await storage.stats(QUEUE)).oldest_ms == 40
         await worker.claim()
         assert (await storage.stats(QUEUE)).oldest_ms == 0
+
+    async def test_the_oldest_is_that_of_all_lanes(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        await client.enqueue(a_job("cpu", lane="process"))
+        await advance(30)
+        await client.enqueue(a_job("io"))
+        await advance(10)
+        assert (await storage.stats(QUEUE)).oldest_ms == 40
+        await worker.claim(slots={"process": 1})
+        assert (await storage.stats(QUEUE)).oldest_ms == 10
+        await worker.claim()
+        assert (await storage.stats(QUEUE)).oldest_ms == 0
+
+    async def test_lanes_beside_the_default_one_are_counted_through_every_move(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        async def counts() -> tuple[int, dict[str, int]]:
+            stats = await storage.stats(QUEUE)
+            return stats.queued, stats.lanes
+
+        assert await counts() == (0, {})
+        names = ["claimed", "cancelled", "purged", "expires"]
+        await client.enqueue(
+            *(a_job(name, lane="gpu", expires_in_ms=10 * (name == "expires")) for name in names),
+            a_job("io"),
+            a_job("cpu", lane="a.process"),
+            a_job("due", lane="gpu", delay_ms=20),
+        )
+        assert await counts() == (6, {"a.process": 1, "gpu": 4})
+        assert list((await counts())[1]) == ["a.process", "gpu"]
+        await storage.cancel(QUEUE, ["cancelled"])
+        assert await counts() == (5, {"a.process": 1, "gpu": 3})
+        await storage.purge(QUEUE, JobState.QUEUED, ["purged"])
+        assert await counts() == (4, {"a.process": 1, "gpu": 2})
+        await advance(10)
+        [job] = await worker.claim(slots={"gpu": 9})
+        assert (job.id, await counts()) == ("claimed", (2, {"a.process": 1}))
+        await advance(10)
+        await worker.claim(slots={})
+        assert await counts() == (3, {"a.process": 1, "gpu": 1})
+        await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
+        assert await counts() == (4, {"a.process": 1, "gpu": 2})
+        await worker.claim(slots={"gpu": 9})
+        await worker.die()
+        assert await counts() == (4, {"a.process": 1, "gpu": 2})
+        await storage.redrive(QUEUE, ["expires"])
+        assert await counts() == (5, {"a.process": 1, "gpu": 3})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self
 
 import anyio
@@ -21,11 +21,14 @@ from headrace.storage import (
     Failed,
     FailReason,
     Job,
+    JobRecord,
     JobState,
     Outcome,
     Released,
+    Report,
     Retried,
     Settlement,
+    Stalled,
     Storage,
     WorkerInfo,
 )
@@ -36,10 +39,12 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
 DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
+KILLED = ErrorInfo(type="ProcessDied", message="it was killed by signal 9")
 WAITING = [JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING]
 UNENDED = [*WAITING, JobState.ACTIVE]
 ENDED = [JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED]
 STATES = [*UNENDED, *ENDED]
+WRONG_CLAIMS = ["epoch", "nonce", "owner"]
 # An order in which one job of each can be brought to its state.
 EACH_STATE = [state for state in STATES if state is not JobState.QUEUED] + [JobState.QUEUED]
 
@@ -66,9 +71,14 @@ def failed(
     return Failed(reason, error, is_attempt)
 
 
-def cancelled(keep_ms: int = HOUR_MS) -> Outcome:
-    """Return that the job stopped as it was asked to."""
-    return Cancelled(keep_ms)
+def cancelled(keep_ms: int = HOUR_MS, reason: str = "") -> Outcome:
+    """Return that the job stopped as it was asked to, or could not."""
+    return Cancelled(keep_ms, reason)
+
+
+def stalled() -> Outcome:
+    """Return that the process that ran the handler died."""
+    return Stalled(KILLED)
 
 
 def released(delay_ms: int = 5_000) -> Outcome:
@@ -76,7 +86,7 @@ def released(delay_ms: int = 5_000) -> Outcome:
     return Released(delay_ms, ErrorInfo(type="UnknownTask", message="send"))
 
 
-ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), released()]
+ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), released(), stalled()]
 
 
 class Client:
@@ -101,7 +111,15 @@ class Client:
 class Incarnation:
     """Claims and settles with rising call numbers."""
 
-    def __init__(self, storage: Storage, name: str, *, lease_ms: int = 15_000) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        *,
+        lease_ms: int = 15_000,
+        tasks: Mapping[str, str] | None = None,
+        channel: str = "",
+    ) -> None:
         self.name: str = name
         self.info: WorkerInfo = WorkerInfo(
             incarnation=name,
@@ -112,6 +130,8 @@ class Incarnation:
             concurrency=8,
             lease_ms=lease_ms,
             registered_ms=0,
+            tasks=dict(tasks or {}),
+            channel=channel,
         )
         self._storage = storage
         self._claims = 0
@@ -171,6 +191,21 @@ class Incarnation:
         [is_current] = reply
         return is_current
 
+    async def report(
+        self,
+        job: ClaimedJob,
+        fraction: float | None = None,
+        text: str = "",
+        *,
+        chunks: Sequence[bytes] = (),
+        first: int = 0,
+        claim: Claim | None = None,
+    ) -> bool:
+        """Report one attempt, on demand with another claim; whether the claim was current."""
+        report = Report(job.id, claim or job.claim, fraction, text, list(chunks), first)
+        [is_current] = await self._storage.report(QUEUE, [report])
+        return is_current
+
     def beat(self) -> BeatReply:
         beater = self._storage.open_beater(timeout_s=5)
         try:
@@ -212,6 +247,31 @@ async def bring(
     if outcome is not None:
         assert await worker.settle(job, outcome)
     return job
+
+
+async def started(
+    client: Client, worker: Incarnation, job_id: str = "x", **options: Any
+) -> ClaimedJob:
+    """Return a new attempt."""
+    job = await bring(JobState.ACTIVE, client, worker, job_id, **options)
+    assert job is not None
+    return job
+
+
+async def record_of(storage: Storage, job_id: str = "x") -> JobRecord:
+    """Return what is kept of a job, which must be something."""
+    record = await storage.get(QUEUE, job_id)
+    assert record is not None
+    return record
+
+
+def wrong(claim: Claim, what: str) -> Claim:
+    """Return a claim that is not this one, one of `WRONG_CLAIMS`."""
+    return {
+        "epoch": Claim(claim.epoch + 1, claim.nonce),
+        "nonce": Claim(claim.epoch, claim.nonce + "0"),
+        "owner": Claim(claim.epoch, "w2/" + claim.nonce.partition("/")[2]),
+    }[what]
 
 
 async def until(is_so: Callable[[], Awaitable[bool]], *, within_s: float = 5.0) -> None:

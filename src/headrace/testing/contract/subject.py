@@ -63,6 +63,9 @@ async def read_all(storage: Storage) -> dict[str, Any]:
         found[f"stats:{queue}"] = msgspec.structs.replace(stats, oldest_ms=0, window_ms=0)
         async for row in _all_rows(storage, queue):
             found[f"job:{queue}:{row.id}"] = await storage.get(queue, row.id)
+            output = await storage.output(queue, row.id)
+            if output.chunks:
+                found[f"output:{queue}:{row.id}"] = output
         for name, beat in (await storage.beats(queue)).items():
             held = await storage.held(queue, name)
             found[f"incarnation:{queue}:{name}"] = (beat, sorted(held, key=lambda pair: pair[0]))

@@ -20,6 +20,7 @@ from headrace.testing.contract.steps import (
     failed,
     ids,
     retried,
+    stalled,
     until,
 )
 
@@ -47,7 +48,7 @@ class WaitContract(Contract):
     @pytest_asyncio.fixture(loop_scope="function")
     async def waiter(self, storage: Storage, worker: Incarnation) -> AsyncIterator[Waiter]:
         """Return the waiter of the first incarnation."""
-        waiter = storage.open_waiter(QUEUE, worker.name)
+        waiter = storage.open_waiter(QUEUE, worker.name, "default")
         yield waiter
         await waiter.aclose()
 
@@ -107,7 +108,7 @@ class WaitContract(Contract):
         assert await waiter.wait(1)
         reply = await worker.ask(slots={})
         assert reply.jobs == []
-        second = storage.open_waiter(QUEUE, other.name)
+        second = storage.open_waiter(QUEUE, other.name, "default")
         try:
             assert await second.wait(1)
         finally:
@@ -124,13 +125,56 @@ class WaitContract(Contract):
         assert not (await worker.ask(1)).has_more
         assert not await waiter.wait(0.01)
 
-    async def test_who_finds_nothing_that_it_can_take_wakes_nobody(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+    async def test_each_lane_has_a_token_of_its_own(
+        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
     ) -> None:
-        await client.enqueue(a_job(lane="process"))
-        assert await waiter.wait(1)
-        await worker.claim(5)
-        assert not await waiter.wait(0.01)
+        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
+        try:
+            await client.enqueue(a_job("cpu", lane="process"))
+            assert not await waiter.wait(0.01)
+            assert await other_lane.wait(1)
+            await client.enqueue(a_job("io"))
+            assert await waiter.wait(1)
+            # What a claim of one lane finds and leaves in it wakes that lane only.
+            assert await worker.claim(5) != []
+            assert not await waiter.wait(0.01)
+            assert not await other_lane.wait(0.01)
+            assert ids(await worker.claim(slots={"process": 1})) == ["cpu"]
+        finally:
+            await other_lane.aclose()
+
+    async def test_a_due_job_wakes_its_own_lane_whoever_promotes_it(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        waiter: Waiter,
+        advance: Advance,
+    ) -> None:
+        await client.enqueue(a_job("cpu", lane="process", delay_ms=1000))
+        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
+        try:
+            assert await other_lane.wait(1), "its due time is the queue's first"
+            assert (await worker.ask(slots={"process": 1})).next_due_ms == 1000
+            await advance(1000)
+            assert await worker.claim(5) == []
+            assert await other_lane.wait(1)
+            assert not await waiter.wait(0.01)
+        finally:
+            await other_lane.aclose()
+
+    async def test_a_resumed_queue_wakes_every_lane_that_has_jobs(
+        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
+        try:
+            await storage.pause(QUEUE)
+            await client.enqueue(a_job("cpu", lane="process"), a_job("io"))
+            await storage.resume(QUEUE)
+            assert await waiter.wait(1)
+            assert await other_lane.wait(1)
+        finally:
+            await other_lane.aclose()
 
     async def test_only_an_earlier_due_time_wakes(
         self, client: Client, worker: Incarnation, waiter: Waiter
@@ -149,7 +193,7 @@ class WaitContract(Contract):
         self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation, step: Step
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
-        waiter = storage.open_waiter(QUEUE, other.name)
+        waiter = storage.open_waiter(QUEUE, other.name, "default")
         try:
             await waiter.wait(0.01)
             await other.claim()
@@ -191,12 +235,58 @@ class WaitContract(Contract):
         assert await waiter.wait(1)
         # Dead between the token and the claim: BC-05.
         await worker.die()
-        second = storage.open_waiter(QUEUE, other.name)
+        second = storage.open_waiter(QUEUE, other.name, "default")
         try:
             assert await second.wait(1)
         finally:
             await second.aclose()
         assert ids(await other.claim()) == ["x"]
+
+    async def test_a_token_for_the_first_due_time_is_left_again_in_its_lane(
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        other: Incarnation,
+        waiter: Waiter,
+    ) -> None:
+        first = storage.open_waiter(QUEUE, worker.name, "gpu")
+        second = storage.open_waiter(QUEUE, other.name, "gpu")
+        try:
+            await client.enqueue(a_job(lane="gpu", delay_ms=MINUTE_MS))
+            assert await first.wait(1)
+            await worker.die()
+            assert await second.wait(1)
+            assert (await other.ask(slots={"gpu": 1})).next_due_ms == MINUTE_MS
+        finally:
+            await first.aclose()
+            await second.aclose()
+
+    async def test_a_claim_of_another_lane_does_not_take_a_lanes_token(
+        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+    ) -> None:
+        process = storage.open_waiter(QUEUE, other.name, "process")
+        try:
+            await client.enqueue(a_job("cpu", lane="process"))
+            assert await worker.claim(5) == []
+            assert await process.wait(1)
+            assert ids(await other.claim(slots={"process": 1})) == ["cpu"]
+        finally:
+            await process.aclose()
+
+    async def test_a_stalled_job_wakes_its_own_lane(
+        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        process = storage.open_waiter(QUEUE, worker.name, "process")
+        try:
+            await client.enqueue(a_job(lane="process"))
+            assert await process.wait(1)
+            [job] = await worker.claim(slots={"process": 1})
+            await worker.settle(job, stalled())
+            assert await process.wait(1)
+            assert not await waiter.wait(0.01)
+        finally:
+            await process.aclose()
 
     async def test_a_waiter_works_again_after_it_was_closed(
         self, client: Client, worker: Incarnation, waiter: Waiter

@@ -1,0 +1,76 @@
+"""The end of a worker process, even if a handler that can't be stopped would hold it for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import structlog
+
+from headrace.cli.output import leading, message_of
+from headrace.worker.worker import Worker
+
+EXIT_CUT_OFF = 6
+"""The exit code of a process that ended although something in it went on."""
+
+LEAVE_S = 5.0
+"""How long tasks and threads that are not the worker's own may hold the process."""
+
+
+def run_and_leave(worker: Worker, runner: asyncio.Runner, main: Coroutine[Any, Any, None]) -> None:
+    """Run the program's main coroutine, in which the worker runs, and see that the process can end.
+
+    Handlers that were given up are cut off at once. What else may hold the process, such as a
+    thread of ``asyncio.to_thread``, has five seconds. The exit code is 6 in both cases.
+
+    Raises:
+        Exception: what the coroutine raised.
+    """
+    error = ""
+    try:
+        runner.run(main)
+    except BaseException as raised:
+        error = message_of(leading(raised))
+        raise
+    finally:
+        if worker.stuck:
+            _cut_off(worker, error)
+        is_free = threading.Event()
+        threading.Thread(
+            target=_cut_off_later, args=(worker, is_free), name="headrace-leave", daemon=True
+        ).start()
+        # Waits for tasks that swallow their cancellation, as the interpreter does for threads.
+        runner.close()
+        if not _threads():
+            is_free.set()
+
+
+def _cut_off_later(worker: Worker, is_free: threading.Event) -> None:
+    if not is_free.wait(LEAVE_S):
+        _cut_off(worker, "")
+
+
+def _cut_off(worker: Worker, error: str) -> NoReturn:
+    fields = {"error": error} if error else {}
+    with suppress(OSError, ValueError):
+        structlog.get_logger("headrace").error(
+            "worker.cut_off", worker=worker.name, stuck=worker.stuck, threads=_threads(), **fields
+        )
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(EXIT_CUT_OFF)
+
+
+def _threads() -> list[str]:
+    """Return the names of the threads that the interpreter waits for at its end."""
+    return [
+        thread.name
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.main_thread()
+    ]

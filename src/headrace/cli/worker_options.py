@@ -1,0 +1,194 @@
+"""The options of ``headrace worker``; those of its `Worker` have the names of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from headrace.cli.options import duration, size
+from headrace.logs import LEVELS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Function], Function]
+
+
+class Folder(click.Path):
+    """A directory that is there; several in one variable are separated as in PATH."""
+
+    name = "folder"
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check it, and tell what may be meant if it is none."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(
+                f"{error.message.rstrip('.')}: --watch takes directories, an app stands before it",
+                ctx,
+                param,
+            ) from None
+
+
+def _option(name: str, variable: str, help: str, *short: str, **rest: Any) -> Decorator[Function]:
+    return click.option(name, *short, envvar=variable, show_envvar=True, help=help, **rest)
+
+
+def _count(name: str, variable: str, help: str, *short: str, **rest: Any) -> Decorator[Function]:
+    return _option(name, variable, help, *short, type=int, **rest)
+
+
+def _duration(name: str, variable: str, help: str, **rest: Any) -> Decorator[Function]:
+    return _option(name, variable, help, type=duration, metavar="DURATION", **rest)
+
+
+def _size(name: str, variable: str, help: str) -> Decorator[Function]:
+    return _option(name, variable, help, type=size, metavar="SIZE")
+
+
+def _all(*decorators: Decorator[Any]) -> Decorator[Function]:
+    def decorate(function: Function) -> Function:
+        # The help lists options in the order of the decorators from above.
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+run_options: Decorator[Any] = _all(
+    _option(
+        "--queues",
+        "HEADRACE_QUEUES",
+        "Which queues; free slots go to them by weight. May be repeated.  [default: those of the "
+        "app's tasks, weight 1]",
+        "-q",
+        metavar="NAME[=WEIGHT],...",
+        multiple=True,
+    ),
+    _count("--concurrency", "HEADRACE_CONCURRENCY", "Attempts at once.", "-c", default=100),
+    _count(
+        "--threads",
+        "HEADRACE_THREADS",
+        "Plain functions at once, of --concurrency.  [default: as many]",
+    ),
+    _duration(
+        "--lease",
+        "HEADRACE_LEASE",
+        "Silence after which others take this worker's jobs.",
+        default="15s",
+    ),
+    _duration(
+        "--shutdown-timeout",
+        "HEADRACE_SHUTDOWN_TIMEOUT",
+        "How long running jobs may go on after the first signal.",
+        default="25s",
+    ),
+    _duration(
+        "--sweep-interval",
+        "HEADRACE_SWEEP_INTERVAL",
+        "Time between looks for dead workers.",
+        default="5s",
+    ),
+    _duration(
+        "--max-loop-stall",
+        "HEADRACE_MAX_LOOP_STALL",
+        "How long the event loop may stand still before the worker gives its jobs up and /livez "
+        "says no.  [default: four leases]",
+    ),
+    _option(
+        "--name",
+        "HEADRACE_WORKER_NAME",
+        "Shown to operators.  [default: host:pid]",
+        metavar="TEXT",
+    ),
+    _option(
+        "--loop",
+        "HEADRACE_LOOP",
+        "The event loop; auto takes uvloop if it is installed.",
+        type=click.Choice(["auto", "asyncio", "uvloop"]),
+        default="auto",
+    ),
+    _option(
+        "--log-format",
+        "HEADRACE_LOG_FORMAT",
+        "Text for people, or one JSON object a line.",
+        type=click.Choice(["console", "json"]),
+        default="console",
+    ),
+    _option(
+        "--log-level",
+        "HEADRACE_LOG_LEVEL",
+        "Log this and above, to standard error.",
+        type=click.Choice(list(LEVELS)),
+        default="info",
+    ),
+    _count(
+        "--health-port",
+        "HEADRACE_HEALTH_PORT",
+        "Answer /livez, /readyz and /startupz there; 0 takes a free port and logs it.",
+        metavar="PORT",
+    ),
+    _option(
+        "--health-host",
+        "HEADRACE_HEALTH_HOST",
+        "Address for --health-port.  [default: all of this machine's]",
+        metavar="ADDRESS",
+    ),
+    _option(
+        "--watch",
+        "HEADRACE_WATCH",
+        "For development: restart when a Python file changes below this directory, by default the "
+        "working directory. May be repeated.",
+        metavar="[DIR]",
+        is_flag=False,
+        flag_value=".",
+        multiple=True,
+        type=Folder(),
+    ),
+    _option(
+        "--check",
+        "HEADRACE_WORKER_CHECK",
+        "Only import the app and check the options; start nothing.",
+        is_flag=True,
+    ),
+)
+
+limit_options: Decorator[Any] = _all(
+    _count("--max-jobs", "HEADRACE_MAX_JOBS", "End after about so many attempts."),
+    _size("--max-memory", "HEADRACE_MAX_MEMORY", "End when this process has more memory."),
+    _duration("--max-lifetime", "HEADRACE_MAX_LIFETIME", "End after this time."),
+    _option(
+        "--burst",
+        "HEADRACE_BURST",
+        "End when nothing is ready and nothing runs; what is due later is left.",
+        is_flag=True,
+    ),
+)
+
+process_options: Decorator[Any] = _all(
+    _count(
+        "--process-slots",
+        "HEADRACE_PROCESS_SLOTS",
+        "Attempts at once in processes, 0 for none.  [default: one a processor]",
+    ),
+    _count(
+        "--process-max-jobs",
+        "HEADRACE_PROCESS_MAX_JOBS",
+        "Replace such a process after so many jobs.",
+    ),
+    _size(
+        "--process-max-memory",
+        "HEADRACE_PROCESS_MAX_MEMORY",
+        "Replace it after a job when it has more resident memory.",
+    ),
+    _size(
+        "--process-memory-limit",
+        "HEADRACE_PROCESS_MEMORY_LIMIT",
+        "Address space that it can't go beyond: MemoryError.",
+    ),
+)

@@ -1,0 +1,80 @@
+"""What a storage opens beside its verbs, each on a connection of its own: part of the port.
+
+An inbox and a waiter wait for what others do; a beater works in another thread.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headrace.storage.values import BeatReply, End
+
+
+class Inbox(Protocol):
+    """A channel of this client that is told of jobs' ends, and of requests to stop.
+
+    Messages may be lost: who waits also looks, after every reconnect and every few seconds.
+
+    Attributes:
+        channel: its name, unique, without spaces; what `Producer.watch`, ``Job.reply_to`` and
+            ``WorkerInfo.channel`` take.
+    """
+
+    channel: str
+
+    async def receive(self) -> End | None:
+        """Wait for the next end.
+
+        It connects first, and answers None when it has, as after every reconnect: ends may have
+        been missed before. It may be cancelled.
+
+        Raises:
+            StorageError: the connection can't be opened or was lost; call again, after a pause.
+        """
+
+    async def aclose(self) -> None:
+        """Close it; a pending `receive` ends or raises `StorageError`."""
+
+
+class Waiter(Protocol):
+    """Blocks on the wake-up token of one lane of a queue, for one incarnation.
+
+    A token that was taken is passed on by the incarnation's next `Consumer.claim` of that lane, or
+    by whatever ends the incarnation: `Consumer.retire`, `Keeper.reap`. Waiters of two lanes don't
+    take each other's tokens.
+    """
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Block until there is a token, for at most ``timeout_s``; whether one was taken.
+
+        Callers never cancel it, so that no token is lost on its way: they interrupt it.
+
+        Args:
+            timeout_s: 0.01 to 2; other values are taken for the nearest of these.
+
+        Raises:
+            StorageError: it can't block just now; look by claiming, and call again later.
+        """
+
+    async def interrupt(self) -> None:
+        """End a pending `wait` soon, and every later one at once; return when none is pending."""
+
+    async def aclose(self) -> None:
+        """Close its connection."""
+
+
+class Beater(Protocol):
+    """The synchronous side for the beat thread; another one than that of the event loop."""
+
+    def beat(self, queue: str, incarnation: str) -> BeatReply:
+        """Say that an incarnation lives: count its beats one up and note when.
+
+        It names up to 500 of its jobs that were asked to stop, at every beat until their attempts
+        end. For an unknown or condemned incarnation it changes nothing and answers ``is_gone``.
+
+        Raises:
+            StorageError: not done, or perhaps done, within the time that the beater was given.
+        """
+
+    def close(self) -> None:
+        """Close its connection."""

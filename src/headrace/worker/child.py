@@ -1,0 +1,272 @@
+"""What runs in the process of a slot: it takes attempts one at a time and returns their outcomes.
+
+The process is the worker's child, and ends with it however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from importlib import import_module
+from multiprocessing import connection, parent_process
+from operator import attrgetter
+from types import FrameType
+from typing import Any
+
+import msgspec
+import structlog
+
+from headrace.codec import Signature
+from headrace.context import Context, Reporter, enter
+from headrace.logs import configure
+from headrace.outcome import Outcome
+from headrace.task import Task
+from headrace.worker.memory import resident_bytes
+from headrace.worker.messages import (
+    LENGTH,
+    Emitted,
+    Message,
+    NotReady,
+    Progressed,
+    Ready,
+    Reply,
+    framed,
+)
+from headrace.worker.plan import Plan, undecodable
+
+PR_SET_PDEATHSIG = 1
+
+
+class Function(msgspec.Struct, frozen=True):
+    """A function by where it can be imported."""
+
+    module: str
+    name: str
+
+    def load(self) -> Any:
+        """Import it; a task stands for its function.
+
+        Raises:
+            Exception: whatever importing its module raises.
+        """
+        found = attrgetter(self.name)(import_module(self.module))
+        return found.function if isinstance(found, Task) else found
+
+
+class Handler(msgspec.Struct, frozen=True):
+    """A function that was imported."""
+
+    function: Any
+    signature: Signature[Any]
+
+
+class ChildSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child is told at its start.
+
+    Attributes:
+        parent: the worker's process id.
+        memory_limit_bytes: of its address space, 0 for none.
+        logging: format and level, as the command line has set them up for the worker.
+    """
+
+    parent: int
+    memory_limit_bytes: int = 0
+    logging: tuple[str, str] | None = None
+
+
+class Line:
+    """The child's end of the socket; `send` and `has_more` may be called in any thread."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is still the child, and not a process that a handler forked from it."""
+        return os.getpid() == self._pid
+
+    def receive(self) -> bytes | None:
+        """Wait for the next attempt; None: the worker has hung up."""
+        while (head := self._exactly(LENGTH.size)) is not None:
+            size: int = LENGTH.unpack(head)[0]
+            if size:
+                return self._exactly(size)
+            # Else it was to stop what had just ended by itself.
+        return None
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < size:
+            piece = self._channel.recv(size - len(data))
+            if not piece:
+                return None
+            data += piece
+        return bytes(data)
+
+    def send(self, message: Message) -> None:
+        """Tell the worker; waits while that is behind. A fork of the child stays silent."""
+        data = framed(message)
+        if self.is_ours:
+            with self._lock:
+                self._channel.sendall(data)
+
+    def has_more(self) -> bool:
+        """Whether the worker has sent something that was not received yet, or has hung up."""
+        try:
+            self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        return True
+
+
+class ChildReporter:
+    """Speaks for one attempt, and is silent once that has ended: a thread of its may go on."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._has_ended = False
+
+    def progress(self, fraction: float, text: str) -> None:
+        """Tell it."""
+        if not self._has_ended:
+            self._line.send(Progressed(fraction, text))
+
+    def emit(self, chunk: bytes) -> None:
+        """Pass it on; waits while the worker is behind."""
+        if not self._has_ended:
+            self._line.send(Emitted(chunk))
+
+    def is_stopping(self) -> bool:
+        """Whether the worker has asked: while an attempt runs it sends nothing else."""
+        return self._has_ended or self._line.has_more()
+
+    def end(self) -> None:
+        """Be silent from now on."""
+        self._has_ended = True
+
+
+_begin: tuple[socket.socket, ctypes.c_uint64, ChildSettings, Mapping[str, Function]]
+
+
+def begin(
+    channel: socket.socket,
+    begun: ctypes.c_uint64,
+    settings: ChildSettings,
+    functions: Mapping[str, Function],
+) -> None:
+    """Take what the process needs, which can be passed on at its start only.
+
+    Args:
+        channel: to the worker.
+        begun: counts attempts, in memory that the worker shares: it must know even of one that
+            kills this process at once, and a message would cost each attempt a turn of its loop.
+        settings: for this process.
+        functions: by task name, where they can be imported.
+    """
+    global _begin
+    _begin = channel, begun, settings, functions
+
+
+def serve() -> None:
+    """Run attempts until the worker hangs up: all that the process does."""
+    channel, begun, settings, functions = _begin
+    line = Line(channel)
+    try:
+        _prepare(settings)
+        channel.set_inheritable(False)
+        handlers = {name: _load(function) for name, function in functions.items()}
+    except BaseException as error:  # whatever the app's modules raise
+        line.send(NotReady(f"{type(error).__name__}: {error}"))
+        return
+    line.send(Ready())
+    while (order := line.receive()) is not None:
+        begun.value += 1
+        plan: Plan = pickle.loads(order)  # noqa: S301 (the worker sent it)
+        reply = _run(handlers[plan.job.task], plan, line)
+        if not line.is_ours:
+            os._exit(0)  # a handler forked and returned in both processes
+        line.send(reply)
+
+
+def _prepare(settings: ChildSettings) -> None:
+    _end_with_parent(settings.parent)
+    # What a handler starts is in its group, and is ended with it.
+    os.setpgid(0, 0)
+    # Ctrl-C goes to every process of the terminal, and systemd's SIGTERM to every process of a
+    # service; the worker decides what becomes of it. What handlers start does not inherit a
+    # function, as it would inherit that a signal is ignored.
+    signal.signal(signal.SIGINT, _pass)
+    signal.signal(signal.SIGTERM, _pass)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if settings.memory_limit_bytes:
+        resource.setrlimit(resource.RLIMIT_AS, (settings.memory_limit_bytes,) * 2)
+    if settings.logging is not None:
+        configure(*settings.logging)
+
+
+def _pass(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing."""
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have this process killed when the worker dies, even by SIGKILL.
+
+    Linux sends a signal; elsewhere, and if the worker died before that was asked for, a thread
+    notices. A handler that holds the interpreter's lock for ever keeps the thread from running,
+    but not the signal.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    worker = parent_process()
+    if worker is None or os.getppid() != parent:
+        os._exit(1)
+    threading.Thread(
+        target=_watch, args=(worker.sentinel,), name="headrace-parent", daemon=True
+    ).start()
+
+
+def _watch(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _load(function: Function) -> Handler:
+    call = function.load()
+    return Handler(call, Signature(call, injected=(Context,)))
+
+
+def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
+    """Run one attempt to its end."""
+    job = plan.job
+    reporter = ChildReporter(line)
+    with structlog.contextvars.bound_contextvars(
+        job_id=job.id, task=job.task, queue=job.queue, attempt=job.claim.epoch
+    ):
+        outcome = call_handler(handler, plan, reporter)
+    reporter.end()
+    return Reply(outcome, resident_bytes())
+
+
+def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
+    """Return what an attempt comes to, whatever its arguments are and its function does."""
+    try:
+        args, kwargs = handler.signature.decode(plan.job.payload)
+    except Exception as error:  # whatever is stored there
+        return undecodable(plan.job, error)
+    context = plan.context(reporter)
+    enter(context)
+    if handler.signature.injected_name:
+        args = (context, *args)
+    try:
+        return plan.completed(handler.function(*args, **kwargs))
+    except BaseException as error:  # SystemExit of a handler must not end the process
+        return plan.raised(error)

@@ -1,0 +1,269 @@
+"""Serves one queue: holds one session after another until it is told to stop."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import anyio
+import msgspec
+
+from headrace.backoff import Backoff
+from headrace.errors import (
+    ReplyLost,
+    StorageError,
+    StorageFault,
+    StorageRefused,
+    StorageUnavailable,
+)
+from headrace.events import Emit, LoopFailed
+from headrace.job import new_job_id
+from headrace.storage.base import Storage
+from headrace.storage.values import WorkerInfo
+from headrace.worker.beat import Beats
+from headrace.worker.execute import Executor
+from headrace.worker.fetch import Fetcher
+from headrace.worker.session import Session
+from headrace.worker.slots import Slots
+from headrace.worker.sweep import Sweeper
+
+LAST_WORDS_S = 3.0
+
+
+class Consumer:
+    """One queue of a worker.
+
+    Args:
+        storage: where the queue is.
+        queue: its name.
+        info: what the worker says of itself; each session adds its incarnation.
+        executor: runs attempts.
+        lanes: the slots of the whole worker, by lane.
+        beats: the beat thread.
+        grace_s: how long running jobs may go on after `close`.
+        sweep_s: time between looks for dead workers.
+        emit: told what happens.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        queue: str,
+        info: WorkerInfo,
+        executor: Executor,
+        lanes: Mapping[str, Slots],
+        beats: Beats,
+        grace_s: float,
+        sweep_s: float,
+        emit: Emit,
+    ) -> None:
+        self.queue: str = queue
+        self.put_back: int = 0
+        self._storage = storage
+        self._info = info
+        self._executor = executor
+        self._lanes = lanes
+        self._beats = beats
+        self._grace_s = grace_s
+        self._sweep_s = sweep_s
+        self._emit = emit
+        self._is_closing = anyio.Event()
+        self._is_quiet = False
+        self._hurries = False
+        self._session: Session | None = None
+        self._fetchers: list[Fetcher] = []
+        self._ended_before = 0
+
+    @property
+    def is_consuming(self) -> bool:
+        """Whether the last claim of each lane was answered."""
+        return bool(self._fetchers) and all(fetcher.is_consuming for fetcher in self._fetchers)
+
+    @property
+    def active(self) -> int:
+        """How many attempts run; may be asked in any thread."""
+        session = self._session
+        return 0 if session is None else len(session.attempts)
+
+    @property
+    def ended(self) -> int:
+        """How many attempts have ended."""
+        return self._ended_before + (0 if self._session is None else self._session.ended)
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether nothing runs and no lane has had a job since the last attempt ended."""
+        session = self._session
+        return (
+            session is not None
+            and session.is_idle
+            and all(fetcher.empty_at > session.ended_at for fetcher in self._fetchers)
+        )
+
+    def look_again(self) -> None:
+        """If nothing runs any more, have the lanes look for jobs that the last attempts brought."""
+        session = self._session
+        if session is not None and session.is_idle:
+            for fetcher in self._fetchers:
+                if fetcher.empty_at <= session.ended_at:
+                    fetcher.look()
+
+    def quiet(self) -> None:
+        """Claim no more, but go on running and beating."""
+        self._is_quiet = True
+        for fetcher in self._fetchers:
+            fetcher.close()
+
+    def close(self) -> None:
+        """Claim no more, give running jobs the grace, then hand back the rest."""
+        self._is_closing.set()
+        for fetcher in self._fetchers:
+            fetcher.close()
+
+    def hurry(self) -> None:
+        """End the grace now."""
+        self._hurries = True
+        if self._session is not None:
+            self._session.hurry()
+
+    async def run(self) -> None:
+        """Hold one session after another until `close`."""
+        while not self._is_closing.is_set():
+            session = Session(
+                self._storage,
+                queue=self.queue,
+                incarnation=new_job_id(),
+                lease_s=self._info.lease_ms / 1000,
+                executor=self._executor,
+                lanes=self._lanes,
+                emit=self._emit,
+            )
+            if not await self._register(session):
+                return
+            self._beats.add(session)
+            self._session = session
+            try:
+                await self._hold(session)
+            finally:
+                self._beats.remove(session)
+                self._ended_before += session.ended
+                self._session = None
+                self._fetchers = []
+
+    async def _register(self, session: Session) -> bool:
+        """Make the session known, however long that takes; False: the worker was stopped."""
+        info = msgspec.structs.replace(self._info, incarnation=session.incarnation)
+        backoff = Backoff()
+        while not self._is_closing.is_set():
+            sent_at = time.monotonic()
+            try:
+                await session.storage.register(session.queue, info)
+            except (StorageUnavailable, ReplyLost):
+                await backoff.pause()
+            else:
+                session.acked_at = sent_at
+                return True
+        return False
+
+    async def _hold(self, session: Session) -> None:
+        """Run one session to its end: stopped or fenced."""
+        self._fetchers = [
+            Fetcher(
+                session,
+                lane,
+                session.storage.open_waiter(session.queue, session.incarnation, lane),
+            )
+            for lane in session.lanes
+        ]
+        if self._is_quiet or self._is_closing.is_set():
+            for fetcher in self._fetchers:
+                fetcher.close()  # said before this session was there
+        sweeper = Sweeper(session, interval_s=self._sweep_s)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep, "settle", session.settler.run)
+            group.start_soon(self._keep, "report", session.reports.run)
+            group.start_soon(self._keep, "sweep", lambda: _sweep_forever(sweeper))
+            group.start_soon(_guard, session)
+            try:
+                async with anyio.create_task_group() as lanes:
+                    for fetcher in self._fetchers:
+                        lanes.start_soon(self._keep, "fetch", fetcher.run)
+                if not session.is_gone.is_set():
+                    await self._is_closing.wait()
+                    await session.finish(0.0 if self._hurries else self._grace_s)
+                else:
+                    await self._reconnect(session)
+            finally:
+                # Also when the caller cancels `run`: claimed jobs must not wait for their lease.
+                with anyio.CancelScope(shield=True):
+                    await self._wind_up(session)
+            group.cancel_scope.cancel()
+
+    async def _reconnect(self, session: Session) -> None:
+        """Wait until a fenced session's last outcomes are written or refused, or `close`.
+
+        After an outage the storage still knows the incarnation, and nobody is charged for it. One
+        that can't be used any more ends the worker, as it does at the start.
+        """
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
+            backoff = Backoff()
+            while not session.is_condemned:
+                await session.settler.drain()
+                try:
+                    await session.storage.check()
+                    break
+                except (StorageRefused, StorageFault):
+                    raise
+                except StorageError:
+                    await backoff.pause()
+            group.cancel_scope.cancel()
+
+    async def _wind_up(self, session: Session) -> None:
+        """Hand back what still runs, record what has ended, and forget the incarnation."""
+        await session.stop()
+        with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
+            with suppress(StorageError):
+                self.put_back += await session.hand_back()
+            await session.reports.report_once()
+            await session.settler.drain()
+            while await session.storage.retire(session.queue, session.incarnation):
+                pass
+
+    async def _keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        """Run a loop; one that dies of an error starts again, and says so."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await loop()
+            except Exception as error:  # whatever it was, a dead loop would go unseen
+                self._emit(LoopFailed(loop=name, error=f"{type(error).__name__}: {error}"))
+                await backoff.pause()
+
+
+async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
+
+
+async def _sweep_forever(sweeper: Sweeper) -> None:
+    while True:
+        try:
+            next_s = await sweeper.sweep_once()
+        except (StorageUnavailable, ReplyLost):
+            next_s = 1.0
+        # A little early or late, so that workers don't sweep in step.
+        await anyio.sleep(next_s * random.uniform(0.9, 1.0))  # noqa: S311
+
+
+async def _guard(session: Session) -> None:
+    """Fence the session when its beats went unanswered for nearly its lease."""
+    while not session.is_gone.is_set():
+        left_s = session.fence_at - time.monotonic()
+        if left_s <= 0:
+            session.fence(f"no beat was answered for {session.lease_s:g} s less the margin")
+            return
+        await anyio.sleep(left_s)

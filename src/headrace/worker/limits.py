@@ -1,0 +1,159 @@
+"""What a worker may take and do: checked and converted. No I/O."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headrace.app import App
+from headrace.clock import Duration, duration_ms
+from headrace.errors import InvalidOption, UsageError
+from headrace.job import check_name
+from headrace.retry import Retry, RetryFunction
+from headrace.settings import ExecutorKind, check_count
+from headrace.worker.child import Function
+from headrace.worker.process import cores, find
+from headrace.worker.processes import Wear
+
+LONGEST_LEASE_MS = 3_600_000
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's settings; `headrace.Worker` says what each means. 0 of a bound: there is none."""
+
+    queues: dict[str, int]
+    concurrency: int
+    threads: int
+    process_slots: int
+    wear: Wear
+    process_memory_bytes: int
+    lease_ms: int
+    grace_s: float
+    sweep_s: float
+    loop_stall_s: float
+    max_jobs: int
+    max_resident_bytes: int
+    max_lifetime_s: float
+
+
+def check_limits(
+    queues: dict[str, int],
+    *,
+    has_process_tasks: bool,
+    concurrency: int,
+    threads: int | None,
+    process_slots: int | None,
+    process_max_jobs: int | None,
+    process_max_memory: int | None,
+    process_memory_limit: int | None,
+    lease: Duration,
+    shutdown_timeout: Duration,
+    sweep_interval: Duration,
+    max_loop_stall: Duration | None,
+    max_jobs: int | None,
+    max_memory: int | None,
+    max_lifetime: Duration | None,
+) -> Limits:
+    """Check and convert what `headrace.Worker` takes.
+
+    Raises:
+        InvalidOption: a value is out of bounds.
+    """
+    check_count(concurrency, name="concurrency", most=10_000)
+    lease_ms = duration_ms(lease, name="lease", least_ms=500)
+    if lease_ms > LONGEST_LEASE_MS:
+        raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
+    stall = 4 * lease_ms / 1000 if max_loop_stall is None else max_loop_stall
+    slots = _process_slots(process_slots)
+    return Limits(
+        queues=queues,
+        concurrency=concurrency,
+        threads=_count(threads, concurrency, name="threads", most=10_000),
+        process_slots=slots if has_process_tasks else 0,
+        wear=Wear(
+            max_jobs=_bound(process_max_jobs, name="process_max_jobs"),
+            max_resident_bytes=_bound(process_max_memory, name="process_max_memory"),
+        ),
+        process_memory_bytes=_bound(process_memory_limit, name="process_memory_limit"),
+        lease_ms=lease_ms,
+        grace_s=duration_ms(shutdown_timeout, name="shutdown_timeout") / 1000,
+        sweep_s=duration_ms(sweep_interval, name="sweep_interval", least_ms=10) / 1000,
+        loop_stall_s=duration_ms(stall, name="max_loop_stall", least_ms=1) / 1000,
+        max_jobs=_bound(max_jobs, name="max_jobs"),
+        max_resident_bytes=_bound(max_memory, name="max_memory"),
+        max_lifetime_s=0.0
+        if max_lifetime is None
+        else duration_ms(max_lifetime, name="max_lifetime", least_ms=1) / 1000,
+    )
+
+
+def _count(value: int | None, default: int, *, name: str, most: int) -> int:
+    return default if value is None else check_count(value, name=name, most=most)
+
+
+def _bound(value: int | None, *, name: str) -> int:
+    return _count(value, 0, name=name, most=2**62)
+
+
+def _process_slots(count: int | None) -> int:
+    is_none = isinstance(count, int) and not isinstance(count, bool) and count == 0
+    return 0 if is_none else _count(count, cores(), name="process_slots", most=1_000)
+
+
+def process_functions(app: App[Any]) -> dict[str, Function]:
+    """Return, by task, where child processes find the functions that run there.
+
+    Raises:
+        UsageError: a function isn't importable, or a retry function can't be passed on.
+    """
+    found = {}
+    for name, task in app.tasks.items():
+        if task.settings.executor is ExecutorKind.PROCESS:
+            try:
+                found[name] = find(task.function)
+            except LookupError as error:
+                raise UsageError(
+                    f"the task {name!r} has executor='process', but another process can't import "
+                    f"its function: {error}. Define it at the top level of a module, and bind the "
+                    "task or the function to its name there"
+                ) from error
+            _check_retry(name, task.settings.retry)
+    return found
+
+
+def _check_retry(name: str, retry: Retry | RetryFunction) -> None:
+    try:
+        pickle.dumps(retry)
+    except Exception as error:  # pickle raises what it likes
+        raise UsageError(
+            f"the task {name!r} has executor='process', but its retry={retry!r} can't be passed to "
+            "another process: use a Retry, or a function at the top level of a module"
+        ) from error
+
+
+def queue_weights(
+    app: App[Any], queues: Mapping[str, int] | Sequence[str] | None
+) -> dict[str, int]:
+    """Return the queues to serve and their weights.
+
+    Raises:
+        UsageError: there are none.
+        InvalidOption: a name or weight is not valid.
+    """
+    if queues is not None and (isinstance(queues, str) or not isinstance(queues, Iterable)):
+        raise InvalidOption(f"queues={queues!r}: pass a list of names or a dict of weights")
+    if queues is None:
+        weights = dict.fromkeys(sorted({t.settings.queue for t in app.tasks.values()}), 1)
+    elif isinstance(queues, Mapping):
+        weights = dict(queues)
+    else:
+        weights = dict.fromkeys(queues, 1)
+    if not weights:
+        raise UsageError("there is no queue to serve: the app has no tasks and no queues are named")
+    for queue, weight in weights.items():
+        check_name(queue, what="queue")
+        check_count(weight, name=f"the weight of queue {queue!r}", most=1000)
+    return weights

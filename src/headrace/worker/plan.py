@@ -1,0 +1,111 @@
+"""How one attempt is to be run, and what its end comes to: the same in the loop and in a child.
+
+Nothing here runs a handler, and nothing knows a storage.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from headrace.codec import ResultTooLarge, encode_result
+from headrace.context import Context, Reporter
+from headrace.errors import NotSerializable
+from headrace.job import ClaimedJob, FailReason, JobOptions
+from headrace.outcome import Completed, Failed, Outcome, decide, describe
+from headrace.retry import Retry, RetryFunction
+from headrace.settings import TaskSettings
+
+Draw = Callable[[], float]
+"""Source of random numbers from 0 to 1."""
+
+_no_options = JobOptions()
+_options_decoder = msgspec.json.Decoder(JobOptions)
+
+
+class Encoded(bytes):
+    """A result that its handler's process has encoded already."""
+
+
+class Plan(msgspec.Struct, frozen=True, gc=False):
+    """A claimed job with what it may take: its own options over its task's. Can be pickled."""
+
+    job: ClaimedJob
+    max_attempts: int
+    timeout_ms: int
+    retry: Retry | RetryFunction
+    result_ttl_ms: int
+    keep_ms: int
+    headers: dict[str, str]
+
+    def context(self, reporter: Reporter, state: Any = None) -> Context[Any]:
+        """Return what the handler sees of its attempt."""
+        return Context(
+            self.job,
+            max_attempts=self.max_attempts,
+            timeout=self.timeout_ms / 1000 or None,
+            headers=self.headers,
+            state=state,
+            reporter=reporter,
+        )
+
+    def completed(self, result: Any) -> Outcome:
+        """Return what a handler's result comes to."""
+        if type(result) is Encoded:
+            # Plain bytes, since no encoder takes what is derived from them.
+            return Completed(bytes(result), self.result_ttl_ms, self.keep_ms)
+        try:
+            return Completed(encode_result(result), self.result_ttl_ms, self.keep_ms)
+        except ResultTooLarge as error:
+            return Failed(FailReason.RESULT_TOO_LARGE, describe(error, self.job.claim.epoch))
+        except NotSerializable as error:
+            # To run it again would not make the result any better.
+            return Failed(FailReason.PERMANENT, describe(error, self.job.claim.epoch))
+
+    def raised(self, error: BaseException, draw: Draw = random.random) -> Outcome:
+        """Return what a handler's error comes to; ``draw`` spreads the waits of retries."""
+        return decide(
+            error,
+            attempt=self.job.claim.epoch,
+            errors_before=self.job.attempts,
+            max_attempts=self.max_attempts,
+            retry=self.retry,
+            draw=draw,
+        )
+
+    def timed_out(self, error: BaseException | None, draw: Draw, *, is_stuck: bool) -> Outcome:
+        """Return what an attempt over its limit comes to; ``error`` shows where it was."""
+        text = f"the attempt took longer than its {self.timeout_ms / 1000:g} s"
+        if is_stuck:
+            text += ", could not be stopped and goes on"
+        over = TimeoutError(text)
+        if error is not None:
+            over = over.with_traceback(error.__traceback__)
+        return self.raised(over, draw)
+
+
+def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
+    """Return a job's plan.
+
+    Raises:
+        msgspec.MsgspecError: its options can't be read.
+    """
+    options = _options_decoder.decode(job.options) if job.options else _no_options
+    ttl_ms, keep_ms = options.result_ttl_ms, options.keep_ms
+    return Plan(
+        job,
+        options.max_attempts or settings.max_attempts,
+        options.timeout_ms or settings.timeout_ms or 0,
+        options.retry or settings.retry,
+        settings.result_ttl_ms if ttl_ms is None else ttl_ms,
+        settings.keep_ms if keep_ms is None else keep_ms,
+        options.headers,
+    )
+
+
+def undecodable(job: ClaimedJob, error: Exception) -> Outcome:
+    """Return what becomes of a job that can't be read, whatever is stored there."""
+    return Failed(FailReason.UNDECODABLE, describe(error, job.claim.epoch), is_attempt=False)

@@ -1,0 +1,83 @@
+"""Runs plain functions in threads.
+
+A thread can't be stopped, only asked. An attempt whose function does not return soon is given up:
+its outcome is recorded, and the thread is counted as leaked until it ends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import anyio
+
+ASK_S = 0.25
+"""How long a function may take to return once `Context.cancelled` is true."""
+
+
+class Threads:
+    """The threads of a worker; one is started when none is idle.
+
+    Args:
+        limit: how many run at once, leaked ones included. More functions than that wait.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit: int = limit
+        self._pool = ThreadPoolExecutor(limit, thread_name_prefix="headrace-handler")
+
+    async def run(
+        self,
+        function: Callable[[], Any],
+        *,
+        on_leak: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> Any:
+        """Call ``function`` in a thread, with this task's context variables, and return its result.
+
+        When this is cancelled, a function that has not begun never does. One that has may return
+        soon, and then its result is returned; else it goes on, ``on_leak`` is called, ``on_end`` in
+        the loop once it has ended, and the cancellation goes on.
+        """
+        future = self._pool.submit(copy_context().run, _call, function)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            # Cancelling the wrapper has cancelled what was not running yet.
+            if future.cancelled():
+                raise
+            loop = asyncio.get_running_loop()
+            ended = asyncio.Event()
+            future.add_done_callback(partial(_tell, loop, ended.set))
+            try:
+                with anyio.move_on_after(ASK_S):
+                    await ended.wait()
+            finally:
+                if not future.done():
+                    on_leak()
+                    future.add_done_callback(partial(_tell, loop, on_end))
+            if future.done():
+                return future.result()
+            raise
+
+    def close(self) -> None:
+        """Start no more; idle threads end."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _call(function: Callable[[], Any]) -> Any:
+    """Call it as a coroutine would: a future can't hold `StopIteration`, and would never end."""
+    try:
+        return function()
+    except StopIteration as error:
+        raise RuntimeError("the handler raised StopIteration") from error
+
+
+def _tell(loop: asyncio.AbstractEventLoop, on_end: Callable[[], None], _done: Future[Any]) -> None:
+    with suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(on_end)

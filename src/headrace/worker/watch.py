@@ -1,0 +1,82 @@
+"""Watches the event loop from a thread: how late it is, and what it runs while it stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+
+from headrace.events import Emit, LoopBlocked
+
+INTERVAL_S = 0.5
+BLOCKED_S = 0.5
+STACK_LIMIT = 4_000
+
+
+class LoopWatch:
+    """Asks the running loop for a sign of life, again and again.
+
+    Args:
+        worker: the worker's name.
+        emit: told once of every time that the loop stood still for half a second.
+        interval_s: time between two questions.
+    """
+
+    def __init__(self, *, worker: str, emit: Emit, interval_s: float = INTERVAL_S) -> None:
+        self._worker = worker
+        self._emit = emit
+        self._interval_s = interval_s
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._asked_at = 0.0
+        self._answered = threading.Event()
+        self._answered.set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace-watch", daemon=True)
+        self.lag_s: float = 0.0
+
+    @property
+    def stalled_s(self) -> float:
+        """How long the loop has owed an answer, 0 if it owes none."""
+        return 0.0 if self._answered.is_set() else time.monotonic() - self._asked_at
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._answered.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread to be gone."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval_s):
+            self._asked_at = time.monotonic()
+            self._answered.clear()
+            if self._ended.is_set():
+                return  # `stop` has just said so, and would not again
+            try:
+                self._loop.call_soon_threadsafe(self._answer)
+            except RuntimeError:
+                return  # the loop was closed
+            if not self._answered.wait(BLOCKED_S):
+                self._report()
+                self._answered.wait()
+
+    def _answer(self) -> None:
+        self.lag_s = time.monotonic() - self._asked_at
+        self._answered.set()
+
+    def _report(self) -> None:
+        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 (documented in sys)
+        stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
+        blocked_ms = round((time.monotonic() - self._asked_at) * 1000)
+        self._emit(
+            LoopBlocked(worker=self._worker, blocked_ms=blocked_ms, stack=stack[-STACK_LIMIT:])
+        )

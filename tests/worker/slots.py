@@ -1,0 +1,192 @@
+"""An executor with process slots and threads but without a storage, for tests that run handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import psutil
+
+from headrace import App, Task
+from headrace.codec import encode_arguments
+from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob
+from headrace.outcome import Completed, Outcome
+from headrace.testing import EventLog
+from headrace.worker.child import ChildSettings, Function
+from headrace.worker.execute import UNWIND_S, Attempt, Executor, Follower
+from headrace.worker.limits import process_functions
+from headrace.worker.processes import Processes, Wear
+from headrace.worker.threads import Threads
+from tests.support.until import until
+
+WITHIN_S = 20.0
+
+
+def claimed(
+    task: Task[..., Any],
+    arguments: dict[str, object] | None = None,
+    *,
+    job_id: str = "x",
+    payload: bytes | None = None,
+    attempts: int = 0,
+    options: bytes = b"",
+) -> ClaimedJob:
+    """Return a job of a task, as a claim brings it."""
+    return ClaimedJob(
+        id=job_id,
+        queue="cpu",
+        task=task.name,
+        payload=encode_arguments(arguments or {}) if payload is None else payload,
+        claim=Claim(attempts + 1, "incarnation/nonce"),
+        attempts=attempts,
+        stalls=0,
+        created_ms=1_700_000_000_000,
+        waited_ms=0,
+        options=options,
+    )
+
+
+class Run:
+    """An attempt that was started, and what it came to."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        job: ClaimedJob,
+        *,
+        lane: str = DEFAULT_LANE,
+        follower: Follower | None = None,
+        on_end: Callable[[Attempt], None] = lambda _attempt: None,
+    ) -> None:
+        self.outcomes: list[Outcome | None] = []
+        self._ended = asyncio.Event()
+        self._on_end = on_end
+        self.attempt = executor.start(job, self._done, lane=lane, follower=follower)
+
+    def _done(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        self._on_end(attempt)
+        self.outcomes.append(outcome)
+        self._ended.set()
+
+    async def outcome(self, *, within: float = WITHIN_S) -> Outcome | None:
+        """Wait for the outcome, of which there must be one only."""
+        with anyio.fail_after(within):
+            await self._ended.wait()
+        assert len(self.outcomes) == 1
+        return self.outcomes[0]
+
+    async def result(self) -> bytes:
+        """Wait for the result of one that completes."""
+        outcome = await self.outcome()
+        assert isinstance(outcome, Completed), outcome
+        return outcome.result
+
+
+class Crew:
+    """Process slots and threads of an app; `offers` counts the slots that can be claimed for."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        *,
+        slots: int = 1,
+        wear: Wear | None = None,
+        memory_limit_bytes: int = 0,
+        functions: Mapping[str, Function] | None = None,
+        threads: int = 8,
+        unwind_s: float = UNWIND_S,
+        state: object = None,
+    ) -> None:
+        self.slots = slots
+        self.offers = 0
+        self.log = EventLog()
+        self.serving: asyncio.Task[None] | None = None
+        self.threads = Threads(threads)
+        self.processes = Processes(
+            slots,
+            process_functions(app) if functions is None else functions,
+            settings=ChildSettings(parent=os.getpid(), memory_limit_bytes=memory_limit_bytes),
+            wear=wear or Wear(),
+            offer=self._offer,
+            emit=self.log,
+        )
+        self.executor = Executor(
+            app.tasks,
+            middleware=app.middlewares,
+            state=state,
+            emit=self.log,
+            threads=self.threads,
+            processes=self.processes,
+            unwind_s=unwind_s,
+        )
+
+    def _offer(self) -> None:
+        self.offers += 1
+
+    async def start(self, job: ClaimedJob, *, follower: Follower | None = None) -> Run:
+        """Start an attempt in a slot that was offered, as a worker does."""
+        await until(lambda: self.offers, within=WITHIN_S, what="a slot is offered")
+        return self.start_now(job, follower=follower)
+
+    def start_now(
+        self, job: ClaimedJob, *, follower: Follower | None = None, executor: Executor | None = None
+    ) -> Run:
+        """Start an attempt in a slot that is offered."""
+        assert self.offers > 0
+        self.offers -= 1
+        return Run(
+            executor or self.executor,
+            job,
+            lane=PROCESS_LANE,
+            follower=follower,
+            on_end=self.leave,
+        )
+
+    def leave(self, attempt: Attempt) -> None:
+        """Take the slot back of one that was stopped before it had a process, as a worker does."""
+        if not attempt.used_child:
+            self.offers += 1
+
+    def start_unoffered(self, job: ClaimedJob) -> Run:
+        """Start an attempt that was claimed for a slot of another lane."""
+        return Run(self.executor, job)
+
+    async def run(self, job: ClaimedJob) -> Outcome | None:
+        """Run an attempt to its end."""
+        return await (await self.start(job)).outcome()
+
+    async def full(self, *, but: int = 0) -> None:
+        """Wait until every slot but so many is offered, and no more than these."""
+        await until(lambda: self.offers == self.slots - but, within=WITHIN_S, what="all offered")
+
+
+@asynccontextmanager
+async def crew_of(app: App[Any], **settings: Any) -> AsyncIterator[Crew]:
+    """A crew that serves while the block runs, and of which nothing is left after it."""
+    before = children()
+    crew = Crew(app, **settings)
+    crew.serving = asyncio.create_task(crew.processes.serve())
+    try:
+        yield crew
+    finally:
+        crew.processes.close()
+        await crew.serving
+        crew.threads.close()
+        assert [child for child in children() if child not in before] == []
+
+
+def children(pid: int | None = None) -> list[psutil.Process]:
+    """Return the processes of slots, those included that nobody has waited for."""
+    found = []
+    for process in psutil.Process(pid).children():
+        try:
+            is_zombie = process.status() == psutil.STATUS_ZOMBIE
+            if is_zombie or any("spawn_main" in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
