@@ -19,6 +19,7 @@ from benchmarks import (
     floor,
     idle,
     imports,
+    processes,
     round_trip,
     server_time,
     single,
@@ -41,6 +42,7 @@ SCENARIOS = {
     "embedded": embedded.measure,
     "embedded_wakeup": embedded_wakeup.measure,
     "embedded_huey": embedded_huey.measure,
+    "processes": processes.measure,
 }
 
 ROW = "{:<40} {:>10} {:<7} {:>10} {:<7} {:>22}"
