@@ -35,6 +35,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
         started: it has been ready.
         active: attempts that run.
         stuck: handlers that go on although they were stopped and given up.
+        lag_ms: how late the event loop was when it was last asked.
         concurrency: attempts at once, at most.
     """
 
@@ -44,6 +45,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     started: bool
     active: int
     stuck: int
+    lag_ms: int
     concurrency: int
 
 
@@ -95,6 +97,7 @@ class HealthServer:
             started=self._has_started,
             active=self._worker.active,
             stuck=self._worker.stuck,
+            lag_ms=round(self._worker.loop_lag * 1000),
             concurrency=self._worker.concurrency,
         )
 

@@ -38,6 +38,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_resident_bytes: int
     max_lifetime_s: float
 
+    @property
+    def has_end(self) -> bool:
+        """Whether the worker is to end by itself."""
+        return bool(self.max_jobs or self.max_resident_bytes or self.max_lifetime_s)
+
 
 def check_limits(
     queues: dict[str, int],

@@ -158,6 +158,11 @@ class Worker:
         return self._watch is None or self._watch.stalled_s <= self._limits.loop_stall_s
 
     @property
+    def loop_lag(self) -> float:
+        """How late the event loop was when it was last asked, twice a second, in seconds."""
+        return 0.0 if self._watch is None else self._watch.lag_s
+
+    @property
     def active(self) -> int:
         """How many attempts run."""
         return sum(consumer.active for consumer in self._consumers)
@@ -328,7 +333,8 @@ class Worker:
         ]
         async with anyio.create_task_group() as group:
             group.start_soon(obey, inbox, beats)
-            group.start_soon(self._end_by_itself)
+            if self._limits.has_end or self._is_burst:
+                group.start_soon(self._end_by_itself)
             async with anyio.create_task_group() as queues:
                 for consumer in self._consumers:
                     if self._is_quiet:
