@@ -78,6 +78,7 @@ async def test_a_worker_that_consumes_is_live_ready_and_started(site: Site) -> N
         await reach(port, (200, 200, 200))
         await site.begin("hold")
         found = await until(lambda: running(port), within=10, what="it counts the attempt")
+        assert found is not None
         assert 0 <= found.pop("lag_ms") < 5_000
         assert found == {
             "ok": True, "live": True, "ready": True, "started": True,

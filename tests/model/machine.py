@@ -138,9 +138,14 @@ class StorageMachine(MachineMemory):
     @rule(
         drawn=st.lists(st.tuples(shown, st.sampled_from(asks.SAID), st.integers(0, 3)), min_size=1),
         first=st.sampled_from((0, 1, 2, 9)),
+        is_repeated=st.booleans(),
     )
     def report(
-        self, drawn: list[tuple[tuple[int, str], tuple[float | None, str], int]], first: int
+        self,
+        drawn: list[tuple[tuple[int, str], tuple[float | None, str], int]],
+        first: int,
+        *,
+        is_repeated: bool,
     ) -> None:
         """Report progress and pieces of output, some of them again, for good and bad claims."""
         reports = []
@@ -151,6 +156,8 @@ class StorageMachine(MachineMemory):
             shown_claim = asks.tampered(job_id, claim, how)
             reports.append(Report(*shown_claim, fraction, text, chunks, first))
         self._numbered("report", reports)
+        if is_repeated:
+            self.repeat_the_last_call()
 
     @rule(name=workers, what=st.sampled_from(("beat", *LANES)))
     def beat_or_wait(self, name: str, what: str) -> None:
