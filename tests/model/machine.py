@@ -73,11 +73,25 @@ class StorageMachine(MachineMemory):
         self._claims += [(worker, job.id, job.claim) for job in reply.jobs]
         self._claims = self._claims[-CLAIMS_KEPT:]
 
-    @rule(worker=workers, job_id=new_or_known, kinds=job_kinds, outcome=outcomes)
-    def run_a_job(self, worker: str, job_id: str, kinds: list[str], outcome: str) -> None:
-        """Enqueue, claim, settle."""
+    @rule(
+        worker=workers,
+        job_id=new_or_known,
+        kinds=job_kinds,
+        said=st.sampled_from(asks.SAID),
+        outcome=outcomes,
+    )
+    def run_a_job(
+        self,
+        worker: str,
+        job_id: str,
+        kinds: list[str],
+        said: tuple[float | None, str],
+        outcome: str,
+    ) -> None:
+        """Enqueue, claim, report, settle."""
         self.enqueue_one(job_id, kinds)
         self.claim_all(worker)
+        self.report([((0, ""), said, 1)], 0, is_repeated=False)
         self.settle_the_newest(outcome)
 
     @rule(worker=workers, job_id=new_or_known, kinds=job_kinds)
@@ -195,9 +209,9 @@ class StorageMachine(MachineMemory):
     def call_late(self, verb: str, back: int, name: str) -> None:
         """Make a call with a number that was used already, in other words."""
         client = asks.CLIENTS[0] if verb == "enqueue" else name
-        number = self._numbers[verb, client] - back
-        if number < 1:
+        if not (last := self._numbers[verb, client]):
             return
+        number = max(1, last - back)
         self._hit(f"{verb} late")
         call = CallId(client, number)
         if verb == "enqueue":
@@ -279,6 +293,8 @@ class StorageMachine(MachineMemory):
     @rule(edge=st.sampled_from(("due", "dies", "expires")), short=st.integers(0, 1))
     def advance_to_an_edge(self, edge: str, short: int) -> None:
         """Move the clock to where something happens to a job, or a millisecond before."""
+        if edge != "dies":
+            self.enqueue_one("", ["in an hour" if edge == "due" else "expires in an hour"])
         model = self._driver.model
         instants = [getattr(job, edge) for job in model.queue(QUEUE).jobs.values()]
         ahead = [at - short - model.now for at in instants if at is not None]

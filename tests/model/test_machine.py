@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 
@@ -34,6 +35,10 @@ DISTURBANCES = (
 )
 # fmt: on
 REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)
+
+
+MUTANT_EXAMPLES = 3_000
+"""A run ends at the first that shows the fault; most faults show within a hundred."""
 
 
 def expected_hits() -> set[str]:
@@ -80,4 +85,5 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
     with pytest.raises(AssertionError, match="differs from the model"):
-        run_machine(lambda: SqliteSubject("memory", mutant), Counter(), is_shrunk=False)
+        make = functools.partial(SqliteSubject, "memory", mutant)
+        run_machine(make, Counter(), examples=MUTANT_EXAMPLES, is_shrunk=False)
