@@ -39,6 +39,8 @@ class Batcher:
         self._retry_for_s = retry_for_s
         self._pending: deque[tuple[Sequence[Job], Answer]] = deque()
         self._number = 0
+        # A first call may have to load the library, and the second must not overtake it.
+        self._window = 1
         self._in_flight: dict[int, asyncio.Task[None]] = {}
         self._is_due = False
 
@@ -60,7 +62,7 @@ class Batcher:
         # The storage remembers the last two answers, so a new number must wait while an older is
         # open.
         while self._pending and (
-            not self._in_flight or self._number + 1 - min(self._in_flight) < WINDOW
+            not self._in_flight or self._number + 1 - min(self._in_flight) < self._window
         ):
             self._number += 1
             batch = self._take()
@@ -92,6 +94,7 @@ class Batcher:
             if not isinstance(error, Exception):
                 raise
         else:
+            self._window = WINDOW
             at = 0
             for part, answer in batch:
                 if not answer.done():

@@ -84,6 +84,6 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
+    make = functools.partial(SqliteSubject, "memory", mutant)
     with pytest.raises(AssertionError, match="differs from the model"):
-        make = functools.partial(SqliteSubject, "memory", mutant)
         run_machine(make, Counter(), examples=MUTANT_EXAMPLES, is_shrunk=False)

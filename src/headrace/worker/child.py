@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from importlib import import_module
 from multiprocessing import connection, parent_process
@@ -268,5 +269,9 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
         args = (context, *args)
     try:
         return plan.completed(handler.function(*args, **kwargs))
+    except MemoryError as error:
+        # To tell of it takes memory, which the handler's variables may hold.
+        traceback.clear_frames(error.__traceback__ and error.__traceback__.tb_next)
+        return plan.raised(error)
     except BaseException as error:  # SystemExit of a handler must not end the process
         return plan.raised(error)

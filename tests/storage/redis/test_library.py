@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import redis
 
+from headrace import App
 from headrace.job import JobState
 from headrace.storage.base import Storage
 from headrace.storage.redis.library import assemble, library, lua_folder
@@ -83,6 +84,26 @@ async def test_a_script_flush_harms_nothing(client: Client, server: redis.Redis)
     assert await client.enqueue(a_job("a")) == ["queued"]
     server.script_flush()
     assert await client.enqueue(a_job("b")) == ["queued"]
+
+
+async def test_a_bulk_keeps_its_order_on_a_server_that_has_never_seen_the_functions(
+    redis_server: RedisServer, server: redis.Redis
+) -> None:
+    # G5: two calls of a queue are in flight at once, and so are those of its neighbour.
+    for _ in range(20):
+        server.flushall()
+        server.function_flush()
+        async with App[None](redis_server.url) as app:
+
+            @app.task
+            async def note(number: int) -> None:
+                raise AssertionError(number)
+
+            calls = [note.options(queue="left"), note.options(queue="right")]
+            handles = await app.enqueue_many(calls[n % 3 % 2].job(n) for n in range(12))
+            for queue in ("left", "right"):
+                waiting = [row.id async for row in app.queue(queue).jobs("queued")]
+                assert waiting == [handle.id for handle in handles if handle.queue == queue]
 
 
 @pytest.fixture
