@@ -7,7 +7,7 @@ local MORE = { 'epoch', 'attempts', 'stalls', 'expires', 'options' }
 local NOTHING = {}
 
 local function next_due(q)
-  local first = q.call('ZRANGE', q.root .. ':delayed', 0, 0, 'WITHSCORES')
+  local first = q.call('ZRANGE', q.root .. ':delayed', '0', '0', 'WITHSCORES')
   return first[2] and queue.text(math.max(0, first[2] - q.now)) or '-1'
 end
 
@@ -102,13 +102,14 @@ end
 -- wake it again would never end.
 local function drain(q, lane, limit, claim, reply)
   local ready = q.root .. ':ready:' .. lane .. ':'
-  local taken, pops, waiting = 0, POPS, {}
+  local taken, pops, waiting, is_drained = 0, POPS, {}, false
   while taken < limit and pops > 0 and claim.bytes > 0 do
     local popped = q.call(
       'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
-      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', math.min(limit - taken, pops, 50)
+      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', queue.text(math.min(limit - taken, pops, 50))
     )
     if not popped then
+      is_drained = true
       break
     end
     local list, entries = popped[1], popped[2]
@@ -133,6 +134,9 @@ local function drain(q, lane, limit, claim, reply)
   -- At the tail, where it holds nobody up.
   for _, pair in ipairs(waiting) do
     q.call('RPUSH', pair[1], pair[2])
+  end
+  if is_drained and #waiting == 0 then
+    return taken, false
   end
   return taken, taken > 0 or limit == 0 or claim.bytes <= 0 or (pops == 0 and #waiting == 0)
 end

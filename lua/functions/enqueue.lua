@@ -8,7 +8,7 @@ flags.enqueue = {}
 local IS_NEW, IS_PLAIN = { ['10'] = true, ['11'] = true }, { ['01'] = true, ['11'] = true }
 local PLAIN_WIDTH = 5
 local WIDTH = 14
-local MEMORY = 2 -- calls of one client that may be in flight together
+local SLOTS = { [0] = '0', [1] = '1' } -- two calls of one client may be in flight together
 local MEMORY_TTL_MS = '600000'
 
 local function due_ms(q, delay_ms, at_ms)
@@ -109,7 +109,7 @@ function functions.enqueue(keys, args)
   local client, number = unpack(args)
   local q = queue.open(keys[1])
   -- Each slot holds the last number that came to it, and its answer.
-  local memory = q.root .. ':calls:' .. client .. ':' .. number % MEMORY
+  local memory = q.root .. ':calls:' .. client .. ':' .. SLOTS[number % 2]
   local answered, answer = string.match(q.call('GET', memory) or '', '^(%d+) (.*)$')
   if answered == number then
     return cmsgpack.unpack(answer)

@@ -2,5 +2,6 @@
 -- Milliseconds since the epoch, and a stamp in microseconds that comes round every 28 hours.
 function clock.read()
   local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000), t[1] % 100000 * 1000000 + t[2]
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + math.floor(micros / 1000), seconds % 100000 * 1000000 + micros
 end

@@ -102,7 +102,7 @@ end
 function job.remember_error(q, id, attempt, blob)
   local key = q.root .. ':errors:' .. id
   q.call('LPUSH', key, q.now_text .. ' ' .. attempt .. ' ' .. blob)
-  q.call('LTRIM', key, 0, 9)
+  q.call('LTRIM', key, '0', '9')
 end
 
 local function place(lists, name, entry)
@@ -143,7 +143,7 @@ end
 -- Wakes a consumer of the job's lane when the queue's next due time comes earlier.
 function job.wait_until(q, id, due_ms)
   local key = q.root .. ':delayed'
-  local first = q.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  local first = q.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   if not first[1] or due_ms < tonumber(first[2]) then
     q.wakes[job.lane(q, id)] = true
   end

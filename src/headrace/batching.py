@@ -1,8 +1,8 @@
 """Brings jobs to the storage: concurrent enqueues of a queue share calls.
 
 A lost answer is asked for again with the same number. Two calls may be in flight at once: the
-server works on one while the next is packed. The sending tasks outlive their callers, so that a
-caller's cancellation disturbs nobody else; `aclose` ends them.
+server works on one while the next is packed. What several callers share is sent by a task that
+outlives them, so that a caller's cancellation disturbs nobody else; `aclose` ends it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
@@ -41,8 +42,24 @@ class Batcher:
         self._number = 0
         # A first call may have to load the library, and the second must not overtake it.
         self._window = 1
-        self._in_flight: dict[int, asyncio.Task[None]] = {}
+        self._in_flight: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._has_ended = asyncio.Event()
         self._is_due = False
+        self._is_closed = False
+
+    async def submit_one(self, job: Job) -> EnqueueOutcome:
+        """Send one job: by itself if nothing else is on its way, else together with that."""
+        if self._in_flight or self._pending:
+            return (await self.submit((job,)))[0]
+        # Its caller sends it: a task and two turns of the loop would add a fifth to the time.
+        number = self._next_number()
+        try:
+            outcomes = await self._repeat(CallId(self._client, number), (job,))
+        finally:
+            self._end(number)
+        self._window = WINDOW
+        return outcomes[0]
 
     def submit(self, jobs: Sequence[Job]) -> Answer:
         """Send up to `BATCH_LIMIT` jobs in one call; await the answer for their outcomes."""
@@ -64,10 +81,20 @@ class Batcher:
         while self._pending and (
             not self._in_flight or self._number + 1 - min(self._in_flight) < self._window
         ):
-            self._number += 1
-            batch = self._take()
-            task = asyncio.create_task(self._send(self._number, batch), name="headrace-enqueue")
-            self._in_flight[self._number] = task
+            sending = self._send(self._next_number(), self._take())
+            task = asyncio.create_task(sending, name="headrace-enqueue")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _next_number(self) -> int:
+        self._number += 1
+        self._in_flight.add(self._number)
+        return self._number
+
+    def _end(self, number: int) -> None:
+        self._in_flight.remove(number)
+        self._has_ended.set()
+        self._flush()
 
     def _take(self) -> list[tuple[Sequence[Job], Answer]]:
         batch: list[tuple[Sequence[Job], Answer]] = []
@@ -101,8 +128,7 @@ class Batcher:
                     answer.set_result(outcomes[at : at + len(part)])
                 at += len(part)
         finally:
-            del self._in_flight[number]
-            self._flush()
+            self._end(number)
 
     async def _repeat(self, call: CallId, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
         backoff = Backoff()
@@ -117,6 +143,8 @@ class Batcher:
                 failure: StorageError = error
             except StorageUnavailable as error:
                 failure = error
+            if self._is_closed:
+                raise _closed()
             pause = backoff.next_s()
             if loop.time() + pause > give_up_at:
                 # Once an answer was lost, the jobs may be stored, whatever came after.
@@ -125,19 +153,21 @@ class Batcher:
 
     async def aclose(self) -> None:
         """Send what waits, give it a moment to be answered, then end what is left."""
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + self._retry_for_s
         self._flush()
-        # Each call that ends sends what waited for its place.
-        while self._in_flight and (left_s := give_up_at - loop.time()) > 0:
-            tasks = list(self._in_flight.values())
-            await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._retry_for_s):
+                # Each call that ends sends what waited for its place.
+                while self._in_flight:
+                    self._has_ended.clear()
+                    await self._has_ended.wait()
+        # A caller that sends by itself hears of the end when the storage is closed.
+        self._is_closed = True
         while self._pending:
             _jobs, answer = self._pending.popleft()
             if not answer.done():
                 answer.set_exception(_closed())
                 answer.exception()
-        late = list(self._in_flight.values())
+        late = list(self._tasks)
         for task in late:
             task.cancel()
         if late:

@@ -71,8 +71,8 @@ class Client:
 
     async def submit(self, job: Job) -> JobHandle[Any]:
         """Store one job."""
-        outcomes = await self._batcher(job.queue).submit((job,))
-        return self.handle(job, outcomes[0])
+        outcome = await self._batcher(job.queue).submit_one(job)
+        return self.handle(job, outcome)
 
     async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store jobs in chunks, each chunk whole or not at all; see `App.enqueue_many`."""
