@@ -106,7 +106,8 @@ local function drain(q, lane, limit, claim, reply)
   while taken < limit and pops > 0 and claim.bytes > 0 do
     local popped = q.call(
       'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
-      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', queue.text(math.min(limit - taken, pops, 50))
+      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT',
+      'COUNT', queue.text(math.min(limit - taken, pops, 50))
     )
     if not popped then
       is_drained = true
