@@ -140,8 +140,7 @@ async def test_broken_code_keeps_the_old_worker_and_a_repair_replaces_it(shop: S
 async def test_code_that_is_broken_at_the_start_is_waited_for(shop: Shop) -> None:
     shop.write("oops")
     with shop.watching() as supervisor:
-        line = await log(supervisor, "watch.ended")
-        assert (line["code"], line["restarts"]) == (4, False)
+        assert (await log(supervisor, "watch.refused"))["kept"] is False
         shop.write(2)
         await shop.serves(2)
 
@@ -203,7 +202,7 @@ async def test_a_reload_gives_jobs_the_grace_whatever_changes_meanwhile(shop: Sh
 async def test_a_signal_ends_a_supervisor_that_waits_for_a_change(shop: Shop) -> None:
     shop.write("oops")
     with shop.watching() as supervisor:
-        await log(supervisor, "watch.ended")
+        await log(supervisor, "watch.refused")
         supervisor.term()
         assert await supervisor.wait(30) == 4
         await nobody_is_left(shop)
@@ -230,8 +229,8 @@ async def test_a_blocked_worker_ends_too_when_its_supervisor_is_killed(shop: Sho
 async def test_a_worker_that_crashes_starts_again(shop: Shop) -> None:
     with shop.watching() as supervisor:
         os.kill(await worker_pid(supervisor), signal.SIGKILL)
-        line = await log(supervisor, "watch.ended")
-        assert (line["code"], line["restarts"]) == (-signal.SIGKILL, True)
+        line = await log(supervisor, "worker.process_ended")
+        assert (line["signal"], line["restarts"]) == ("SIGKILL", True)
         await worker_pid(supervisor, count=2)
         await shop.serves(1)
 
@@ -239,13 +238,31 @@ async def test_a_worker_that_crashes_starts_again(shop: Shop) -> None:
 async def test_a_worker_that_is_done_starts_again_on_a_change(shop: Shop) -> None:
     job = await shop.enqueue("version")
     with shop.watching("--burst") as supervisor:
-        line = await log(supervisor, "watch.ended")
+        line = await log(supervisor, "worker.process_ended")
         assert (line["code"], line["restarts"]) == (0, False)
         assert await job.result(timeout=1) == 1
         job = await shop.enqueue("version")
         shop.write(2)
-        await log(supervisor, "watch.ended", count=2)
+        await log(supervisor, "worker.process_ended", count=2)
         assert await job.result(timeout=1) == 2
+
+
+async def test_a_change_replaces_all_processes(shop: Shop) -> None:
+    with shop.watching("--processes", "2") as supervisor:
+        await log(supervisor, "worker.started", count=2)
+        shop.write("oops(")
+        assert (await log(supervisor, "watch.refused"))["kept"] is True
+        assert logged(supervisor, "worker.process_ended") == []
+        shop.write(2)
+        await log(supervisor, "worker.started", count=4)
+        await log(supervisor, "worker.stopped", count=2)
+        for _ in range(5):
+            await shop.serves(2)
+        await until(shop.app.queue(QUEUE).workers, what="there are workers")
+        assert len(await shop.app.queue(QUEUE).workers()) == 2
+        supervisor.term()
+        assert await supervisor.wait(30) == 0
+        await nobody_is_left(shop)
 
 
 def test_the_extra_is_named_when_it_is_missing(cli: Cli, tmp_path: Path) -> None:

@@ -1,28 +1,34 @@
-"""``headrace worker``: run the jobs of an app's queues in this process."""
+"""``headrace worker``: run the jobs of an app's queues, in this process or in several others."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import anyio
 import click
 import structlog
 
+from headrace.cli.crew import Crew
 from headrace.cli.leaving import run_and_leave
 from headrace.cli.loading import load_app_for
-from headrace.cli.options import Target, app_option, is_in_memory, on_target
-from headrace.cli.watch import end_with_supervisor, supervise
-from headrace.cli.worker_options import limit_options, process_options, run_options
+from headrace.cli.options import Target, app_option, is_in_memory, on_target, run
+from headrace.cli.supervised import Supervision
+from headrace.cli.supervisor import Supervisor
+from headrace.cli.watch import Changes, follow, open_changes
+from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
 from headrace.events import Emit, WorkerEvent
 from headrace.logs import configure, log_events
 from headrace.storage.connect import redacted
 from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import run_with_signals
+from headrace.worker.vitals import Vitals
 from headrace.worker.worker import Worker
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -46,6 +52,7 @@ def worker(
     log_level: str,
     health_host: str | None,
     health_port: int | None,
+    processes: int,
     watch: tuple[str, ...],
     check: bool,
     **settings: Any,
@@ -61,6 +68,7 @@ def worker(
     \b
     headrace worker shop:app
     headrace worker shop:app --queues critical=3,default=1 --concurrency 20
+    headrace worker shop:app --processes auto
     headrace worker shop:app --watch
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     chosen = path or app_path
@@ -69,11 +77,19 @@ def worker(
     if health_host is not None and health_port is None:
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
-    is_supervised = end_with_supervisor(settings["shutdown_timeout"])
-    if watch and not is_supervised and not check:
+    supervision = Supervision.of_environment()
+    if supervision is not None:
+        supervision.end_with_it(settings["shutdown_timeout"])
+    elif (watch or processes > 1) and not check:
         configure(log_format, log_level)
-        sys.exit(supervise(watch))
+        sys.exit(supervise(processes, watch, health_host, health_port, settings))
     app = load_app_for(chosen, target)
+    if processes > 1 and is_in_memory(app.url):
+        raise click.UsageError(
+            f"--processes {processes}: {app.url} is the memory of one process, so that each would "
+            "have jobs of its own: name a storage that processes share, or use one process"
+        )
+    settings["process_slots"] = slots_of_each(settings["process_slots"], processes)
     systemd = None if check else Systemd.of_environment()
     # What is left of the options has the names of the worker's arguments.
     made = Worker(app, weights(queues), emit=_emit(log_events(log_level), systemd), **settings)
@@ -84,12 +100,8 @@ def worker(
     with ExitStack() as stack:
         if systemd is not None:
             stack.callback(systemd.close)
-        if health_port is not None:
-            health = HealthServer(made, host=health_host, port=health_port)
-            stack.enter_context(health)
-            logger.info(
-                "health.listening", worker=made.name, host=health_host or "*", port=health.port
-            )
+        if supervision is None:
+            stack.enter_context(probed(made, made.name, health_host, health_port))
         if is_in_memory(app.url):
             logger.warning(
                 "worker.alone", url=app.url, why="only this process can enqueue jobs for it"
@@ -102,7 +114,24 @@ def worker(
             tenant=app.tenant,
             loop="asyncio" if factory is None else "uvloop",
         )
-        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd))
+        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd, supervision))
+
+
+@contextmanager
+def probed(worker: Vitals, name: str, host: str | None, port: int | None) -> Iterator[None]:
+    """Answer probes meanwhile, if there is a port for them.
+
+    Raises:
+        InvalidOption: it can't be opened.
+    """
+    if port is None:
+        yield
+        return
+    with HealthServer(worker, host=host, port=port) as health:
+        structlog.get_logger("headrace").info(
+            "health.listening", worker=name, host=host or "*", port=health.port
+        )
+        yield
 
 
 def _emit(log: Emit, systemd: Systemd | None) -> Emit:
@@ -114,8 +143,8 @@ def _emit(log: Emit, systemd: Systemd | None) -> Emit:
     return emit
 
 
-async def serve(worker: Worker, systemd: Systemd | None) -> None:
-    """Run the worker until a signal stops it, and keep systemd told if it asked for that.
+async def serve(worker: Worker, systemd: Systemd | None, supervision: Supervision | None) -> None:
+    """Run the worker until a signal stops it, and keep told who asked for that.
 
     Raises:
         StorageError: as `Worker.run`.
@@ -123,8 +152,61 @@ async def serve(worker: Worker, systemd: Systemd | None) -> None:
     async with anyio.create_task_group() as group:
         if systemd is not None:
             group.start_soon(systemd.attend, worker)
+        if supervision is not None:
+            group.start_soon(supervision.attend, worker)
         await run_with_signals(worker)
         group.cancel_scope.cancel()
+
+
+def supervise(
+    processes: int,
+    folders: Sequence[str],
+    health_host: str | None,
+    health_port: int | None,
+    settings: dict[str, Any],
+) -> int:
+    """Keep worker processes of this command until a signal ends them; return the worst exit code.
+
+    Raises:
+        UsageError: ``--watch`` lacks its extra.
+        InvalidOption: the health port can't be opened, or systemd's address is none.
+    """
+    stall_s = settings["max_loop_stall"]
+    crew = Crew(
+        processes,
+        concurrency=settings["concurrency"],
+        stall_s=4 * settings["lease"] if stall_s is None else stall_s,
+    )
+    folders = [os.path.realpath(folder) for folder in folders]
+    changes = open_changes(folders) if folders else None
+    name = settings["name"] or f"{socket.gethostname()}:{os.getpid()}"
+    with ExitStack() as stack:
+        systemd = Systemd.of_environment()
+        if systemd is not None:
+            stack.callback(systemd.close)
+        supervisor = Supervisor(
+            crew, replaces=not settings["burst"], waits=bool(folders), systemd=systemd
+        )
+        stack.enter_context(probed(crew, name, health_host, health_port))
+        return run(oversee(crew, supervisor, systemd, folders, changes))
+
+
+async def oversee(
+    crew: Crew,
+    supervisor: Supervisor,
+    systemd: Systemd | None,
+    folders: Sequence[str],
+    changes: Changes | None,
+) -> int:
+    """Run the supervisor, the watch if there are changes to follow, and keep systemd told."""
+    async with anyio.create_task_group() as group:
+        if systemd is not None:
+            group.start_soon(systemd.attend, crew, lambda: crew.is_turning)
+        if changes is not None:
+            await group.start(follow, crew, supervisor, folders, changes)
+        code = await supervisor.run()
+        group.cancel_scope.cancel()
+    return code
 
 
 def weights(said: Sequence[str]) -> dict[str, int] | None:

@@ -9,9 +9,39 @@ import click
 
 from headrace.cli.options import duration, size
 from headrace.logs import LEVELS
+from headrace.settings import check_count
+from headrace.worker.process import cores
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
+
+MOST_PROCESSES = 64
+
+
+def process_count(value: str | int) -> int:
+    """Read a number of worker processes, ``auto`` for one a processor that may be used, 1 to 64.
+
+    Raises:
+        InvalidOption: it is out of bounds.
+        BadParameter: it is no number.
+    """
+    if value == "auto":
+        return min(cores(), MOST_PROCESSES)
+    try:
+        count = int(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is no number of processes: use 1 to 64, or auto"
+        ) from None
+    return check_count(count, name="processes", most=MOST_PROCESSES)
+
+
+def slots_of_each(said: int | None, processes: int) -> int | None:
+    """Return the process slots of each worker: as said, else the processors that are its share.
+
+    None is left to the worker, whose default is all of them.
+    """
+    return -(-cores() // processes) if said is None and processes > 1 else said
 
 
 class Folder(click.Path):
@@ -140,6 +170,15 @@ run_options: Decorator[Any] = _all(
         metavar="ADDRESS",
     ),
     _option(
+        "--processes",
+        "HEADRACE_PROCESSES",
+        "Worker processes, 1 to 64, each with all of these options; auto is one a processor. "
+        "Those that end are replaced.",
+        metavar="N|auto",
+        type=process_count,
+        default="1",
+    ),
+    _option(
         "--watch",
         "HEADRACE_WATCH",
         "For development: restart when a Python file changes below this directory, by default the "
@@ -174,7 +213,8 @@ process_options: Decorator[Any] = _all(
     _count(
         "--process-slots",
         "HEADRACE_PROCESS_SLOTS",
-        "Attempts at once in processes, 0 for none.  [default: one a processor]",
+        "Attempts at once in processes of the worker, 0 for none.  [default: one a processor; with "
+        "--processes its share of them, rounded up]",
     ),
     _count(
         "--process-max-jobs",

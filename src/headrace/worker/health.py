@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from headrace.errors import InvalidOption
-from headrace.worker.worker import Worker
+from headrace.worker.vitals import Vitals
 
 LOOK_S = 0.25
 """Time between looks whether the worker is ready, which `/startupz` remembers."""
@@ -53,7 +53,7 @@ class HealthServer:
     """Listens from the moment that it is made; answers inside its ``with`` block.
 
     Args:
-        worker: whose health.
+        worker: whose health: a worker's, or that of all workers of a supervisor.
         host: the address to listen on, default all of this machine's, IPv4 and IPv6.
         port: 0 to 65,535; 0 takes a free one, which ``port`` then names.
 
@@ -61,7 +61,7 @@ class HealthServer:
         InvalidOption: it can't listen there.
     """
 
-    def __init__(self, worker: Worker, *, host: str | None = None, port: int) -> None:
+    def __init__(self, worker: Vitals, *, host: str | None = None, port: int) -> None:
         self._worker = worker
         self._has_started = False
         if not 0 <= port <= 65_535:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import anyio
 
 from headrace.errors import InvalidOption
 from headrace.events import WorkerEvent, WorkerStopping
-from headrace.worker.worker import Worker
+from headrace.worker.vitals import Vitals
 
 TICK_S = 1.0
 FIRST_TICK_S = 0.1
@@ -60,18 +60,26 @@ class Systemd:
     def heard(self, event: WorkerEvent) -> None:
         """Pass on that the worker stops."""
         if isinstance(event, WorkerStopping):
-            self._is_stopping = True
-            self._send("STOPPING=1", f"STATUS=Stopping, {event.active} running")
+            self.stopping(event.active)
 
-    async def attend(self, worker: Worker) -> None:
+    def stopping(self, active: int) -> None:
+        """Tell that the worker stops, while so many attempts run."""
+        self._is_stopping = True
+        self._send("STOPPING=1", f"STATUS=Stopping, {active} running")
+
+    async def attend(self, worker: Vitals, lives: Callable[[], bool] = lambda: True) -> None:
         """Tell that the worker is ready, then what it does and that its loop turns, for ever.
 
         It runs in the loop, so that a loop which stands still gives no sign of life.
+
+        Args:
+            worker: whose state is told.
+            lives: whether there is a sign of life to give, where the loop is not the worker's own.
         """
         is_told = False
         status = ""
         while True:
-            if self._wants_life:
+            if self._wants_life and lives():
                 self._send("WATCHDOG=1")
             if not is_told and worker.is_ready:
                 is_told = self._send("READY=1")
@@ -80,7 +88,7 @@ class Systemd:
                 status = now
             await anyio.sleep(self._tick_s if is_told else min(FIRST_TICK_S, self._tick_s))
 
-    def _status(self, worker: Worker) -> str:
+    def _status(self, worker: Vitals) -> str:
         if self._is_stopping:
             return f"Stopping, {worker.active} running"
         return f"{'Ready' if worker.is_ready else 'Not ready'}, {worker.active} running"

@@ -1,0 +1,151 @@
+"""The processes that a supervisor starts, all of its own command line.
+
+Each is in a session of its own, so that Ctrl-C reaches it once, from here. A worker process holds
+one end of a socket pair, by which it knows when this process is gone and says how it is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import anyio
+import anyio.abc
+import msgspec
+import structlog
+
+from headrace.cli.supervised import CHANNEL, Report
+
+CHECK = "HEADRACE_WORKER_CHECK"
+
+OWN = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC")
+"""What the service manager has told this process alone."""
+
+READ_BYTES = 4096
+
+
+async def start(env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> anyio.abc.Process:
+    """Start this command once more, with some variables added.
+
+    Raises:
+        OSError: there is no room for another process.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in OWN}
+    return await anyio.open_process(
+        [sys.executable, "-m", "headrace", *sys.argv[1:]],
+        stdin=None,
+        stdout=None,
+        stderr=None,
+        env={**kept, **env},
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+class Child:
+    """One worker process after another.
+
+    Args:
+        number: to tell it from the others, from 1 on.
+
+    Attributes:
+        asked: set when its process was asked to end, and when one should follow that has ended.
+        pid: of its last process, 0 if there was none.
+        code: how that ended: its status, or minus the signal that killed it.
+        report: what the running process has said last, None if it has said nothing yet.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.asked = anyio.Event()
+        self.pid: int = 0
+        self.code: int = 0
+        self.report: Report | None = None
+        self._heard_at = 0.0
+        self._process: anyio.abc.Process | None = None
+        self._is_quiet = False
+        self._log = structlog.get_logger("headrace")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has a process."""
+        return self._process is not None
+
+    @property
+    def silent_s(self) -> float:
+        """For how long a process that has reported once has not done so again."""
+        return 0.0 if self.report is None else time.monotonic() - self._heard_at
+
+    async def live(self) -> None:
+        """Run a process to its end.
+
+        Raises:
+            OSError: it can't be started.
+        """
+        self.asked = anyio.Event()
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                process = await start({CHANNEL: str(theirs.fileno())}, [theirs.fileno()])
+            self._process, self.pid = process, process.pid
+            self._log.info("worker.process_started", number=self.number, pid=self.pid)
+            try:
+                if self.asked.is_set():
+                    self._send(signal.SIGTERM)  # it was, while the process was being started
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._hear, ours)
+                    self.code = await process.wait()
+                    group.cancel_scope.cancel()
+            finally:
+                ours.close()  # after an error in here this tells the process to end
+                with anyio.CancelScope(shield=True):
+                    await process.wait()
+                self._process = self.report = None
+
+    async def _hear(self, channel: socket.socket) -> None:
+        channel.setblocking(False)  # noqa: FBT003 (its only parameter)
+        unread = b""
+        with suppress(OSError):
+            while True:
+                await anyio.wait_readable(channel)
+                data = channel.recv(READ_BYTES)
+                if not data:
+                    return
+                *lines, unread = (unread + data).split(b"\n")
+                if lines:
+                    self._take(lines[-1])
+
+    def _take(self, line: bytes) -> None:
+        is_first = self.report is None
+        # A process that was stopped in the middle of a line has left half of one.
+        with suppress(msgspec.DecodeError):
+            self.report = msgspec.json.decode(line, type=Report)
+        self._heard_at = time.monotonic()
+        if is_first and self._is_quiet:
+            self._send(signal.SIGTSTP)
+
+    def replace(self) -> None:
+        """Ask the process to end, so that another one follows; once, to keep its grace."""
+        if not self.asked.is_set():
+            self.asked.set()
+            self._send(signal.SIGTERM)
+
+    def end(self, number: signal.Signals) -> None:
+        """Pass on a signal that ends the process, and that has no other follow."""
+        self.asked.set()
+        self._send(number)
+
+    def quiet(self) -> None:
+        """Have this process claim no more, and those that follow."""
+        self._is_quiet = True
+        self._send(signal.SIGTSTP)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)
