@@ -48,18 +48,23 @@ class Batcher:
         self._is_due = False
         self._is_closed = False
 
-    async def submit_one(self, job: Job) -> EnqueueOutcome:
-        """Send one job: by itself if nothing else is on its way, else together with that."""
-        if self._in_flight or self._pending:
-            return (await self.submit((job,)))[0]
-        # Its caller sends it: a task and two turns of the loop would add a fifth to the time.
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is on its way, so that nobody can share a call with the next job."""
+        return not self._in_flight and not self._pending
+
+    async def send(self, job: Job) -> list[EnqueueOutcome]:
+        """Send one job at once, while `is_idle`.
+
+        Its caller does it: a task and two turns of the loop would add a fifth to the time.
+        """
         number = self._next_number()
         try:
             outcomes = await self._repeat(CallId(self._client, number), (job,))
         finally:
             self._end(number)
         self._window = WINDOW
-        return outcomes[0]
+        return outcomes
 
     def submit(self, jobs: Sequence[Job]) -> Answer:
         """Send up to `BATCH_LIMIT` jobs in one call; await the answer for their outcomes."""

@@ -65,14 +65,11 @@ class Client:
             self._batchers[queue] = batcher
         return batcher
 
-    def handle(self, job: Job, outcome: EnqueueOutcome | None) -> JobHandle[Any]:
-        """Return the handle of a job."""
-        return JobHandle(job.id, job.queue, outcome, self._jobs, self._decoder_of(job.task))
-
     async def submit(self, job: Job) -> JobHandle[Any]:
         """Store one job."""
-        outcome = await self._batcher(job.queue).submit_one(job)
-        return self.handle(job, outcome)
+        batcher = self._batcher(job.queue)
+        outcomes = await (batcher.send(job) if batcher.is_idle else batcher.submit((job,)))
+        return JobHandle(job.id, job.queue, outcomes[0], self._jobs, self._decoder_of(job.task))
 
     async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store jobs in chunks, each chunk whole or not at all; see `App.enqueue_many`."""
