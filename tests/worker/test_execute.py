@@ -498,3 +498,19 @@ async def test_garbage_collection_takes_no_running_attempt(app: App[Any]) -> Non
     go_on.set()
     for one in runs:
         assert isinstance(await one.outcome(), Completed)
+
+
+async def test_an_attempt_that_has_ended_leaves_nothing_to_collect(app: App[Any]) -> None:
+    @app.task
+    async def work(context: Context[None]) -> int:
+        return context.attempt
+
+    await run(app, claimed(work))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(50):
+            await run(app, claimed(work))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
