@@ -34,9 +34,9 @@ from headrace.context import Silent
 from headrace.job import Claim, ClaimedJob
 from headrace.outcome import Completed
 from headrace.worker.child import ChildSettings
-from headrace.worker.limits import process_functions
+from headrace.worker.limits import Wear, process_functions
 from headrace.worker.plan import Plan, plan_of
-from headrace.worker.processes import Processes, Wear
+from headrace.worker.processes import Processes
 
 STEPS = {"noop": 0, "1 ms": 20_000}
 CALLS = {"noop": 500, "1 ms": 200}

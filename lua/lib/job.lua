@@ -6,6 +6,7 @@ job.DEFAULT_KEEP_MS = '3600000'
 job.DEFAULT_MAX_STALLS = 3
 
 local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
+local ENDED_FIELDS = { 'state', 'result', 'big', 'attempts', 'stalls' }
 
 function job.key(q, id)
   return q.root .. ':job:' .. id
@@ -68,12 +69,29 @@ function job.erase(q, id)
   )
 end
 
--- Erase what an index pointed to. Where that record has ended by its TTL, the id may be a new job's by now.
+-- Erase what an index pointed to, and only those keys that such a job can have: to look for four that are not there
+-- costs 4 µs. Where that record has ended by its TTL, the id may be a new job's by now.
 function job.erase_ended(q, id, is_dead_letter)
-  local state = q.call('HGET', q.root .. ':job:' .. id, 'state')
-  if job.is_terminal(state) and (state == 'failed') == is_dead_letter then
-    job.erase(q, id)
+  local key = q.root .. ':job:' .. id
+  local state, result, big, attempts, stalls = unpack(q.call('HMGET', key, unpack(ENDED_FIELDS)))
+  if not job.is_terminal(state) or (state == 'failed') ~= is_dead_letter then
+    return
   end
+  local keys = { key }
+  local function add(name)
+    keys[#keys + 1] = q.root .. name .. id
+  end
+  if not result then
+    add(':result:')
+  end
+  if big then
+    add(':payload:')
+    add(':output:')
+  end
+  if is_dead_letter or attempts or stalls then
+    add(':errors:')
+  end
+  q.call('UNLINK', unpack(keys))
 end
 
 -- Note one more channel to be told of a job's end; beyond 64 of them waiters fall back to their poll.

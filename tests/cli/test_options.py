@@ -140,3 +140,12 @@ def test_the_command_line_adds_little_to_the_package_itself() -> None:
     )
     heavy = {"uvloop", "rich", "litestar", "jinja2", "pydantic", "multiprocessing"}
     assert not heavy & set(ran.stdout.split())
+
+
+def test_what_only_process_slots_need_is_not_imported_without_them() -> None:
+    script = "import sys, headrace, headrace.cli; headrace.Worker(headrace.App(), ['default']); "
+    script += "print('multiprocessing' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout == "False\n"

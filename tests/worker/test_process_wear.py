@@ -16,8 +16,8 @@ import pytest
 
 from headrace.events import ProcessEnded, ProcessFailed
 from headrace.outcome import Completed
-from headrace.worker.child import Function
-from headrace.worker.processes import Wear
+from headrace.worker.functions import Function
+from headrace.worker.limits import Wear
 from tests.apps import large_import
 from tests.apps import process_app as handlers
 from tests.support.until import until

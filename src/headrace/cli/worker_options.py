@@ -10,7 +10,7 @@ import click
 from headrace.cli.options import duration, size
 from headrace.logs import LEVELS
 from headrace.settings import check_count
-from headrace.worker.process import cores
+from headrace.worker.functions import cores
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]

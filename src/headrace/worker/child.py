@@ -15,9 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from importlib import import_module
 from multiprocessing import connection, parent_process
-from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -28,7 +26,7 @@ from headrace.codec import Signature
 from headrace.context import Context, Reporter, enter
 from headrace.logs import configure
 from headrace.outcome import Outcome
-from headrace.task import Task
+from headrace.worker.functions import Function
 from headrace.worker.memory import resident_bytes
 from headrace.worker.messages import (
     LENGTH,
@@ -43,22 +41,6 @@ from headrace.worker.messages import (
 from headrace.worker.plan import Plan, undecodable
 
 PR_SET_PDEATHSIG = 1
-
-
-class Function(msgspec.Struct, frozen=True):
-    """A function by where it can be imported."""
-
-    module: str
-    name: str
-
-    def load(self) -> Any:
-        """Import it; a task stands for its function.
-
-        Raises:
-            Exception: whatever importing its module raises.
-        """
-        found = attrgetter(self.name)(import_module(self.module))
-        return found.function if isinstance(found, Task) else found
 
 
 class Handler(msgspec.Struct, frozen=True):

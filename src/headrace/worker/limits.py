@@ -14,11 +14,24 @@ from headrace.errors import InvalidOption, UsageError
 from headrace.job import check_name
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import ExecutorKind, check_count
-from headrace.worker.child import Function
-from headrace.worker.process import cores, find
-from headrace.worker.processes import Wear
+from headrace.worker.functions import Function, cores, find
 
 LONGEST_LEASE_MS = 3_600_000
+
+
+class Wear(msgspec.Struct, frozen=True):
+    """When a child is replaced between two jobs; 0: never for that cause."""
+
+    max_jobs: int = 0
+    max_resident_bytes: int = 0
+
+    def is_over(self, jobs: int, resident_bytes: int) -> str:
+        """Return why a child that ran so many jobs is worn, "" if it isn't."""
+        if self.max_jobs and jobs >= self.max_jobs:
+            return f"it ran {jobs} jobs"
+        if self.max_resident_bytes and resident_bytes > self.max_resident_bytes:
+            return f"it has {resident_bytes:,} bytes of memory"
+        return ""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

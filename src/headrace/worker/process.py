@@ -8,7 +8,6 @@ executor would wait for the rest for ever (2 of 9 kills), and a call of it costs
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import pickle
 import signal
@@ -29,7 +28,8 @@ import anyio
 from headrace.context import Reporter
 from headrace.errors import UsageError
 from headrace.worker import child
-from headrace.worker.child import ChildSettings, Function
+from headrace.worker.child import ChildSettings
+from headrace.worker.functions import Function
 from headrace.worker.messages import (
     STOP,
     Emitted,
@@ -383,26 +383,3 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def find(function: Callable[..., Any]) -> Function:
-    """Return where a child process finds a function.
-
-    Raises:
-        LookupError: it isn't there under its own name.
-    """
-    where = Function(function.__module__, function.__qualname__)
-    try:
-        found = where.load()
-    except (ImportError, AttributeError) as error:
-        raise LookupError(str(error)) from error
-    if found is not function:
-        raise LookupError(f"{where.module}.{where.name} is something else: {found!r}")
-    return where
-
-
-def cores() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return multiprocessing.cpu_count()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 
 import anyio
-import msgspec
 
 from headrace.backoff import Backoff
 from headrace.context import Reporter
@@ -19,27 +18,14 @@ from headrace.errors import UsageError
 from headrace.events import Emit, ProcessEnded, ProcessFailed
 from headrace.job import ErrorInfo
 from headrace.outcome import Outcome, Stalled
-from headrace.worker.child import ChildSettings, Function
+from headrace.worker.child import ChildSettings
+from headrace.worker.functions import Function
+from headrace.worker.limits import Wear
 from headrace.worker.plan import Plan
 from headrace.worker.process import Child, ChildDied
 
 LEAST_LIFE_S = 5.0
 """A child that ran a job or was ready for this long is replaced at once, else after a pause."""
-
-
-class Wear(msgspec.Struct, frozen=True):
-    """When a child is replaced between two jobs; 0: never for that cause."""
-
-    max_jobs: int = 0
-    max_resident_bytes: int = 0
-
-    def is_over(self, child: Child) -> str:
-        """Return why a child is worn, "" if it isn't."""
-        if self.max_jobs and child.jobs >= self.max_jobs:
-            return f"it ran {child.jobs} jobs"
-        if self.max_resident_bytes and child.resident_bytes > self.max_resident_bytes:
-            return f"it has {child.resident_bytes:,} bytes of memory"
-        return ""
 
 
 class Processes:
@@ -129,7 +115,7 @@ class Processes:
     def _ran(self, child: Child) -> None:
         if child.is_dead:
             return  # its slot sees to it
-        cause = self._wear.is_over(child)
+        cause = self._wear.is_over(child.jobs, child.resident_bytes)
         if cause:
             child.retire(cause)
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -29,16 +29,17 @@ from headrace.release import VERSION
 from headrace.storage.base import Storage
 from headrace.storage.values import WorkerInfo
 from headrace.worker.beat import Beats
-from headrace.worker.child import ChildSettings
 from headrace.worker.consumer import Consumer
 from headrace.worker.control import obey
 from headrace.worker.execute import Executor
 from headrace.worker.limits import check_limits, process_functions, queue_weights
 from headrace.worker.memory import resident_bytes
-from headrace.worker.processes import Processes
 from headrace.worker.slots import Slots
 from headrace.worker.threads import Threads
 from headrace.worker.watch import LoopWatch
+
+if TYPE_CHECKING:
+    from headrace.worker.processes import Processes
 
 STARTUP_RETRY_S = 10.0
 LOOK_S = 0.05
@@ -267,18 +268,7 @@ class Worker:
         processes = None
         if limits.process_slots:
             lanes[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
-            processes = Processes(
-                limits.process_slots,
-                self._functions,
-                settings=ChildSettings(
-                    parent=os.getpid(),
-                    memory_limit_bytes=limits.process_memory_bytes,
-                    logging=configured(),
-                ),
-                wear=limits.wear,
-                offer=lanes[PROCESS_LANE].release,
-                emit=self._emit,
-            )
+            processes = self._processes(offer=lanes[PROCESS_LANE].release)
         executor = self._executor = Executor(
             self._app.tasks,
             middleware=self._app.middlewares,
@@ -298,6 +288,24 @@ class Worker:
                         processes.close()
         finally:
             threads.close()
+
+    def _processes(self, *, offer: Callable[[], None]) -> Processes:
+        # A worker without them need not have the 1 MB that multiprocessing takes.
+        from headrace.worker.child import ChildSettings
+        from headrace.worker.processes import Processes
+
+        return Processes(
+            self._limits.process_slots,
+            self._functions,
+            settings=ChildSettings(
+                parent=os.getpid(),
+                memory_limit_bytes=self._limits.process_memory_bytes,
+                logging=configured(),
+            ),
+            wear=self._limits.wear,
+            offer=offer,
+            emit=self._emit,
+        )
 
     async def _consume(
         self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], beats: Beats
