@@ -20,7 +20,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint bench soak-linearizability soak-model lua clean redis luacheck
+.PHONY: help setup demo test check lint bench bench-peers bench-growth soak-linearizability soak-model lua clean redis luacheck
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,12 @@ check: lint test ## Everything that must pass before a commit
 
 bench: $(VENV)/.dev redis ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(VENV)/.dev redis ## Run other job queues and ours side by side (ARGS="--rounds 3 saq huey")
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-growth: $(VENV)/.dev redis ## Measure how cost grows (ARGS="backlog slots --write")
+	@$(BIN)/python -m benchmarks.growth $(ARGS)
 
 soak-linearizability: $(VENV)/.dev redis ## Check 2,000 histories of each kind (HISTORIES=…, SEED=… that a run printed)
 	@HEADRACE_HISTORIES=$(or $(HISTORIES),2000) HEADRACE_SEED=$(SEED) \

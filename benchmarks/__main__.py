@@ -1,4 +1,9 @@
-"""Runs the scenarios named as arguments, or all, and prints their figures beside the goals."""
+"""Runs the scenarios named as arguments, or all, and prints their figures beside the goals.
+
+    python -m benchmarks [--write] [SCENARIO…]
+
+``--write`` puts the results of a full run into README.md.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ import msgspec
 import uvloop
 
 from benchmarks import (
+    across_cores,
     bulk,
     coalesced,
     delayed,
@@ -26,6 +32,7 @@ from benchmarks import (
     start,
 )
 from benchmarks.harness import RESULTS, Figure, machine, shown
+from benchmarks.report import README, figures_table, machine_line, replace_section
 
 SCENARIOS = {
     "floor": floor.measure,
@@ -43,6 +50,7 @@ SCENARIOS = {
     "embedded_wakeup": embedded_wakeup.measure,
     "embedded_huey": embedded_huey.measure,
     "processes": processes.measure,
+    "across_cores": across_cores.measure,
 }
 
 ROW = "{:<40} {:>10} {:<7} {:>10} {:<7} {:>22}"
@@ -55,10 +63,10 @@ def row(figure: Figure) -> str:
     return ROW.format(figure.name, shown(figure.value), figure.unit, goal, figure.verdict, runs)
 
 
-def save(about: dict[str, str], figures: list[Figure]) -> None:
+def save(at: datetime, about: dict[str, str], figures: list[Figure]) -> None:
     """Write everything down for other programs."""
     RESULTS.parent.mkdir(exist_ok=True)
-    document = {"at": datetime.now(UTC), **about, "figures": figures}
+    document = {"at": at, **about, "figures": figures}
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
 
@@ -67,23 +75,38 @@ def is_meant(word: str, name: str) -> bool:
     return name == word or name.startswith(f"{word}_")
 
 
+def write(at: datetime, about: dict[str, str], figures: list[Figure]) -> None:
+    """Put the table into the README, under a line that says when and where."""
+    line = f"Measured on {at:%Y-%m-%d}: {machine_line(about)}."
+    replace_section(README, "results", f"{line}\n\n{figures_table(figures)}")
+
+
 def main() -> int:
-    """Run, print and save; 2 for an unknown name, 0 whether or not the goals are met."""
-    asked = sys.argv[1:] or list(SCENARIOS)
-    names = [name for name in SCENARIOS if any(is_meant(word, name) for word in asked)]
+    """Run, print and save; 2 for arguments that mean nothing, 0 whether or not goals are met."""
+    words = sys.argv[1:]
+    is_written = "--write" in words
+    asked = [word for word in words if word != "--write"]
     unknown = [word for word in asked if word not in SCENARIOS]
     if unknown:
         print(f"no scenario {', '.join(unknown)}: use {', '.join(SCENARIOS)}", file=sys.stderr)
         return 2
-    about = machine()
-    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    if is_written and asked:
+        # A table of figures from different days would compare what can't be compared.
+        print("--write takes a full run: name no scenario with it", file=sys.stderr)
+        return 2
+    at, about = datetime.now(UTC), machine()
+    print(machine_line(about))
     print(ROW.format("", "median", "", "goal", "", "runs"))
     figures: list[Figure] = []
-    for name in names:
-        for figure in uvloop.run(SCENARIOS[name]()):
+    for name, measure in SCENARIOS.items():
+        if asked and not any(is_meant(word, name) for word in asked):
+            continue
+        for figure in uvloop.run(measure()):
             print(row(figure), flush=True)
             figures.append(figure)
-    save(about, figures)
+    save(at, about, figures)
+    if is_written:
+        write(at, about, figures)
     return 0
 
 

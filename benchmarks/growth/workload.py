@@ -1,0 +1,104 @@
+"""The tasks that are measured, on several queues if need be, and the workers that run them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import ExitStack, asynccontextmanager
+from itertools import islice
+
+import uvloop
+
+from headrace import App, Job, Worker
+from headrace.storage.values import QueueStats
+from tests.support.processes import WorkerProcess
+from tests.support.redis_server import RedisServer
+from tests.support.until import until
+
+PIECE = 20_000
+"""Jobs in one call of `enqueue_many`, which returns as many handles."""
+FAR_DELAYS_S = [float(seconds) for seconds in range(86_400, 2 * 86_400, 97)]
+"""Delays of jobs that fall due after all is over."""
+
+
+async def noop(x: int) -> int:
+    """Return its argument, so that there is a result to keep."""
+    return x
+
+
+async def measure_text(text: str) -> int:
+    """Return how long a text is."""
+    return len(text)
+
+
+class GrowthLoad:
+    """An app on one server, with both tasks on each of ``queues`` queues."""
+
+    def __init__(self, url: str, queues: int = 1) -> None:
+        self.url = url
+        self.app: App[None] = App(url)
+        self.queues = [f"bench-{number}" for number in range(queues)]
+        self.noop = self.app.task(queue=self.queues[0])(noop)
+        self.measure_text = self.app.task(queue=self.queues[0])(measure_text)
+
+    async def fill(self, count: int) -> None:
+        """Enqueue ``count`` jobs that do nothing, as many on each queue."""
+        for name in self.queues:
+            call = self.noop.options(queue=name)
+            await self.enqueue(call.job(x=n) for n in range(count // len(self.queues)))
+
+    async def enqueue(self, jobs: Iterable[Job]) -> None:
+        """Enqueue jobs and keep none of their handles, which for a million are 200 MB."""
+        source = iter(jobs)
+        while await self.app.enqueue_many(islice(source, PIECE)):
+            pass
+
+    async def stats(self) -> list[QueueStats]:
+        """Return the counts of each queue."""
+        return [await self.app.queue(name).stats() for name in self.queues]
+
+    async def pause(self) -> None:
+        """Pause every queue."""
+        for name in self.queues:
+            await self.app.queue(name).pause()
+
+    async def resume(self) -> None:
+        """Resume every queue."""
+        for name in self.queues:
+            await self.app.queue(name).resume()
+
+
+@asynccontextmanager
+async def working(
+    server: RedisServer, load: GrowthLoad, *, processes: int = 1, slots: int = 100
+) -> AsyncIterator[None]:
+    """Worker processes on all queues of a load, once all have registered."""
+    with ExitStack() as stack:
+        for number in range(processes):
+            stack.enter_context(
+                WorkerProcess.module(
+                    "benchmarks.growth.workload",
+                    server.url,
+                    str(len(load.queues)),
+                    str(slots),
+                    directory=server.directory,
+                    name=f"worker-{number}",
+                )
+            )
+
+        async def are_registered() -> bool:
+            return all(stats.workers >= processes for stats in await load.stats())
+
+        await until(are_registered, within=60, what="the workers have registered")
+        yield
+
+
+def main() -> None:
+    """Run one worker; the arguments are the URL, the number of queues, and that of slots."""
+    url, queues, slots = sys.argv[1:]
+    load = GrowthLoad(url, int(queues))
+    uvloop.run(Worker(load.app, load.queues, concurrency=int(slots)).run())
+
+
+if __name__ == "__main__":
+    main()

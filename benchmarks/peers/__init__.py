@@ -1,0 +1,1 @@
+"""headrace beside other job queues, each in its own environment; see benchmarks/README.md."""
