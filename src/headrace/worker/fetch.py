@@ -121,7 +121,7 @@ class Fetcher:
         """
         session = self._session
         slots = {self._lane: count}
-        async with session.claims.take() as call:
+        async with session.claims as call:
             nonce = session.claims.nonce
             reply = await self._repeat(
                 lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import anyio
@@ -32,7 +31,8 @@ STOP_S = 5.0
 class ClaimTurn:
     """Numbers the claims of an incarnation, one on its way at a time, whatever the lane.
 
-    The storage remembers the last one only, to answer a repetition.
+    The storage remembers the last one only, to answer a repetition. ``async with`` waits for the
+    turn and holds it: the call may be repeated meanwhile.
     """
 
     def __init__(self, incarnation: str) -> None:
@@ -41,16 +41,15 @@ class ClaimTurn:
         self._lock = asyncio.Lock()
         self.nonce: str = ""  # of the claim on its way
 
-    @asynccontextmanager
-    async def take(self) -> AsyncIterator[CallId]:
-        """Wait for the turn and hold it; the call may be repeated meanwhile."""
-        async with self._lock:
-            self._number += 1
-            self.nonce = f"{self._incarnation}/{secrets.token_hex(8)}"
-            try:
-                yield CallId(self._incarnation, self._number)
-            finally:
-                self.nonce = ""
+    async def __aenter__(self) -> CallId:
+        await self._lock.acquire()
+        self._number += 1
+        self.nonce = f"{self._incarnation}/{secrets.token_hex(8)}"
+        return CallId(self._incarnation, self._number)
+
+    async def __aexit__(self, *_: object) -> None:
+        self.nonce = ""
+        self._lock.release()
 
 
 class Session:
