@@ -30,6 +30,7 @@ HISTORY = 100_000
 NO_LIMIT = 10_000_000
 
 TOGETHER = "together, µs"
+COMMANDS = "commands"
 P50, P99 = "claim of 100, p50 ms", "claim of 100, p99 ms"
 
 NOT_COUNTED = {"cmdstat_fcall", "cmdstat_info", "cmdstat_config|resetstat"}
@@ -136,7 +137,7 @@ async def calls(load: GrowthLoad, caller: Caller, client: redis.Redis) -> Values
         await caller.settle(jobs)
     note("settle, µs")
     values[TOGETHER] = sum(values.values())
-    values["commands"] = commands / count
+    values[COMMANDS] = commands / count
     values[P50] = percentile(times_ms, 50)
     values[P99] = percentile(times_ms, 99)
     return values

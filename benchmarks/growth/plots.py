@@ -19,6 +19,7 @@ COLUMNS = 2
 PANEL_INCHES = 4.6, 2.8
 PANELS = [
     ("backlog", "Redis time a job, µs", [backlog.TOGETHER]),
+    ("backlog", "Redis commands a job", [backlog.COMMANDS]),
     ("backlog", "drain, jobs/s", [RATE]),
     ("backlog", "claim of 100, p50 in ms", [backlog.P50]),
     ("backlog", "claim of 100, p99 in ms", [backlog.P99]),
@@ -30,6 +31,9 @@ PANELS = [
 ]
 """Part, title, and what is drawn of it."""
 
+Line = tuple[str, str, Sequence[Point]]
+"""A label, what is drawn, and the points."""
+
 
 def draw(parts: dict[str, Part]) -> None:
     """Write the picture of those parts that have results."""
@@ -38,52 +42,55 @@ def draw(parts: dict[str, Part]) -> None:
     inches = (PANEL_INCHES[0] * COLUMNS, PANEL_INCHES[1] * rows)
     with report.plot(FILE, rows=rows, columns=COLUMNS, inches=inches) as grid:
         for axes, (name, title, names) in zip(grid, panels, strict=False):
-            points = parts[name].points
-            if name == "memory":
-                weigh_up(axes, points)
-            elif name == "backlog":
-                compare_crowds(axes, points, names[0])
-            else:
-                for what in names:
-                    line(axes, points, what, label=what if len(names) > 1 else "")
-                axes.set_xlabel(name)
             axes.set_title(title, fontsize=10, loc="left")
             axes.spines[["top", "right"]].set_visible(False)
-            if axes.get_legend_handles_labels()[0]:
-                axes.legend(frameon=False, fontsize=8)
+            points = parts[name].points
+            if name == "memory":
+                draw_weights(axes, points)
+            else:
+                draw_lines(axes, name, lines_of(name, points, names))
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
 
 
-def line(axes: Axes, points: Sequence[Point], what: str, *, label: str) -> None:
-    """Draw one line over sizes on a logarithmic axis; the ordinate begins at 0."""
-    sizes = [point.size for point in points]
-    medians = [point.median(what) for point in points]
-    below = [point.median(what) - min(point.runs[what]) for point in points]
-    above = [max(point.runs[what]) - point.median(what) for point in points]
-    axes.errorbar(
-        sizes, medians, yerr=[below, above], marker="o", markersize=4, capsize=3, label=label
-    )
+def lines_of(name: str, points: Sequence[Point], names: Sequence[str]) -> list[Line]:
+    """Return the lines of a panel: one for each of the values, or for each sort of backlog."""
+    if name != "backlog":
+        return [(what, what, points) for what in names]
+    # All from the point with nothing else in the queue.
+    return [
+        (sort, names[0], [points[0], *(point for point in points[1:] if point.line == sort)])
+        for sort in (backlog.WAITING, backlog.KEPT, backlog.DELAYED, backlog.DEAD)
+    ]
+
+
+def draw_lines(axes: Axes, name: str, lines: Sequence[Line]) -> None:
+    """Draw lines over sizes on a logarithmic axis; the ordinate begins at 0."""
+    sizes: set[int] = set()
+    for label, what, points in lines:
+        at = [point.size for point in points]
+        medians = [point.median(what) for point in points]
+        below = [point.median(what) - min(point.runs[what]) for point in points]
+        above = [max(point.runs[what]) - point.median(what) for point in points]
+        axes.errorbar(
+            at, medians, yerr=[below, above], marker="o", markersize=4, capsize=3, label=label
+        )
+        sizes.update(at)
     axes.set_xscale("log")
-    axes.set_xticks(sorted({*sizes, *axes.get_xticks(minor=False)} & set(sizes)))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xticks(sorted(sizes))
     axes.minorticks_off()
-    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.3g}" if axes.get_ylim()[1] < 100 else "{x:,.0f}")
+    axes.set_ylim(0, 1.1 * max(max(p.runs[what]) for _, what, points in lines for p in points))
+    axes.set_xlabel("jobs in the queue" if name == "backlog" else name)
+    if len(lines) > 1:
+        axes.legend(frameon=False, fontsize=8)
 
 
-def compare_crowds(axes: Axes, points: Sequence[Point], what: str) -> None:
-    """Draw a line for each sort of jobs, all from the point with nothing else in the queue."""
-    first = points[0]
-    for sort in (backlog.WAITING, backlog.KEPT, backlog.DELAYED, backlog.DEAD):
-        more = [point for point in points[1:] if point.line == sort]
-        line(axes, [first, *more], what, label=sort)
-    axes.set_xlabel("jobs in the queue")
-
-
-def weigh_up(axes: Axes, points: Sequence[Point]) -> None:
+def draw_weights(axes: Axes, points: Sequence[Point]) -> None:
     """Draw what a job weighs, by state and payload."""
-    for point in reversed(points):
-        if point.line != memory.STREAM:
-            bar = axes.barh(f"{point.line}, {point.size} B", point.median(memory.WEIGHT))
-            axes.bar_label(bar, fmt="{:,.0f}", padding=3, fontsize=8)
+    weights = [point for point in reversed(points) if point.line != memory.STREAM]
+    labels = [f"{point.line}, {point.size} B" for point in weights]
+    bars = axes.barh(labels, [point.median(memory.WEIGHT) for point in weights], color=report.OURS)
+    axes.bar_label(bars, fmt="{:,.0f}", padding=3, fontsize=8)
     axes.margins(x=0.15)

@@ -21,10 +21,16 @@ from headrace.outcome import Failed
 from tests.support.processes import ROOT
 from tests.support.redis_server import RedisServer
 
-RUNS = {backlog.TOGETHER: [3.0, 1.0, 2.0], RATE: [10.0, 30.0, 20.0]}
+RUNS = {
+    backlog.TOGETHER: [3.0, 1.0, 2.0],
+    RATE: [10.0, 30.0, 20.0],
+    backlog.COMMANDS: [6.5],
+    backlog.P50: [1.0],
+    backlog.P99: [2.0],
+}
 CROWDS = [
-    Point(backlog.WAITING, 1_000, {**RUNS, backlog.P50: [1.0], backlog.P99: [2.0]}),
-    Point(backlog.DEAD, 100_000, {**RUNS, backlog.P50: [1.0], backlog.P99: [2.0]}),
+    Point(backlog.WAITING, 1_000, RUNS),
+    Point(backlog.DEAD, 100_000, RUNS),
 ]
 WEIGHTS = [
     Point(state, size, {memory.WEIGHT: [float(size)]})
