@@ -28,7 +28,11 @@ class CeleryPeer(Peer):
     """Two apps: producing with a result backend subscribes to every result's channel."""
 
     name = "Celery"
-    notes = f"{POOL}"
+    notes = (
+        f"hiredis, pool of {CONCURRENCY} threads, prefetch multiplier 128, without gossip, mingle, "
+        "heartbeats and remote control, results in Redis 1 day (its default); no bulk call: one by "
+        "one with one producer"
+    )
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

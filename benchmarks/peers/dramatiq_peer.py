@@ -30,7 +30,10 @@ class DramatiqPeer(Peer):
     """One broker for the producer and for the worker."""
 
     name = "dramatiq"
-    notes = f"{THREADS} threads, polls"
+    notes = (
+        f"hiredis, {THREADS} threads that poll every {POLL_MS} ms, results in Redis 10 min (its "
+        "default); no bulk call: one by one; round trip blocks on the result's list"
+    )
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -34,6 +34,7 @@ class PydocketPeer(Peer):
 
     name = "pydocket"
     notes = "uvloop, minimum_check_interval 5 ms (its default of 250 ms is far slower), add_many"
+    drain_count = 5_000
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
