@@ -10,8 +10,10 @@ from typing import Any
 from benchmarks.peers.program import Peer, Recorder, main
 
 RECORDER = Recorder()
-THREADS = 32
-POLL_MS = 5
+THREADS = 16
+"""8 and 32 drain no faster."""
+POLL_MS = 2
+"""The longest pause of a poll, by default 1 s; with 1 ms it would not pause at all."""
 TIMEOUT_MS = 10_000
 
 
@@ -31,8 +33,8 @@ class DramatiqPeer(Peer):
 
     name = "dramatiq"
     notes = (
-        f"hiredis, {THREADS} threads that poll every {POLL_MS} ms, results in Redis 10 min (its "
-        "default); no bulk call: one by one; round trip blocks on the result's list"
+        f"{THREADS} threads, results 10 min, no bulk call; polls each {POLL_MS} ms instead of up "
+        "to 1 s, which takes a third of a processor while idle"
     )
 
     def __init__(self, url: str) -> None:

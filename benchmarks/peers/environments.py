@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "peers"
 """Made once a peer; ``make clean`` makes room for newer releases."""
 REQUIREMENTS = {
     "saq": ["saq[redis,hiredis]", "uvloop", "typing_extensions"],  # it forgets to require the last
-    "streaq": ["streaq", "uvloop"],
+    "streaq": ["streaq", "orjson", "uvloop"],
     "taskiq": ["taskiq", "taskiq-redis", "orjson", "redis[hiredis]", "uvloop"],
     "arq": ["arq", "redis[hiredis]", "uvloop"],
     "pydocket": ["pydocket", "redis[hiredis]", "uvloop"],

@@ -29,13 +29,21 @@ class StreaqPeer(Peer):
     """One Worker object, which is streaQ's producer too."""
 
     name = "streaQ"
-    notes = f"uvloop, silent tasks, pickle (its default), results 5 min, enqueue_many of {BATCH:,}"
+    notes = (
+        "orjson, silent tasks, results 5 min, enqueue_many of 1,000; "
+        "its result() takes 100 ms to leave the channel that it waited on"
+    )
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         streaq: Any = importlib.import_module("streaq")
+        orjson: Any = importlib.import_module("orjson")
         self._worker = streaq.Worker(
-            redis_url=url, concurrency=CONCURRENCY, anyio_kwargs={"use_uvloop": True}
+            redis_url=url,
+            concurrency=CONCURRENCY,
+            serializer=orjson.dumps,
+            deserializer=orjson.loads,
+            anyio_kwargs={"use_uvloop": True},
         )
         self._noop = self._worker.task(noop, silent=True)
         self._since = self._worker.task(since, silent=True)
