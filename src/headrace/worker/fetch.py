@@ -105,6 +105,8 @@ class Fetcher:
                 session.start(job, self._lane)
             got = len(reply.jobs)
             is_hungry = reply.has_more or got == asked
+            if got < asked:
+                await asyncio.sleep(0)  # the handlers of an idle worker start before the rest here
         finally:
             self._slots.give_back(session.queue, count - got, is_hungry=is_hungry)
         if got < asked and not reply.has_more:

@@ -6,25 +6,23 @@ Each has a connection of its own, since a blocked or subscribed connection can d
 from __future__ import annotations
 
 import asyncio
-import math
 import secrets
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
 
 from headrace.errors import StorageError
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls import read_end
 from headrace.storage.redis.client import Address
 from headrace.storage.redis.errors import translate
-from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Wire
+from headrace.storage.redis.wire import Subscription, Wire
 from headrace.storage.values import End
 
 UNBLOCK_EVERY_S = 0.05
 LONGEST_BLOCK_S = 2.0
-PING_EVERY_S = 5.0
 
 
 class RedisWaiter:
@@ -104,7 +102,7 @@ class RedisInbox:
     def __init__(self, address: Address, tenant: str) -> None:
         self.channel: str = keys.inbox(tenant, secrets.token_hex(8))
         self._address = address
-        self._connection: Any = None
+        self._wire: Subscription | None = None
 
     async def receive(self) -> End | None:
         """Wait for the next end; None: just subscribed, so read what may have been missed.
@@ -112,42 +110,17 @@ class RedisInbox:
         Raises:
             StorageError: the connection can't be opened or was lost; call again.
         """
+        if self._wire is None:
+            self._wire = await self._address.open_subscription(self.channel)
+            return None
         try:
-            if self._connection is None:
-                await self._subscribe()
-                return None
-            while True:
-                reply = await self._read()
-                if reply[0] == b"message":
-                    return read_end(reply[2])
-        except (RedisError, OSError, RuntimeError) as error:
+            return read_end(await self._wire.message())
+        except StorageError:
             await self.aclose()
-            raise translate(ConnectionError(str(error))) from error
-
-    async def _read(self) -> list[bytes]:
-        """Return the next reply; a silent connection is asked for a sign of life."""
-        is_asked = False
-        while True:
-            reply: list[bytes] | None = await self._connection.read_response(
-                disable_decoding=True, timeout=PING_EVERY_S
-            )
-            if reply is not None:
-                return reply
-            if is_asked:
-                raise ConnectionError("the channel's connection is silent")
-            await self._connection.send_command("PING", check_health=False)
-            is_asked = True
-
-    async def _subscribe(self) -> None:
-        self._connection = self._address.connection()
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await self._connection.connect()
-            await self._connection.send_command("SUBSCRIBE", self.channel)
-            await self._connection.read_response(disable_decoding=True, timeout=math.inf)
+            raise
 
     async def aclose(self) -> None:
         """Close the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                await connection.disconnect(nowait=True)
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.aclose()

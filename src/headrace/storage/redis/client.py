@@ -26,7 +26,7 @@ from headrace.storage.redis.calls import READS, Call
 from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
-from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Wire
+from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Subscription, Wire
 
 T = TypeVar("T")
 
@@ -66,9 +66,18 @@ class Address:
         await wire.open()
         return wire
 
-    def connection(self) -> Any:
-        """Return a new unconnected redis-py connection, for a channel."""
-        return self._pool.make_connection()
+    async def open_subscription(self, channel: str) -> Subscription:
+        """Return a new connection that is subscribed to a channel."""
+        wire = Subscription(self._pool.make_connection(), reply_timeout_s=REPLY_TIMEOUT_S)
+        await wire.open()
+        try:
+            await wire.call("SUBSCRIBE", channel)
+        except BaseException as error:
+            await wire.aclose()
+            if isinstance(error, ResponseError):
+                raise translate(error) from error
+            raise
+        return wire
 
     def sync_client(self, *, timeout_s: float) -> redis.Redis:
         """Return a synchronous redis-py client without retries."""

@@ -1,4 +1,4 @@
-"""One connection that many coroutines share.
+"""One connection that many coroutines share, and one that brings a channel's messages.
 
 Calls are written at once and answered in order, so that a cancelled caller never leaves its reply
 for the next one, and calls in flight together share round trips. redis-py connects and
@@ -21,6 +21,7 @@ from redis.exceptions import InvalidResponse, RedisError
 from headrace.storage.redis.errors import translate
 
 CONNECT_TIMEOUT_S = 5.0
+PING_AFTER_S = 3.0
 
 
 class Wire(asyncio.Protocol):
@@ -98,29 +99,36 @@ class Wire(asyncio.Protocol):
             await self._is_writable.wait()
         if self._broken is not None:
             raise translate(self._broken)
+        return await self._send(command)
+
+    def _send(self, command: bytes) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._waiting:
             self._heard_at = self._loop.time()
         self._waiting.append(future)
         self._transport.write(command)
-        return await future
+        return future
 
     def data_received(self, data: bytes) -> None:
-        """Answer the calls whose replies are complete."""
+        """Take the replies that are complete."""
         self._heard_at = self._loop.time()
-        replies, waiting = self._replies, self._waiting
+        replies = self._replies
         try:
             replies.feed(data)
             while (reply := replies.gets()) is not False:
-                future = waiting.popleft()
-                if future.done():
-                    continue
-                if isinstance(reply, Exception):
-                    future.set_exception(reply)
-                else:
-                    future.set_result(reply)
+                self._take(reply)
         except (RedisError, IndexError) as error:
             self._break(error)
+
+    def _take(self, reply: Any) -> None:
+        """Answer the oldest call."""
+        future = self._waiting.popleft()
+        if future.done():
+            return
+        if isinstance(reply, Exception):
+            future.set_exception(reply)
+        else:
+            future.set_result(reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Fail what is in flight."""
@@ -163,3 +171,48 @@ class Wire(asyncio.Protocol):
         self._break(ConnectionError("the connection was closed"))
         if self._transport is not None:
             await self._is_lost.wait()
+
+
+class Subscription(Wire):
+    """A connection that is subscribed to a channel, on which the server speaks unasked.
+
+    While nothing is said it is asked for a sign of life.
+    """
+
+    def __init__(self, connection: AbstractConnection, *, reply_timeout_s: float) -> None:
+        super().__init__(connection, reply_timeout_s=reply_timeout_s)
+        self._messages: deque[bytes] = deque()
+        self._next: asyncio.Future[None] | None = None
+
+    async def message(self) -> bytes:
+        """Wait for the next message; one caller at a time.
+
+        Raises:
+            StorageUnavailable: the connection has ended.
+        """
+        while not self._messages:
+            if self._broken is not None:
+                raise translate(self._broken)
+            self._next = self._loop.create_future()
+            await self._next
+        return self._messages.popleft()
+
+    def _take(self, reply: Any) -> None:
+        if isinstance(reply, list) and reply[0] == b"message":
+            self._messages.append(reply[2])
+            self._wake()
+        else:
+            super()._take(reply)
+
+    def _wake(self) -> None:
+        if self._next is not None and not self._next.done():
+            self._next.set_result(None)
+
+    def _check(self) -> None:
+        if not self._waiting and self._loop.time() - self._heard_at > PING_AFTER_S:
+            self._send(hiredis.pack_command(("PING",)))
+        super()._check()
+
+    def _break(self, error: BaseException) -> None:
+        super()._break(error)
+        self._wake()
