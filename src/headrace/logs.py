@@ -69,11 +69,12 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
 def log_events(level: str) -> Emit:
     """Return what logs events of ``level`` (debug, info, warning, error) and above."""
     least = check_level(level)
-    # Unconfigured, structlog would print among the program's own output.
+    # Unconfigured, structlog would print among the program's own output. A line is one write, since
+    # several processes may share the file.
     logger = (
         structlog.get_logger("headrace")
         if structlog.is_configured()
-        else structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+        else structlog.wrap_logger(structlog.WriteLogger(sys.stderr))
     )
 
     def emit(event: WorkerEvent) -> None:

@@ -72,6 +72,7 @@ async def test_first_calls_of_every_kind_share_the_connection(
 async def test_closing_leaves_no_task_and_no_connection(
     redis_server: RedisServer, redis_url: str
 ) -> None:
+    gc.collect()  # what other tests have left
     tasks = asyncio.all_tasks()
     files = psutil.Process().num_fds()
     async with App(redis_url) as app:
