@@ -25,6 +25,7 @@ from headrace.testing.contract.steps import (
 )
 
 Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
+OpenWaiter = Callable[[Incarnation, str], Waiter]
 
 
 async def put_back(storage: Storage, client: Client, worker: Incarnation) -> None:
@@ -46,11 +47,22 @@ class WaitContract(Contract):
     """Tests of waiters."""
 
     @pytest_asyncio.fixture(loop_scope="function")
-    async def waiter(self, storage: Storage, worker: Incarnation) -> AsyncIterator[Waiter]:
+    async def open_waiter(self, storage: Storage) -> AsyncIterator[OpenWaiter]:
+        """Return what opens an incarnation's waiter of a lane, to be closed after the test."""
+        opened = []
+
+        def open_waiter(worker: Incarnation, lane: str) -> Waiter:
+            opened.append(storage.open_waiter(QUEUE, worker.name, lane))
+            return opened[-1]
+
+        yield open_waiter
+        for waiter in opened:
+            await waiter.aclose()
+
+    @pytest.fixture
+    def waiter(self, open_waiter: OpenWaiter, worker: Incarnation) -> Waiter:
         """Return the waiter of the first incarnation."""
-        waiter = storage.open_waiter(QUEUE, worker.name, "default")
-        yield waiter
-        await waiter.aclose()
+        return open_waiter(worker, "default")
 
     async def test_a_blocked_waiter_is_woken_by_an_enqueue(
         self, client: Client, worker: Incarnation, waiter: Waiter
@@ -98,7 +110,7 @@ class WaitContract(Contract):
 
     async def test_a_token_without_a_free_slot_is_passed_on(
         self,
-        storage: Storage,
+        open_waiter: OpenWaiter,
         client: Client,
         worker: Incarnation,
         other: Incarnation,
@@ -108,11 +120,8 @@ class WaitContract(Contract):
         assert await waiter.wait(1)
         reply = await worker.ask(slots={})
         assert reply.jobs == []
-        second = storage.open_waiter(QUEUE, other.name, "default")
-        try:
-            assert await second.wait(1)
-        finally:
-            await second.aclose()
+        second = open_waiter(other, "default")
+        assert await second.wait(1)
         assert ids(await other.claim()) == ["x"]
 
     async def test_whoever_leaves_jobs_behind_wakes_the_next(
@@ -126,55 +135,51 @@ class WaitContract(Contract):
         assert not await waiter.wait(0.01)
 
     async def test_each_lane_has_a_token_of_its_own(
-        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
+        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, waiter: Waiter
     ) -> None:
-        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
-        try:
-            await client.enqueue(a_job("cpu", lane="process"))
-            assert not await waiter.wait(0.01)
-            assert await other_lane.wait(1)
-            await client.enqueue(a_job("io"))
-            assert await waiter.wait(1)
-            # What a claim of one lane finds and leaves in it wakes that lane only.
-            assert await worker.claim(5) != []
-            assert not await waiter.wait(0.01)
-            assert not await other_lane.wait(0.01)
-            assert ids(await worker.claim(slots={"process": 1})) == ["cpu"]
-        finally:
-            await other_lane.aclose()
+        other_lane = open_waiter(worker, "process")
+        await client.enqueue(a_job("cpu", lane="process"))
+        assert not await waiter.wait(0.01)
+        assert await other_lane.wait(1)
+        await client.enqueue(a_job("io"))
+        assert await waiter.wait(1)
+        # What a claim of one lane finds and leaves in it wakes that lane only.
+        assert await worker.claim(5) != []
+        assert not await waiter.wait(0.01)
+        assert not await other_lane.wait(0.01)
+        assert ids(await worker.claim(slots={"process": 1})) == ["cpu"]
 
     async def test_a_due_job_wakes_its_own_lane_whoever_promotes_it(
         self,
-        storage: Storage,
+        open_waiter: OpenWaiter,
         client: Client,
         worker: Incarnation,
         waiter: Waiter,
         advance: Advance,
     ) -> None:
         await client.enqueue(a_job("cpu", lane="process", delay_ms=1000))
-        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
-        try:
-            assert await other_lane.wait(1), "its due time is the queue's first"
-            assert (await worker.ask(slots={"process": 1})).next_due_ms == 1000
-            await advance(1000)
-            assert await worker.claim(5) == []
-            assert await other_lane.wait(1)
-            assert not await waiter.wait(0.01)
-        finally:
-            await other_lane.aclose()
+        other_lane = open_waiter(worker, "process")
+        assert await other_lane.wait(1), "its due time is the queue's first"
+        assert (await worker.ask(slots={"process": 1})).next_due_ms == 1000
+        await advance(1000)
+        assert await worker.claim(5) == []
+        assert await other_lane.wait(1)
+        assert not await waiter.wait(0.01)
 
     async def test_a_resumed_queue_wakes_every_lane_that_has_jobs(
-        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        waiter: Waiter,
+        open_waiter: OpenWaiter,
     ) -> None:
-        other_lane = storage.open_waiter(QUEUE, worker.name, "process")
-        try:
-            await storage.pause(QUEUE)
-            await client.enqueue(a_job("cpu", lane="process"), a_job("io"))
-            await storage.resume(QUEUE)
-            assert await waiter.wait(1)
-            assert await other_lane.wait(1)
-        finally:
-            await other_lane.aclose()
+        other_lane = open_waiter(worker, "process")
+        await storage.pause(QUEUE)
+        await client.enqueue(a_job("cpu", lane="process"), a_job("io"))
+        await storage.resume(QUEUE)
+        assert await waiter.wait(1)
+        assert await other_lane.wait(1)
 
     async def test_only_an_earlier_due_time_wakes(
         self, client: Client, worker: Incarnation, waiter: Waiter
@@ -190,17 +195,21 @@ class WaitContract(Contract):
 
     @pytest.mark.parametrize("step", [put_back, retire, reap])
     async def test_what_makes_a_job_ready_again_wakes(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation, step: Step
+        self,
+        storage: Storage,
+        client: Client,
+        worker: Incarnation,
+        other: Incarnation,
+        *,
+        step: Step,
+        open_waiter: OpenWaiter,
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
-        waiter = storage.open_waiter(QUEUE, other.name, "default")
-        try:
-            await waiter.wait(0.01)
-            await other.claim()
-            await step(storage, client, worker)
-            assert await waiter.wait(1)
-        finally:
-            await waiter.aclose()
+        waiter = open_waiter(other, "default")
+        await waiter.wait(0.01)
+        await other.claim()
+        await step(storage, client, worker)
+        assert await waiter.wait(1)
         assert ids(await other.claim()) == ["x"]
 
     async def test_a_redrive_and_a_retry_wake(
@@ -225,7 +234,7 @@ class WaitContract(Contract):
 
     async def test_a_token_that_died_with_its_holder_is_left_again(
         self,
-        storage: Storage,
+        open_waiter: OpenWaiter,
         client: Client,
         worker: Incarnation,
         other: Incarnation,
@@ -235,58 +244,45 @@ class WaitContract(Contract):
         assert await waiter.wait(1)
         # Dead between the token and the claim: BC-05.
         await worker.die()
-        second = storage.open_waiter(QUEUE, other.name, "default")
-        try:
-            assert await second.wait(1)
-        finally:
-            await second.aclose()
+        second = open_waiter(other, "default")
+        assert await second.wait(1)
         assert ids(await other.claim()) == ["x"]
 
     async def test_a_token_for_the_first_due_time_is_left_again_in_its_lane(
         self,
-        storage: Storage,
+        open_waiter: OpenWaiter,
         client: Client,
         worker: Incarnation,
         other: Incarnation,
         waiter: Waiter,
     ) -> None:
-        first = storage.open_waiter(QUEUE, worker.name, "gpu")
-        second = storage.open_waiter(QUEUE, other.name, "gpu")
-        try:
-            await client.enqueue(a_job(lane="gpu", delay_ms=MINUTE_MS))
-            assert await first.wait(1)
-            await worker.die()
-            assert await second.wait(1)
-            assert (await other.ask(slots={"gpu": 1})).next_due_ms == MINUTE_MS
-        finally:
-            await first.aclose()
-            await second.aclose()
+        first = open_waiter(worker, "gpu")
+        second = open_waiter(other, "gpu")
+        await client.enqueue(a_job(lane="gpu", delay_ms=MINUTE_MS))
+        assert await first.wait(1)
+        await worker.die()
+        assert await second.wait(1)
+        assert (await other.ask(slots={"gpu": 1})).next_due_ms == MINUTE_MS
 
     async def test_a_claim_of_another_lane_does_not_take_a_lanes_token(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, other: Incarnation
     ) -> None:
-        process = storage.open_waiter(QUEUE, other.name, "process")
-        try:
-            await client.enqueue(a_job("cpu", lane="process"))
-            assert await worker.claim(5) == []
-            assert await process.wait(1)
-            assert ids(await other.claim(slots={"process": 1})) == ["cpu"]
-        finally:
-            await process.aclose()
+        process = open_waiter(other, "process")
+        await client.enqueue(a_job("cpu", lane="process"))
+        assert await worker.claim(5) == []
+        assert await process.wait(1)
+        assert ids(await other.claim(slots={"process": 1})) == ["cpu"]
 
     async def test_a_stalled_job_wakes_its_own_lane(
-        self, storage: Storage, client: Client, worker: Incarnation, waiter: Waiter
+        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, waiter: Waiter
     ) -> None:
-        process = storage.open_waiter(QUEUE, worker.name, "process")
-        try:
-            await client.enqueue(a_job(lane="process"))
-            assert await process.wait(1)
-            [job] = await worker.claim(slots={"process": 1})
-            await worker.settle(job, stalled())
-            assert await process.wait(1)
-            assert not await waiter.wait(0.01)
-        finally:
-            await process.aclose()
+        process = open_waiter(worker, "process")
+        await client.enqueue(a_job(lane="process"))
+        assert await process.wait(1)
+        [job] = await worker.claim(slots={"process": 1})
+        await worker.settle(job, stalled())
+        assert await process.wait(1)
+        assert not await waiter.wait(0.01)
 
     async def test_a_waiter_works_again_after_it_was_closed(
         self, client: Client, worker: Incarnation, waiter: Waiter
