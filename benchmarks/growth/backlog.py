@@ -29,6 +29,7 @@ HISTORY = 100_000
 """What a queue keeps by default."""
 NO_LIMIT = 10_000_000
 
+ENQUEUE, CLAIM, SETTLE = "enqueue, µs", "claim, µs", "settle, µs"
 TOGETHER = "together, µs"
 COMMANDS = "commands"
 P50, P99 = "claim of 100, p50 ms", "claim of 100, p99 ms"
@@ -127,15 +128,15 @@ async def calls(load: GrowthLoad, caller: Caller, client: redis.Redis) -> Values
     client.config_resetstat()
     for _ in range(BATCHES):
         await caller.enqueue([load.noop.job(x=n) for n in range(BATCH)])
-    note("enqueue, µs")
+    note(ENQUEUE)
     for _ in range(BATCHES):
         start = time.perf_counter()
         claimed.append(await caller.claim(BATCH))
         times_ms.append((time.perf_counter() - start) * 1000)
-    note("claim, µs")
+    note(CLAIM)
     for jobs in claimed:
         await caller.settle(jobs)
-    note("settle, µs")
+    note(SETTLE)
     values[TOGETHER] = sum(values.values())
     values[COMMANDS] = commands / count
     values[P50] = percentile(times_ms, 50)
