@@ -16,8 +16,9 @@ from headrace.codec import encode_arguments
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob
 from headrace.outcome import Completed, Outcome
 from headrace.testing import EventLog
+from headrace.worker.attempt import Attempt, Follower
 from headrace.worker.child import ChildSettings
-from headrace.worker.execute import UNWIND_S, Attempt, Executor, Follower
+from headrace.worker.execute import UNWIND_S, Executor
 from headrace.worker.functions import Function
 from headrace.worker.limits import Wear, process_functions
 from headrace.worker.processes import Processes

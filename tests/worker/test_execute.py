@@ -23,7 +23,8 @@ from headrace import (
 from headrace.codec import encode_arguments
 from headrace.job import Claim, ClaimedJob, JobOptions
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
-from headrace.worker.execute import Attempt, Executor, StopReason
+from headrace.worker.attempt import Attempt, StopReason
+from headrace.worker.execute import Executor
 from tests.support.nowhere import unreachable_app
 
 

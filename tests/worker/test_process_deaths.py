@@ -19,7 +19,7 @@ import pytest
 from headrace import Task
 from headrace.events import ProcessEnded
 from headrace.outcome import Completed, Retried, Stalled
-from headrace.worker.execute import StopReason
+from headrace.worker.attempt import StopReason
 from tests.apps import process_app as handlers
 from tests.support.until import until
 from tests.worker.slots import Crew, Run, children, claimed, crew_of

@@ -17,7 +17,7 @@ from headrace import App, CallNext, Context, Task
 from headrace.events import HandlerStuck, ProcessEnded
 from headrace.job import JobOptions
 from headrace.outcome import Cancelled, Completed, Retried
-from headrace.worker.execute import StopReason
+from headrace.worker.attempt import StopReason
 from tests.apps import process_app as handlers
 from tests.support.nowhere import unreachable_app
 from tests.support.until import until

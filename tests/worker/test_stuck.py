@@ -12,7 +12,8 @@ from headrace import App, CallNext, Context
 from headrace.events import HandlerStuck
 from headrace.outcome import Cancelled, Completed, Retried
 from headrace.testing import EventLog
-from headrace.worker.execute import Executor, StopReason
+from headrace.worker.attempt import StopReason
+from headrace.worker.execute import Executor
 from tests.support.nowhere import unreachable_app
 from tests.support.until import until
 from tests.worker.slots import Run, claimed

@@ -17,7 +17,8 @@ from headrace import App, CallNext, Context, FailPermanently, FailReason, Task, 
 from headrace.events import HandlerStuck
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
 from headrace.testing import EventLog
-from headrace.worker.execute import Executor, StopReason
+from headrace.worker.attempt import StopReason
+from headrace.worker.execute import Executor
 from headrace.worker.threads import Threads
 from tests.support.nowhere import unreachable_app
 from tests.support.until import until

@@ -26,7 +26,8 @@ from headrace.storage.values import BATCH_LIMIT, ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
 from headrace.testing.inner import InnerSlots
 from headrace.testing.place import LANES, LEASE_MS, Place
-from headrace.worker.execute import Attempt, ChildError, Done, Executor, Follower, StopReason
+from headrace.worker.attempt import Attempt, Done, Follower, StopReason
+from headrace.worker.execute import ChildError, Executor
 from headrace.worker.plan import Plan
 from headrace.worker.session import STOP_S, Session
 from headrace.worker.slots import Slots

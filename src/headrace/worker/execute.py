@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
-
-import msgspec
 
 from headrace.context import Reporter, enter
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
-from headrace.outcome import Cancelled, Completed, Outcome, Released
-from headrace.settings import ExecutorKind, TaskSettings
+from headrace.outcome import Completed, Outcome, Released
+from headrace.settings import ExecutorKind
 from headrace.task import Task
+from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
 from headrace.worker.threads import Threads
 
@@ -33,28 +30,6 @@ RELEASE_S = (5.0, 30.0)
 
 UNWIND_S = 5.0
 """How long a handler may take to end once it was stopped; then it is given up."""
-
-COULD_NOT_STOP = "could_not_stop"
-"""The reason of a cancelled job whose handler goes on."""
-
-
-class StopReason(StrEnum):
-    """Why an attempt is asked to stop."""
-
-    TIMEOUT = "timeout"
-    CANCEL = "cancel"
-    FENCED = "fenced"
-    SHUTDOWN = "shutdown"
-
-
-class Follower(Protocol):
-    """Takes what handlers say of their progress; may be called in any thread."""
-
-    def progress(self, job: ClaimedJob, fraction: float, text: str) -> None:
-        """Note how far a job's attempt is."""
-
-    def emit(self, job: ClaimedJob, chunk: bytes) -> None:
-        """Pass on a piece of a job's output."""
 
 
 class ProcessSlots(Protocol):
@@ -65,135 +40,6 @@ class ProcessSlots(Protocol):
 
         ``is_offered``: it was claimed for a slot of these, and not for another lane's.
         """
-
-
-class Attempt:
-    """One running handler; what it reports to.
-
-    Attributes:
-        job: what was claimed.
-        lane: of the slot that it was claimed for.
-        plan: what it may take, once that was read.
-        reason: why it was asked to stop first, None if it was not.
-        is_stuck: it goes on although it was stopped.
-        in_child: a process runs it now, or it waits for one.
-        used_child: it was given a process slot, which comes free by itself.
-        has_thread: it is stuck in a thread.
-    """
-
-    __slots__ = (
-        "_done",
-        "_follower",
-        "_is_ending_child",
-        "_on_stuck",
-        "_runner",
-        "_unwind_s",
-        "draw",
-        "has_thread",
-        "in_child",
-        "is_stuck",
-        "job",
-        "lane",
-        "plan",
-        "reason",
-        "started_at",
-        "used_child",
-    )
-
-    def __init__(
-        self,
-        job: ClaimedJob,
-        *,
-        lane: str,
-        done: Done,
-        follower: Follower | None,
-        on_stuck: Callable[[Attempt], None],
-        draw: Draw,
-        unwind_s: float,
-    ) -> None:
-        self.job: ClaimedJob = job
-        self.lane: str = lane
-        self.plan: Plan | None = None
-        self.reason: StopReason | None = None
-        self.is_stuck: bool = False
-        self.in_child: bool = False
-        self.has_thread: bool = False
-        self.used_child: bool = False
-        self.started_at: float = time.monotonic()
-        self._done: Done | None = done
-        self._follower = follower
-        self._is_ending_child = False
-        self._on_stuck = on_stuck
-        self.draw: Draw = draw
-        self._unwind_s = unwind_s
-        self._runner: asyncio.Task[Outcome | None] | None = None
-
-    def start(self, runner: asyncio.Task[Outcome | None]) -> None:
-        """Note the asyncio task that runs it."""
-        self._runner = runner
-
-    def release(self) -> None:
-        """Let go of the task, which has ended.
-
-        It holds the handler's context, and that holds this: a circle that only a collection would
-        free, at a fourth of an attempt's cost.
-        """
-        self._runner = None
-
-    def stop(self, reason: StopReason) -> None:
-        """Cancel the handler; the first reason counts, but fencing overrides all."""
-        was_stopped = self.reason is not None
-        if not was_stopped or reason is StopReason.FENCED:
-            self.reason = reason
-        if self._runner is None or self._is_ending_child:
-            return  # a second cancellation would cut the end of its process short
-        self._is_ending_child = self.in_child
-        self._runner.cancel()
-        if not was_stopped:
-            self._runner.get_loop().call_later(self._unwind_s, self._give_up)
-
-    def enter_child(self) -> None:
-        """Note that a process is to run it."""
-        self.in_child = self.used_child = True
-
-    def leave_child(self) -> None:
-        """Note that none does any more."""
-        self.in_child = self._is_ending_child = False
-
-    def end(self, outcome: Outcome | None) -> None:
-        """Tell the outcome, the first time only."""
-        done, self._done = self._done, None
-        if done is not None:
-            done(self, outcome)
-
-    def _give_up(self) -> None:
-        if self._done is not None:
-            self.is_stuck = True
-            self._on_stuck(self)
-            self.end(_stopped(self, None))
-
-    @property
-    def run_ms(self) -> int:
-        """How long it has run."""
-        return round((time.monotonic() - self.started_at) * 1000)
-
-    def progress(self, fraction: float, text: str) -> None:
-        """Pass on how far the handler is, unless it was given up."""
-        if self._follower is not None and self._done is not None:
-            self._follower.progress(self.job, fraction, text)
-
-    def emit(self, chunk: bytes) -> None:
-        """Pass on a piece of the handler's output, likewise."""
-        if self._follower is not None and self._done is not None:
-            self._follower.emit(self.job, chunk)
-
-    def is_stopping(self) -> bool:
-        """Whether it was asked to stop."""
-        return self.reason is not None
-
-
-Done = Callable[[Attempt, Outcome | None], None]
-"""Takes an attempt's outcome; None: there is nothing to record, for it was fenced or shut down."""
 
 
 class ChildError(Exception):
@@ -294,7 +140,7 @@ class Executor:
         # What returns over its limit is too late, and a plain function obeys a cancel by returning.
         obeys = attempt.reason is StopReason.CANCEL and not task.settings.is_coroutine
         if obeys or attempt.reason is StopReason.TIMEOUT:
-            return _stopped(attempt, None)
+            return attempt.stopped(None)
         return plan.completed(result)
 
     def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
@@ -342,7 +188,7 @@ class Executor:
         try:
             outcome = runner.result()
         except (Exception, asyncio.CancelledError) as error:
-            outcome = _outcome_of(error, attempt, attempt.plan or _last_resort(attempt.job))
+            outcome = _outcome_of(error, attempt, attempt.plan or last_resort(attempt.job))
         attempt.release()
         attempt.end(outcome)
         if not attempt.has_thread:
@@ -382,11 +228,6 @@ async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
         timer.cancel()
 
 
-def _last_resort(job: ClaimedJob) -> Plan:
-    """Return a plan for what was stopped before its own was read."""
-    return plan_of(msgspec.structs.replace(job, options=b""), TaskSettings())
-
-
 def _released(job: ClaimedJob, cause: str) -> Outcome:
     info = ErrorInfo(type="UnknownTask", message=cause, attempt=job.claim.epoch)
     # Drawn at random, so that a rolling deploy's old jobs don't all come back at one instant.
@@ -400,14 +241,4 @@ def _outcome_of(error: BaseException, attempt: Attempt, plan: Plan) -> Outcome |
         reason is StopReason.TIMEOUT and not isinstance(error, asyncio.CancelledError)
     ):
         return error.outcome if isinstance(error, ChildError) else plan.raised(error, attempt.draw)
-    return _stopped(attempt, error)
-
-
-def _stopped(attempt: Attempt, error: BaseException | None) -> Outcome | None:
-    """Return what an attempt that was stopped comes to; ``error`` shows where it was."""
-    plan = attempt.plan or _last_resort(attempt.job)
-    if attempt.reason is StopReason.CANCEL:
-        return Cancelled(plan.keep_ms, COULD_NOT_STOP if attempt.is_stuck else "")
-    if attempt.reason is StopReason.TIMEOUT:
-        return plan.timed_out(error, attempt.draw, is_stuck=attempt.is_stuck)
-    return None
+    return attempt.stopped(error)

@@ -19,7 +19,8 @@ from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.values import BATCH_LIMIT, BeatReply, CallId
-from headrace.worker.execute import Attempt, Executor, StopReason
+from headrace.worker.attempt import Attempt, StopReason
+from headrace.worker.execute import Executor
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slots
@@ -113,7 +114,7 @@ class Session:
         return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
 
     def on_change(self, call: Callable[[], None]) -> None:
-        """Call this when the session is fenced."""
+        """Call this when the session is fenced, and whenever nothing runs any more."""
         self._watchers.append(call)
 
     def start(self, job: ClaimedJob, lane: str) -> None:
@@ -149,6 +150,7 @@ class Session:
         if not self.attempts:
             self.ended_at = time.monotonic()
             self._is_quiet.set()
+            self._say_changed()
 
     @property
     def is_idle(self) -> bool:
@@ -173,6 +175,9 @@ class Session:
                 queue=self.queue, incarnation=self.incarnation, cancelled=cancelled, cause=cause
             )
         )
+        self._say_changed()
+
+    def _say_changed(self) -> None:
         for call in self._watchers:
             call()
 
