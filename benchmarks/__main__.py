@@ -31,6 +31,7 @@ from benchmarks import (
     single,
     start,
 )
+from benchmarks.environments import ours
 from benchmarks.harness import RESULTS, Figure, machine, shown
 from benchmarks.report import README, figures_table, machine_line, replace_section
 
@@ -94,7 +95,7 @@ def main() -> int:
         # A table of figures from different days would compare what can't be compared.
         print("--write takes a full run: name no scenario with it", file=sys.stderr)
         return 2
-    at, about = datetime.now(UTC), machine()
+    at, about = datetime.now(UTC), machine(ours())
     print(machine_line(about))
     print(ROW.format("", "median", "", "goal", "", "runs"))
     figures: list[Figure] = []

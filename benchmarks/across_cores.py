@@ -6,47 +6,25 @@ keep a processor busy for 200 µs each, as parsing or rendering something does.
 
 from __future__ import annotations
 
-import time
-
 from benchmarks.drain import COUNT, WARM_UP, drain_s
+from benchmarks.environments import ours
 from benchmarks.harness import Figure, repeated, serving
 from benchmarks.workload import QUEUE, SLOTS, Workload
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
 
 PROCESSES = (1, 2, 4)
-BUSY_NS = 200_000
 REPEATS = 3
-
-
-async def busy(x: int) -> int:
-    """Return the argument after 200 µs of this thread's own processor time."""
-    end_ns = time.thread_time_ns() + BUSY_NS
-    while time.thread_time_ns() < end_ns:
-        pass
-    return x
-
-
-class Load(Workload):
-    """The workload with one more task."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.busy = self.app.task(queue=QUEUE)(busy)
-
-
-app = Load("redis://localhost").app
-"""What the workers import; their command line says where the server is."""
 
 
 async def rate(processes: int, *, is_busy: bool) -> float:
     """Return the jobs a second of one drain, on a new server, by workers that have warmed up."""
     with serving() as server:
-        load = Load(server.url)
+        load = Workload(server.url)
         if is_busy:
             load.noop = load.busy  # what is drained
         words = (
-            f"{__name__}:app", "--url", server.url, "--processes", str(processes),
+            "benchmarks.workload:app", "--url", server.url, "--processes", str(processes),
             "--concurrency", str(SLOTS), "--log-level", "error",
         )  # fmt: skip
         async with load.app:
@@ -55,7 +33,7 @@ async def rate(processes: int, *, is_busy: bool) -> float:
                 return len(await load.app.queue(QUEUE).workers()) == processes
 
             with WorkerProcess.module(
-                "headrace", "worker", *words, directory=server.directory
+                "headrace", "worker", *words, directory=server.directory, python=ours().python
             ) as supervisor:
                 await until(are_there, within=30, what="all workers have registered")
                 await drain_s(server, load, WARM_UP)

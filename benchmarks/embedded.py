@@ -14,10 +14,9 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks.harness import Figure, at_least, repeated
+from benchmarks.harness import Figure, at_least, repeated, worker_process
 from benchmarks.workload import QUEUE, SLOTS, Workload
 from headrace import Worker
-from tests.support.processes import WorkerProcess
 from tests.support.until import until
 
 COUNT = 20_000
@@ -84,9 +83,7 @@ async def on_file(sync: str) -> AsyncIterator[Workload]:
         url = f"file://{directory}/data?sync={sync}"
         load = Workload(url)
         async with load.app:
-            stack.enter_context(
-                WorkerProcess.module("benchmarks.workload", url, directory=directory)
-            )
+            stack.enter_context(worker_process(url, directory))
             await until(load.app.queue(QUEUE).workers, within=20)
             yield load
 

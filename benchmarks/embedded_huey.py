@@ -9,34 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.embedded import file_rates, on_file
 from benchmarks.embedded_wakeup import COUNT, starts
+from benchmarks.environments import environment
 from benchmarks.harness import Figure, percentile, repeated
 from tests.support.processes import WorkerProcess
 
-ENVIRONMENT = Path(__file__).parents[1] / "build" / "huey"
-"""Made once; ``make clean`` makes room for a newer huey."""
 PROGRAM = Path(__file__).with_name("huey_peer.py")
 COUNTS = {"full": 5_000, "off": 20_000}
 REPEATS = 3
-
-
-async def huey_python() -> str:
-    """Return an interpreter that has huey and nothing else."""
-    python = ENVIRONMENT / "bin" / "python"
-    if not list(ENVIRONMENT.glob("lib/*/site-packages/huey")):
-        commands = [
-            [sys.executable, "-m", "venv", str(ENVIRONMENT)],
-            [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "huey"],
-        ]
-        for command in commands:
-            await asyncio.to_thread(subprocess.run, command, check=True)
-    return str(python)
 
 
 async def output_of(*command: str) -> list[float]:
@@ -88,7 +73,7 @@ def beside(
 
 async def measure() -> list[Figure]:
     """Measure in turns. huey has no bulk call: ours is held against its jobs one by one."""
-    python = await huey_python()
+    python = (await asyncio.to_thread(environment, "huey")).python
 
     async def run() -> list[float]:
         return [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.harness import Figure, Goal, percentile, repeated
+from benchmarks.harness import Figure, Goal, percentile, repeated, worker_process
 from benchmarks.workload import QUEUE, Workload
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
@@ -35,11 +35,7 @@ async def crew(count: int) -> AsyncIterator[tuple[Workload, list[WorkerProcess]]
         load = Workload(url)
         async with load.app:
             workers = [
-                stack.enter_context(
-                    WorkerProcess.module(
-                        "benchmarks.workload", url, directory=directory, name=f"worker-{n}"
-                    )
-                )
+                stack.enter_context(worker_process(url, directory, name=f"worker-{n}"))
                 for n in range(count)
             ]
 

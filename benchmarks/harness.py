@@ -8,11 +8,11 @@ import statistics
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.environments import Environment, ours
 from benchmarks.workload import QUEUE, Workload
 from tests.support.processes import WorkerProcess
 from tests.support.redis_server import RedisServer, redis_server_path
@@ -80,14 +80,21 @@ def serving() -> Iterator[RedisServer]:
         yield server
 
 
+def worker_process(url: str, directory: Path, *, name: str = "worker") -> WorkerProcess:
+    """Start one worker of the workload, in the environment that a user has."""
+    return WorkerProcess.module(
+        "benchmarks.workload", url, directory=directory, name=name, python=ours().python
+    )
+
+
 @asynccontextmanager
 async def working(server: RedisServer, load: Workload) -> AsyncIterator[WorkerProcess]:
     """One worker process that is registered and waits for jobs."""
-    with WorkerProcess.module(
-        "benchmarks.workload", server.url, directory=server.directory
-    ) as worker:
+    with worker_process(server.url, server.directory) as worker:
         await until(load.app.queue(QUEUE).workers, within=20, what="the worker has registered")
-        await load.noop.enqueue_and_wait(x=0)
+        first = await load.noop.enqueue(x=0)
+        # Bounded, since a worker that has died meanwhile would be waited for without end.
+        await first.result(timeout=20)
         yield worker
 
 
@@ -99,15 +106,16 @@ async def repeated(
     return [list(column) for column in zip(*rows[warm_ups:], strict=True)]
 
 
-def machine() -> dict[str, str]:
-    """Return what the figures depend on."""
+def machine(environment: Environment) -> dict[str, str]:
+    """Return what the figures depend on, with the releases that an environment has."""
     info = Path("/proc/cpuinfo").read_text()
     models = [line.partition(": ")[2] for line in info.splitlines() if "model name" in line]
     server = subprocess.run([redis_server_path(), "--version"], capture_output=True, check=True)
+    versions = environment.versions("redis", "headrace", "hiredis", "msgspec", "uvloop")
     return {
         "cpu": f"{os.cpu_count()} x {models[0] if models else platform.machine()}",
         "python": platform.python_version(),
         "redis-server": server.stdout.decode().partition("v=")[2].partition(" ")[0],
-        "redis-py": version("redis"),
-        **{name: version(name) for name in ("headrace", "hiredis", "msgspec", "uvloop")},
+        "redis-py": versions.pop("redis"),
+        **versions,
     }

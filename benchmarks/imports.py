@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psutil
 
+from benchmarks.environments import ours
 from benchmarks.harness import Figure, Goal, repeated
 
 REPEATS = 10
@@ -24,7 +24,7 @@ sys.stdin.read()
 def import_once() -> tuple[float, float]:
     """Return the milliseconds and the megabytes of a process that has imported the package."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [ours().python, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         seconds = float(process.stdout.readline())
@@ -33,7 +33,7 @@ def import_once() -> tuple[float, float]:
 
 def version_ms() -> float:
     """Return the milliseconds of ``headrace version``, the interpreter's start included."""
-    program = Path(sys.executable).with_name("headrace")
+    program = Path(ours().python).with_name("headrace")
     start = time.perf_counter()
     subprocess.run([program, "version"], check=True, capture_output=True)
     return (time.perf_counter() - start) * 1000

@@ -3,7 +3,8 @@
     python -m benchmarks.processes    # the whole table
 
 All contenders take turns in every run, each with processes of its own that stay warm. One caller a
-process calls again as soon as it has its result.
+process calls again as soon as it has its result. All in the development environment, where the
+others are installed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import msgspec
 import pebble
 import uvloop
 
+from benchmarks.environments import DEVELOPMENT
 from benchmarks.harness import Figure, machine, percentile, repeated, shown
+from benchmarks.report import machine_line
 from headrace import App
 from headrace.codec import encode_arguments
 from headrace.context import Silent
@@ -237,7 +240,7 @@ async def measure() -> list[Figure]:
 
 async def main() -> None:
     """Print everybody's figures as a table in Markdown."""
-    print(", ".join(f"{name} {value}" for name, value in machine().items()), end="\n\n")
+    print(machine_line(machine(DEVELOPMENT)), end="\n\n")
     results = await compare()
     print("| load | processes | | calls/s | of ours | p50 ms | p99 ms | caller's CPU µs |")
     print("|---|---|---|---|---|---|---|---|")

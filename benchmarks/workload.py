@@ -1,4 +1,7 @@
-"""The handlers that are measured, and the worker process that runs them."""
+"""The handlers that are measured, and the worker process that runs them.
+
+It needs headrace and uvloop only: workers run in an environment that has nothing else.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from headrace import App, Worker
 
 QUEUE = "bench"
 SLOTS = 100
+BUSY_NS = 200_000
 
 
 async def noop(x: int) -> int:
@@ -30,6 +34,14 @@ async def since(sent_ns: int) -> int:
     return time.monotonic_ns() - sent_ns
 
 
+async def busy(x: int) -> int:
+    """Return the argument after 200 µs of this thread's own processor time."""
+    end_ns = time.thread_time_ns() + BUSY_NS
+    while time.thread_time_ns() < end_ns:
+        pass
+    return x
+
+
 class Workload:
     """An app on one server, with the handlers above as its tasks."""
 
@@ -38,6 +50,11 @@ class Workload:
         self.noop = self.app.task(queue=QUEUE)(noop)
         self.small = self.app.task(queue=QUEUE)(small)
         self.since = self.app.task(queue=QUEUE)(since)
+        self.busy = self.app.task(queue=QUEUE)(busy)
+
+
+app = Workload("redis://localhost").app
+"""For `headrace worker`, whose command line says where the server is."""
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import uvloop
 
+from benchmarks.environments import ours
 from benchmarks.growth import backlog, memory, plots, results, sweeps
 from benchmarks.growth.points import Part
 from benchmarks.harness import machine
@@ -36,7 +37,7 @@ def main() -> None:
     for name in asked.parts or PARTS:
         title, measure = PARTS[name]
         day = datetime.now(UTC).date().isoformat()
-        known[name] = Part(title, day, machine(), uvloop.run(measure()))
+        known[name] = Part(title, day, machine(ours()), uvloop.run(measure()))
         results.save(known)
         print(f"{name}: {title}\n\n{results.table_of(name, known[name].points)}\n", flush=True)
     if asked.write:

@@ -16,7 +16,8 @@ import redis
 from benchmarks.growth.caller import Caller, calling
 from benchmarks.growth.draining import RATE, drain
 from benchmarks.growth.points import Place, Point, Values, take_turns
-from benchmarks.growth.workload import FAR_DELAYS_S, GrowthLoad, working
+from benchmarks.growth.workers import working
+from benchmarks.growth.workload import FAR_DELAYS_S, GrowthLoad
 from benchmarks.harness import percentile, serving
 from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Failed

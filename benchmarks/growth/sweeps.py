@@ -7,7 +7,8 @@ from functools import partial
 
 from benchmarks.growth.draining import RATE, drain
 from benchmarks.growth.points import Point, Values, take_turns
-from benchmarks.growth.workload import GrowthLoad, working
+from benchmarks.growth.workers import working
+from benchmarks.growth.workload import GrowthLoad
 from benchmarks.harness import serving
 from tests.support.redis_server import RedisServer
 

@@ -1,19 +1,18 @@
-"""The tasks that are measured, on several queues if need be, and the workers that run them."""
+"""The tasks that are measured, on several queues if need be, and the worker that runs them.
+
+It needs headrace and uvloop only: workers run in an environment that has nothing else.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterable
 from itertools import islice
 
 import uvloop
 
 from headrace import App, Job, Worker
 from headrace.storage.values import QueueStats
-from tests.support.processes import WorkerProcess
-from tests.support.redis_server import RedisServer
-from tests.support.until import until
 
 PIECE = 20_000
 """Jobs in one call of `enqueue_many`, which returns as many handles."""
@@ -66,31 +65,6 @@ class GrowthLoad:
         """Resume every queue."""
         for name in self.queues:
             await self.app.queue(name).resume()
-
-
-@asynccontextmanager
-async def working(
-    server: RedisServer, load: GrowthLoad, *, processes: int = 1, slots: int = 100
-) -> AsyncIterator[None]:
-    """Worker processes on all queues of a load, once all have registered."""
-    with ExitStack() as stack:
-        for number in range(processes):
-            stack.enter_context(
-                WorkerProcess.module(
-                    "benchmarks.growth.workload",
-                    server.url,
-                    str(len(load.queues)),
-                    str(slots),
-                    directory=server.directory,
-                    name=f"worker-{number}",
-                )
-            )
-
-        async def are_registered() -> bool:
-            return all(stats.workers >= processes for stats in await load.stats())
-
-        await until(are_registered, within=60, what="the workers have registered")
-        yield
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.environments import NAMES, OURS, environment, ours
 from benchmarks.harness import machine, shown
 from benchmarks.peers.cells import introduced, measured
-from benchmarks.peers.environments import NAMES, OURS, environment
 from benchmarks.peers.program import Peer
 from benchmarks.peers.results import (
     COSTS,
@@ -48,7 +48,7 @@ class Document(msgspec.Struct, frozen=True):
 
 def measure(names: Sequence[str], rounds: int) -> list[Result]:
     """Measure everybody in turn, again and again; print each row when it is there."""
-    made = [environment(name) for name in names]
+    made = [ours() if name == OURS else environment(name) for name in names]
     peers = [(each, introduced(each)) for each in made]
     results = {
         each.name: Result(about.name, each.version, about.notes, about.drain_count)
@@ -104,7 +104,7 @@ def main() -> int:
     # Ours is always there, since the rest is held against it.
     names = [name for name in NAMES if name == OURS or not asked.names or name in asked.names]
     RESULTS.mkdir(exist_ok=True)
-    at, about = datetime.now(UTC), {**machine(), "load before": f"{os.getloadavg()[0]:.1f}"}
+    at, about = datetime.now(UTC), {**machine(ours()), "load before": f"{os.getloadavg()[0]:.1f}"}
     print(machine_line(about), flush=True)
     document = Document(at, about, asked.rounds, measure(names, asked.rounds))
     content = msgspec.json.format(msgspec.json.encode(document))

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from benchmarks.environments import Environment
 from benchmarks.harness import serving
-from benchmarks.peers.environments import Environment
 from benchmarks.peers.program import RECORD_VARIABLE, half_and_99, read_ran, read_started
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.redis_server import RedisServer

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
+from benchmarks.environments import DEVELOPMENT
 from benchmarks.growth import backlog, memory, plots, results
 from benchmarks.growth.caller import calling
 from benchmarks.growth.draining import RATE, drain, waiting
 from benchmarks.growth.points import Part, Place, Point, Values, take_turns
 from benchmarks.growth.sweeps import DRAINED_MB, ENQUEUED_MB
-from benchmarks.growth.workload import GrowthLoad, working
+from benchmarks.growth.workers import working
+from benchmarks.growth.workload import GrowthLoad
 from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Failed
 from tests.support.processes import ROOT
@@ -140,7 +142,7 @@ async def test_a_drain_takes_a_part_of_what_waits_and_leaves_the_queues_paused(
     async with load.app:
         await load.pause()
         await load.fill(20_000)
-        async with working(redis_server, load, processes=2):
+        async with working(redis_server, load, processes=2, environment=DEVELOPMENT):
             rate = await drain(redis_server, load, 500)
         counts = await load.stats()
     assert rate > 0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.environments import DEVELOPMENT, NAMES, OURS, REQUIREMENTS
 from benchmarks.peers.__main__ import arguments
 from benchmarks.peers.cells import CellFailed, Program, awaited, introduced
-from benchmarks.peers.environments import NAMES, OURS, REQUIREMENTS, environment
 from benchmarks.peers.program import RECORD_VARIABLE, half_and_99, read_ran, read_started
 from benchmarks.peers.results import (
     COLUMNS,
@@ -80,7 +80,7 @@ def test_half_of_the_times_and_99_of_100_keep_to_their_limits() -> None:
 async def test_our_adapter_does_what_the_benchmark_asks(
     redis_server: RedisServer, redis_url: str, tmp_path: Path
 ) -> None:
-    program = Program(environment(OURS), tmp_path)
+    program = Program(DEVELOPMENT, tmp_path)
     assert introduced(program.environment).name == OURS
     assert program.figures("single", redis_server, 100)["rate"] > 0
     assert program.figures("bulk", redis_server, 1_500)["rate"] > 0
@@ -95,7 +95,7 @@ async def test_our_adapter_does_what_the_benchmark_asks(
 
 
 def test_a_command_that_fails_is_a_cell_without_value(tmp_path: Path) -> None:
-    program = Program(environment(OURS), tmp_path)
+    program = Program(DEVELOPMENT, tmp_path)
     with pytest.raises(CellFailed, match="`nonsense` failed: usage: "):
         program.output("nonsense")
 

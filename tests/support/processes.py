@@ -78,9 +78,13 @@ class WorkerProcess:
         directory: Path,
         name: str = "worker",
         env: Mapping[str, str] | None = None,
+        python: str = sys.executable,
     ) -> Self:
-        """Start ``python -m module args`` at the root of the checkout."""
-        argv = (sys.executable, "-m", module, *args)
+        """Start ``python -m module args`` at the root of the checkout.
+
+        ``python`` is the interpreter of the tests unless another one is given.
+        """
+        argv = (python, "-m", module, *args)
         return cls(*argv, directory=directory, name=name, env=env)
 
     @property
