@@ -5,33 +5,66 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from headrace.worker.slots import Slots
+from headrace.storage.values import BATCH_LIMIT
+from headrace.worker.slots import ROUND, Slots
+
+QUEUES = "abcdefgh"
 
 
-def shares(slots: Slots, queues: list[str], rounds: int) -> Counter[str]:
-    """Let every attempt end at once, with jobs left in all queues, and count who got slots."""
+def shares(
+    slots: Slots, queues: list[str], rounds: int, *, filled: dict[str, int] | None = None
+) -> Counter[str]:
+    """Let every attempt end at once, with jobs left in all queues, and count who got slots.
+
+    A queue in ``filled`` has no more jobs for one claim than that.
+    """
     counts: Counter[str] = Counter()
     while counts.total() < rounds:
         for queue in queues:
-            got = slots.take(queue)
+            taken = slots.take(queue)
+            got = min(taken, (filled or {}).get(queue, taken))
             counts[queue] += got
-            slots.give_back(queue, 0, is_hungry=True)
+            slots.give_back(queue, taken - got, is_hungry=True)
             for _ in range(got):
                 slots.release()
     return counts
 
 
-def test_one_queue_may_have_all_slots() -> None:
+def full_of_slow_attempts(total: int, queues: str) -> Slots:
+    """All slots busy, and all queues hungry."""
+    slots = Slots(total, dict.fromkeys(queues, 1))
+    while slots.take(queues[0]):
+        slots.give_back(queues[0], 0, is_hungry=True)
+    for queue in queues:
+        assert slots.take(queue) == 0
+    return slots
+
+
+def release(slots: Slots, count: int) -> None:
+    for _ in range(count):
+        slots.release()
+
+
+def test_one_queue_may_have_all_slots_half_of_them_a_claim() -> None:
     slots = Slots(10, {"a": 1})
-    assert slots.take("a") == 10
-    assert slots.take("a") == 0
+    assert [slots.take("a") for _ in range(3)] == [5, 5, 0]
+
+
+def test_a_claim_is_for_no_more_than_one_call_may_bring() -> None:
+    slots = Slots(10_000, {"a": 1, "b": 1})
+    assert slots.take("a") == BATCH_LIMIT
+    slots.give_back("a", 0, is_hungry=True)
+    assert slots.take("b") == 0
+    assert slots.take("a") == BATCH_LIMIT
 
 
 def test_a_queue_without_jobs_takes_nothing_from_the_others() -> None:
     slots = Slots(10, {"a": 1, "b": 1000})
     slots.give_back("b", slots.take("b"), is_hungry=False)
-    assert slots.take("a") == 10
+    assert [slots.take("a") for _ in range(2)] == [5, 5]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +83,96 @@ def test_hungry_queues_share_by_weight(weights: dict[str, int]) -> None:
         assert counts[queue] / counts.total() == pytest.approx(share, rel=0.05, abs=0.002)
 
 
+def test_slots_that_come_free_at_once_go_to_few_queues() -> None:
+    slots = full_of_slow_attempts(100, QUEUES)
+    release(slots, 50)
+    assert sorted(slots.take(queue) for queue in QUEUES) == [0, 0, 0, 0, 0, 0, 25, 25]
+
+
+def test_what_comes_free_while_a_queue_claims_waits_for_it_up_to_its_portion() -> None:
+    slots = full_of_slow_attempts(100, QUEUES)
+    release(slots, 1)
+    first = next(queue for queue in QUEUES if slots.take(queue))
+    release(slots, 99)
+    slots.give_back(first, 0, is_hungry=True)
+    assert max(slots.take(queue) for queue in QUEUES) == 25
+
+
+def test_no_queue_is_granted_more_than_a_claim_is_for_while_another_is_hungry() -> None:
+    slots = full_of_slow_attempts(100, "ab")
+    release(slots, 100)
+    assert [slots.take(queue) for queue in "ab"] == [50, 50]
+
+
+def test_slots_that_come_free_one_by_one_go_to_one_queue_after_another() -> None:
+    slots = full_of_slow_attempts(100, QUEUES)
+    for _ in range(5):
+        served = []
+        for _ in QUEUES:
+            slots.release()
+            served += [queue for queue in QUEUES if slots.take(queue)]
+        assert sorted(served) == list(QUEUES)
+
+
+@pytest.mark.parametrize("weights", [dict.fromkeys(QUEUES, 1), {"a": 100, "b": 3, "c": 1}])
+def test_every_hungry_queue_has_its_turn_within_a_round(weights: dict[str, int]) -> None:
+    slots = Slots(100, weights)
+    slots.take("a")
+    slots.take("a")
+    for queue in weights:
+        slots.give_back(queue, 0, is_hungry=True)
+    for _ in range(5):
+        got: Counter[str] = Counter()
+        for _ in range(ROUND):
+            release(slots, 100)
+            for queue in weights:
+                while count := slots.take(queue):
+                    got[queue] += count
+        assert all(got[queue] for queue in weights), got
+
+
+def test_a_queue_that_gets_hungry_is_the_next() -> None:
+    # With seven turns before it, its first job would wait for two turnovers of all slots.
+    slots = full_of_slow_attempts(100, QUEUES)
+    slots.give_back("b", 0, is_hungry=False)
+    assert slots.take("b") == 0
+    slots.release()
+    assert slots.take("b") == 1
+
+
+def test_a_queue_that_had_all_slots_while_it_was_alone_does_not_pay_for_them() -> None:
+    slots = full_of_slow_attempts(100, "ab")
+    counts: Counter[str] = Counter()
+    for _ in range(20):
+        slots.release()
+        for queue in "ab":
+            counts[queue] += slots.take(queue)
+    assert counts == {"a": 10, "b": 10}
+
+
+def test_a_queue_saves_nothing_up_while_it_has_no_jobs() -> None:
+    slots = Slots(7, {"a": 1, "b": 1, "c": 1})
+    shares(slots, ["a", "b"], 10_000)
+    counts = shares(slots, ["a", "b", "c"], 300)
+    assert counts["c"] == pytest.approx(100, abs=10)
+
+
+def test_a_queue_pays_only_for_what_it_fills() -> None:
+    counts = shares(Slots(40, {"a": 1, "b": 1}), ["a", "b"], 10_000, filled={"b": 7})
+    assert counts["b"] / counts.total() == pytest.approx(0.5, rel=0.05)
+
+
+def test_what_a_queue_took_while_it_was_alone_and_did_not_fill_earns_it_nothing() -> None:
+    slots = Slots(100, {"a": 1, "b": 1, "c": 1})
+    taken = slots.take("a")
+    slots.take("b")
+    assert slots.take("c") == 0
+    for _ in range(2):
+        slots.give_back("a", taken - 1, is_hungry=True)
+        taken = slots.take("a")
+    assert slots.take("c") > 0
+
+
 def test_a_waiting_queue_is_nudged_when_it_is_granted_a_slot() -> None:
     slots = Slots(1, {"a": 1, "b": 1})
     nudged: list[str] = []
@@ -63,26 +186,56 @@ def test_a_waiting_queue_is_nudged_when_it_is_granted_a_slot() -> None:
     assert slots.take("b") == 1
 
 
-def test_a_grant_that_finds_no_job_goes_to_the_next() -> None:
-    slots = Slots(1, {"a": 1, "b": 1})
-    slots.give_back("a", slots.take("a") - 1, is_hungry=True)
-    slots.take("b")
-    slots.release()
-    slots.release()
-    # Whoever is granted the slot and has no job left gives it back.
-    for queue in ("a", "b"):
-        slots.give_back(queue, slots.take(queue), is_hungry=False)
-    assert slots.take("a") >= 1
+def test_what_was_granted_to_a_queue_without_jobs_goes_to_the_next() -> None:
+    slots = full_of_slow_attempts(100, "ab")
+    nudged: list[str] = []
+    slots.on_grant("a", lambda: nudged.append("a"))
+    slots.on_grant("b", lambda: nudged.append("b"))
+    release(slots, 10)
+    first = nudged[0]
+    assert nudged == [first] * 10
+    slots.give_back(first, 0, is_hungry=False)
+    assert nudged[-1] != first
+    assert slots.take(nudged[-1]) == 10
 
 
-def test_slots_are_neither_lost_nor_made() -> None:
-    slots = Slots(5, {"a": 2, "b": 1})
-    for _ in range(200):
-        for queue, is_hungry in (("a", True), ("b", False), ("b", True), ("a", False)):
-            got = slots.take(queue)
-            slots.give_back(queue, got // 2, is_hungry=is_hungry)
-            for _ in range(got - got // 2):
-                slots.release()
-    for queue in ("a", "b"):
-        slots.give_back(queue, slots.take(queue), is_hungry=False)
-    assert slots.free == 5
+@given(
+    total=st.integers(1, 30),
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["take", "answer", "release"]),
+            st.sampled_from("abc"),
+            st.integers(0, 30),
+            st.booleans(),
+        ),
+        max_size=60,
+    ),
+)
+def test_slots_are_neither_lost_nor_made_nor_kept_from_the_hungry(
+    total: int, steps: list[tuple[str, str, int, bool]]
+) -> None:
+    slots = Slots(total, {"a": 5, "b": 2, "c": 1})
+    claiming: dict[str, int] = {}
+    hungry: set[str] = set()
+    running = 0
+    for step, queue, count, is_hungry in steps:
+        if step == "release":
+            count = min(count, running)
+            running -= count
+            release(slots, count)
+        elif step == "answer" and queue in claiming:
+            got = min(count, claiming[queue])
+            running += got
+            slots.give_back(queue, claiming.pop(queue) - got, is_hungry=is_hungry)
+            (hungry.add if is_hungry else hungry.discard)(queue)
+        elif step == "take" and queue not in claiming:
+            if taken := slots.take(queue):
+                claiming[queue] = taken
+            else:
+                hungry.add(queue)
+        assert not (hungry and slots.free)
+        assert slots.free + running + sum(claiming.values()) <= total
+    release(slots, running)
+    for queue in "abcabc":
+        slots.give_back(queue, claiming.pop(queue, 0), is_hungry=False)
+    assert slots.free == total

@@ -1,17 +1,30 @@
 """A worker's slots, shared between its queues by weight.
 
-A queue that left jobs behind at its last claim is hungry. Slots that come free are granted to
-hungry queues by smooth weighted round robin, even while one of them is busy claiming; queues
-without jobs cost nothing, and a low weight is never starved.
+A queue that left jobs behind at its last claim is hungry. Hungry queues take turns: what comes free
+is granted to the one whose turn it is, even while it is busy claiming, until it has come for it or
+has its portion. So a claim brings many jobs when slots come free faster than claims are answered,
+and slots that come free one by one go to one queue after another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from headrace.storage.values import BATCH_LIMIT
+
+ROUND = 2
+"""How many times the worker's slots the portions of one round of turns are.
+
+1 halves what a claim brings. 4 doubles it, which saved another tenth of the time a job, but the
+last in a round would wait twice as long.
+"""
+
 
 class Slots:
     """Counts free slots and who may have them.
+
+    The next turn goes to the queue that has had least for its weight (stride scheduling), so a low
+    weight is never starved. A queue without jobs costs nothing, and saves nothing up.
 
     Args:
         total: how many there are.
@@ -22,40 +35,58 @@ class Slots:
     def __init__(self, total: int, weights: Mapping[str, int], *, free: int | None = None) -> None:
         self.total = total
         self.free: int = total if free is None else free
+        # Half of them a claim: the worker runs one half while the server hands out the other, which
+        # drains a tenth faster.
+        self._most = min((total + 1) // 2, BATCH_LIMIT)
         self._weights = dict(weights)
-        self._credit = dict.fromkeys(weights, 0)
         self._granted = dict.fromkeys(weights, 0)
-        self._hungry: set[str] = set()
         self._nudges: dict[str, Callable[[], None]] = {}
+        self._hungry: dict[str, None] = {}  # a set that keeps the order
+        # The slots that each was granted, divided by its weight, and what that was for the queue
+        # whose turn came last, when it came: none that is hungry has had less.
+        self._had = dict.fromkeys(weights, 0.0)
+        self._level = 0.0
+        self._turn = ""
+        self._left = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several queues take from them."""
+        return len(self._weights) > 1
 
     def on_grant(self, queue: str, nudge: Callable[[], None]) -> None:
-        """Call ``nudge`` whenever the queue is granted a slot."""
+        """Call ``nudge`` whenever the queue is granted slots."""
         self._nudges[queue] = nudge
 
     def take(self, queue: str) -> int:
-        """Take what the queue may have now: its grants, and all free ones if nobody else is hungry.
+        """Take what the queue may claim now: its grants, and free ones if nobody else is hungry.
 
-        With none, the queue counts as hungry and is nudged when it is granted one.
+        No more than half of all slots, nor than one call may bring. With none, the queue counts as
+        hungry and is nudged when it is granted one.
         """
-        count = self._granted[queue]
-        self._granted[queue] = 0
-        if self.free and not self._hungry - {queue}:
-            count += self.free
-            self.free = 0
+        if queue == self._turn:
+            self._left = 0
+        count = min(self._granted[queue], self._most)
+        self._granted[queue] -= count
+        if not self._hungry.keys() - {queue}:
+            more = min(self.free, self._most - count)
+            self.free -= more
+            count += more
         if count == 0:
-            self._hungry.add(queue)
+            self._enter(queue)
             self._distribute()
         return count
 
     def give_back(self, queue: str, count: int, *, is_hungry: bool) -> None:
         """Return slots that a claim did not fill, and say whether the queue left jobs behind."""
-        self.free += count
         if is_hungry:
-            self._hungry.add(queue)
+            self._enter(queue)
         else:
-            self._hungry.discard(queue)
-            self.free += self._granted[queue]
+            self._hungry.pop(queue, None)
+            count += self._granted[queue]
             self._granted[queue] = 0
+        self.free += count
+        self._had[queue] = max(self._had[queue] - count / self._weights[queue], self._level)
         self._distribute()
 
     def release(self) -> None:
@@ -63,28 +94,31 @@ class Slots:
         self.free += 1
         self._distribute()
 
+    def _enter(self, queue: str) -> None:
+        if queue not in self._hungry:
+            self._hungry[queue] = None
+            self._had[queue] = max(self._had[queue], self._level)
+
     def _distribute(self) -> None:
-        if not self._hungry:
-            return
-        while self.free:
-            chosen = self._next()
-            self._granted[chosen] += 1
-            self.free -= 1
+        while self.free and self._hungry:
+            if not self._left or self._turn not in self._hungry:
+                self._next_turn()
+            chosen = self._turn
+            count = min(self.free, self._left)
+            self.free -= count
+            self._left -= count
+            self._granted[chosen] += count
+            self._had[chosen] += count / self._weights[chosen]
+            if len(self._hungry) == 1:
+                self._level = self._had[chosen]  # it takes nothing from anybody
             nudge = self._nudges.get(chosen)
             if nudge is not None:
                 nudge()
 
-    def _next(self) -> str:
-        """Smooth weighted round robin: all earn their weight, the richest pays the sum."""
-        hungry = self._hungry
-        if len(hungry) == 1:
-            return next(iter(hungry))
-        paid = 0
-        for queue in hungry:
-            weight = self._weights[queue]
-            self._credit[queue] += weight
-            paid += weight
-        # Ties go by name, so that a run can be repeated.
-        chosen = max(sorted(hungry), key=self._credit.__getitem__)
-        self._credit[chosen] -= paid
-        return chosen
+    def _next_turn(self) -> None:
+        # Of equals the one that got hungry last, so that a first job does not wait for a round.
+        self._turn = min(reversed(self._hungry), key=self._had.__getitem__)
+        self._level = self._had[self._turn]
+        weights = sum(self._weights[queue] for queue in self._hungry)
+        portion = ROUND * self.total * self._weights[self._turn] // weights
+        self._left = max(1, min(portion, self._most))
