@@ -129,6 +129,26 @@ async def test_a_worker_killed_with_a_token_in_its_hand_delays_at_most(
 ) -> None:
     """Fault 3, BC-05: dead between BLMOVE and claim, so no token is left to wake anybody."""
     await load_library(app)
+    held = await app.enqueue("hold", gate="gate")  # so that no claim waits behind the BLMOVE
+    lost = proxy.drop_next_reply(after=b"BLMOVE")
+    victim = await crew.worker("victim", url=proxy.url).ready()
+    await crew.ledger.started(held.id)
+    await until(lambda: client.info("clients")["blocked_clients"] == 1)
+    killer = asyncio.create_task(kill_at(lost, victim))
+    job = await app.enqueue("echo", value=1)
+    await killer
+    crew.open("gate")
+    await crew.worker("heir").ready()
+    assert await job.result(timeout=5) == 1
+    records = await check_ledger(app, crew.ledger, [held.id, job.id], queue=QUEUE)
+    assert (records[job.id].starts, records[job.id].stalls) == (1, 0)
+
+
+async def test_an_idle_worker_killed_as_its_waiting_claim_is_made_loses_nothing(
+    crew: Crew, app: App[None], proxy: Proxy, client: redis.Redis
+) -> None:
+    """Fault 3: the job is active, and its worker never knew."""
+    await load_library(app)
     lost = proxy.drop_next_reply(after=b"BLMOVE")
     victim = await crew.worker("victim", url=proxy.url).ready()
     await until(lambda: client.info("clients")["blocked_clients"] == 1)
@@ -137,8 +157,8 @@ async def test_a_worker_killed_with_a_token_in_its_hand_delays_at_most(
     await killer
     await crew.worker("heir").ready()
     assert await job.result(timeout=5) == 1
-    records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
-    assert (records[job.id].starts, records[job.id].stalls) == (1, 0)
+    records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE, unseen_claims=1)
+    assert (records[job.id].starts, records[job.id].stalls) == (2, 1)
 
 
 async def test_a_worker_killed_before_it_read_its_claim_loses_nothing(

@@ -5,9 +5,10 @@ An inbox and a waiter wait for what others do; a beater works in another thread.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from headrace.storage.values import BeatReply, End
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 
 class Inbox(Protocol):
@@ -54,6 +55,17 @@ class Waiter(Protocol):
 
         Raises:
             StorageError: it can't block just now; look by claiming, and call again later.
+        """
+
+    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+        """Claim as `Consumer.claim` does, as soon as the pending `wait` ends, else now.
+
+        A storage that can does it without another round trip. Like any claim, it may be repeated
+        with `Consumer.claim` and the same number and nonce, also while this one is pending. It may
+        be cancelled, which leaves unknown whether it will claim.
+
+        Raises:
+            StorageError: it has not claimed, or its answer was lost.
         """
 
     async def interrupt(self) -> None:

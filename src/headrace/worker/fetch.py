@@ -3,6 +3,10 @@
 Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time
 or two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or
 stolen.
+
+While nothing runs, a claim of one job waits on the server behind the call that blocks, so that the
+job needs no more round trip. Not while anything runs: a handler that blocks the loop would keep
+that job waiting. For the same reason not where the worker has other queues or lanes.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 
@@ -18,10 +22,11 @@ from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import StorageLost, StorageRecovered
 from headrace.storage.base import Waiter
-from headrace.storage.values import BATCH_LIMIT, ClaimReply
+from headrace.storage.values import CallId, ClaimReply
 from headrace.worker.session import Session
 
 BLOCK_S = 2.0
+LATE_S = 0.5  # how long after its time-out a blocking call may end
 REFUSED_PAUSE_S = 1.0
 UNBLOCK_S = 1.0
 
@@ -42,7 +47,10 @@ class Fetcher:
         self._waiter = waiter
         self._nudge = asyncio.Event()
         self._blocked: asyncio.Task[bool] | None = None
-        self._is_refused = False
+        self._quiet_until = -math.inf  # until then only a token brings a job, by the loop's clock
+        self._may_ask_ahead = False
+        self._is_alone = len(session.lanes) == 1 and not session.lanes[lane].is_shared
+        self._refused_until = -math.inf
         self._is_closing = False
         self._asking = anyio.CancelScope()
         self.is_consuming: bool = False
@@ -58,6 +66,7 @@ class Fetcher:
 
     def look(self) -> None:
         """End a pending sleep: claim now."""
+        self._quiet_until = -math.inf
         self._nudge.set()
 
     async def run(self) -> None:
@@ -71,6 +80,11 @@ class Fetcher:
                     await self._sleep(REFUSED_PAUSE_S)
                     continue
                 has_token = self._take_token()
+                if self._quiet_s > 0 and not self._can_ask_ahead:
+                    if not self._is_refused:
+                        self._block()
+                    await self._sleep(self._quiet_s)
+                    continue
                 count = slots.take(session.queue)
                 if count:
                     await self._fill(count)
@@ -83,80 +97,128 @@ class Fetcher:
             slots.give_back(session.queue, 0, is_hungry=False)
             with anyio.CancelScope(shield=True):
                 await self._unblock()
+                await self._waiter.aclose()
 
     @property
     def _is_over(self) -> bool:
         return self._is_closing or self._session.is_gone.is_set()
 
+    @property
+    def _quiet_s(self) -> float:
+        return self._quiet_until - asyncio.get_running_loop().time()
+
+    @property
+    def _is_refused(self) -> bool:
+        return asyncio.get_running_loop().time() < self._refused_until
+
+    @property
+    def _can_ask_ahead(self) -> bool:
+        return self._may_ask_ahead and not self._session.attempts
+
     async def _fill(self, count: int) -> None:
-        """Claim for ``count`` slots that were taken, and wait if there was nothing."""
+        """Claim for ``count`` slots that were taken, and note when there was nothing."""
         session = self._session
-        # Half the slots a call: the worker runs one half while the server hands out the other,
-        # which drains a tenth faster.
-        asked = min(count, BATCH_LIMIT, (self._slots.total + 1) // 2)
+        is_ahead = self._quiet_s > 0
+        asked = 1 if is_ahead else count
         got = 0
         is_hungry = False
         asked_at = time.monotonic()
         try:
-            reply = await self._claim(asked)
+            reply = await (self._claim_ahead() if is_ahead else self._claim(asked))
             if reply is None:
                 return
             for job in reply.jobs:
                 session.start(job, self._lane)
             got = len(reply.jobs)
-            is_hungry = reply.has_more or got == asked
-            if got < asked:
+            is_hungry = reply.has_more or (got == asked and not is_ahead)
+            if not is_hungry:
                 await asyncio.sleep(0)  # the handlers of an idle worker start before the rest here
         finally:
             self._slots.give_back(session.queue, count - got, is_hungry=is_hungry)
-        if got < asked and not reply.has_more:
+        if not is_hungry:
             if not got:
                 self.empty_at = asked_at
-            due_s = BLOCK_S if reply.next_due_ms is None else reply.next_due_ms / 1000
-            self._block()
-            await self._sleep(min(due_s, BLOCK_S) if not self._is_refused else REFUSED_PAUSE_S)
+            self._rest(reply.next_due_ms)
+
+    def _rest(self, next_due_ms: int | None) -> None:
+        """Note how long nothing is to be expected without a token."""
+        due_s = math.inf if next_due_ms is None else next_due_ms / 1000
+        now = asyncio.get_running_loop().time()
+        self._may_ask_ahead = self._is_alone and due_s > BLOCK_S and not self._is_refused
+        longest_s = self._refused_until - now if self._is_refused else BLOCK_S + LATE_S
+        self._quiet_until = now + min(due_s, longest_s)
 
     async def _claim(self, count: int) -> ClaimReply | None:
-        """Claim, however long the storage is away; None: the session is over.
+        """Claim, however long the storage is away; None: the session is over."""
+        async with self._session.claims as call:
+            return self._heard(await self._repeat(call, count))
+
+    async def _claim_ahead(self) -> ClaimReply | None:
+        """Claim one job at the end of the blocking call; None: the session is over.
+
+        Where that takes too long or fails, the usual claim repeats it, and this one comes to
+        nothing, whenever it is made.
+        """
+        self._block()
+        claims = self._session.claims
+        async with claims as call:
+            slots = {self._lane: 1}
+            ahead = asyncio.create_task(
+                self._waiter.claim(call=call, nonce=claims.nonce, slots=slots)
+            )
+            ahead.add_done_callback(lambda _task: self._nudge.set())
+            try:
+                while not (ahead.done() or self._is_over or self._quiet_s <= 0):
+                    self._nudge.clear()
+                    await self._sleep(self._quiet_s)
+                if self._is_over:
+                    await self._unblock()
+                    await asyncio.wait([ahead], timeout=UNBLOCK_S)
+                if ahead.done():
+                    self._take_token()  # this claim was for it
+                    with suppress(StorageError):
+                        return self._heard(ahead.result())
+            finally:
+                ahead.cancel()
+            return self._heard(await self._repeat(call, 1))
+
+    def _heard(self, reply: ClaimReply | None) -> ClaimReply | None:
+        if reply is not None and reply.is_gone:
+            self._session.condemned()
+            return None
+        return reply
+
+    async def _repeat(self, call: CallId, count: int) -> ClaimReply | None:
+        """Claim until there is an answer; None: the session is over.
 
         Repetitions carry the same number and nonce, so what a lost answer claimed comes again.
         """
         session = self._session
+        nonce = session.claims.nonce
         slots = {self._lane: count}
-        async with session.claims as call:
-            nonce = session.claims.nonce
-            reply = await self._repeat(
-                lambda: session.storage.claim(session.queue, call=call, nonce=nonce, slots=slots)
-            )
-        if reply is not None and reply.is_gone:
-            session.condemned()
-            return None
-        return reply
-
-    async def _repeat(self, operation: Callable[[], Awaitable[ClaimReply]]) -> ClaimReply | None:
         backoff = Backoff()
         lost_at: float | None = None
         loop = asyncio.get_running_loop()
         while not self._is_over:
             try:
                 with anyio.CancelScope() as self._asking:
-                    reply = await operation()
+                    reply = await session.storage.claim(
+                        session.queue, call=call, nonce=nonce, slots=slots
+                    )
                 if self._asking.cancelled_caught:
                     break  # what it may have claimed is handed back with the session
             except (StorageUnavailable, ReplyLost) as error:
                 if lost_at is None:
                     lost_at = loop.time()
                     self.is_consuming = False
-                    self._session.emit(StorageLost(queue=self._session.queue, error=str(error)))
+                    session.emit(StorageLost(queue=session.queue, error=str(error)))
                 await self._sleep(backoff.next_s())
                 self._nudge.clear()
             else:
                 self.is_consuming = True
                 if lost_at is not None:
                     after_ms = round((loop.time() - lost_at) * 1000)
-                    self._session.emit(
-                        StorageRecovered(queue=self._session.queue, after_ms=after_ms)
-                    )
+                    session.emit(StorageRecovered(queue=session.queue, after_ms=after_ms))
                 return reply
         return None
 
@@ -171,12 +233,12 @@ class Fetcher:
         if self._blocked is None or not self._blocked.done():
             return False
         blocked, self._blocked = self._blocked, None
+        self._quiet_until = -math.inf
         try:
-            self._is_refused = False
             return blocked.result()
         except StorageError:
             # Memory is full, or the connection is lost: look once a second instead.
-            self._is_refused = True
+            self._refused_until = asyncio.get_running_loop().time() + REFUSED_PAUSE_S
             return False
 
     async def _sleep(self, timeout_s: float | None) -> None:
@@ -191,7 +253,7 @@ class Fetcher:
             timer.cancel()
 
     async def _unblock(self) -> None:
-        """End the blocking call and its connection."""
+        """End the blocking call."""
         blocked, self._blocked = self._blocked, None
         if blocked is not None and not blocked.done():
             with anyio.move_on_after(UNBLOCK_S):
@@ -202,4 +264,3 @@ class Fetcher:
             await asyncio.wait([blocked])
         if blocked is not None and not blocked.cancelled():
             blocked.exception()
-        await self._waiter.aclose()

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from redis.exceptions import ResponseError
 
-from headrace.errors import StorageError
-from headrace.storage.redis import keys
-from headrace.storage.redis.calls import read_end
-from headrace.storage.redis.client import Address
+from headrace.errors import StorageError, StorageUnavailable
+from headrace.storage.redis import calls, keys
+from headrace.storage.redis.client import Address, AsyncClient
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.wire import Subscription, Wire
-from headrace.storage.values import End
+from headrace.storage.values import CallId, ClaimReply, End
 
 UNBLOCK_EVERY_S = 0.05
 LONGEST_BLOCK_S = 2.0
@@ -28,30 +26,29 @@ LONGEST_BLOCK_S = 2.0
 class RedisWaiter:
     """Blocks in BLMOVE from a queue's wake-up list to the incarnation's own.
 
-    The token is never popped, so a crash between here and the claim costs a delay at most.
+    The token is never popped, so a crash between here and the claim costs a delay at most. A claim
+    may wait on the server behind the BLMOVE: what comes on one connection is done in order.
 
     Args:
         address: where to connect.
-        command: runs a plain command on another connection, to unblock this one.
-        source: the queue's wake-up list.
+        client: unblocks this connection over its own.
+        root: the queue's.
+        source: the wake-up list of the lane.
         target: the incarnation's own list.
     """
 
     def __init__(
-        self,
-        address: Address,
-        command: Callable[..., Coroutine[Any, Any, Any]],
-        *,
-        source: str,
-        target: str,
+        self, address: Address, client: AsyncClient, *, root: str, source: str, target: str
     ) -> None:
         self._address = address
-        self._command = command
+        self._client = client
+        self._root = root
         self._source = source
         self._target = target
         self._wire: Wire | None = None
         self._client_id = b""
         self._is_blocked = False
+        self._is_sent = asyncio.Event()
         self._is_interrupted = False
 
     async def wait(self, timeout_s: float) -> bool:
@@ -71,6 +68,7 @@ class RedisWaiter:
             if self._wire is None or not self._wire.is_open:
                 self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
                 self._client_id = str(await self._wire.call("CLIENT", "ID")).encode()
+            self._is_sent.set()  # it is before anybody hears of this
             token = await self._wire.call(
                 "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
             )
@@ -78,7 +76,25 @@ class RedisWaiter:
             raise translate(error) from error
         finally:
             self._is_blocked = False
+            self._is_sent.set()  # a claim that still waits goes ahead, or fails
+            self._is_sent.clear()
         return token is not None
+
+    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+        """Claim as soon as the pending `wait` ends, in the same breath of the server, else now.
+
+        Raises:
+            StorageError: it has not claimed, or the answer was lost.
+        """
+        if self._is_blocked:
+            await self._is_sent.wait()
+        if self._wire is None:
+            raise StorageUnavailable("the waiter was closed")
+        claim = calls.claim(self._root, call, nonce, slots)
+        try:
+            return claim.read(await self._wire.call(*self._client.words(claim)))
+        except ResponseError as error:
+            raise translate(error) from error
 
     async def interrupt(self) -> None:
         """Unblock a pending `wait`, again and again: an UNBLOCK misses a call not yet blocked."""
@@ -86,7 +102,7 @@ class RedisWaiter:
         while self._is_blocked:
             if self._client_id:
                 with suppress(StorageError, ResponseError):
-                    await self._command("CLIENT", "UNBLOCK", self._client_id)
+                    await self._client.command("CLIENT", "UNBLOCK", self._client_id)
             await asyncio.sleep(UNBLOCK_EVERY_S)
 
     async def aclose(self) -> None:
@@ -114,7 +130,7 @@ class RedisInbox:
             self._wire = await self._address.open_subscription(self.channel)
             return None
         try:
-            return read_end(await self._wire.message())
+            return calls.read_end(await self._wire.message())
         except StorageError:
             await self.aclose()
             raise

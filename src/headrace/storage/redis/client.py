@@ -107,7 +107,7 @@ class AsyncClient:
         Raises:
             StorageError: see `headrace.errors`; `ReplyLost` when it may have been executed.
         """
-        words = ("FCALL", self._library.function(call.verb), 1, call.root, *call.words)
+        words = self.words(call)
         try:
             reply = await self._run(words)
         except ReplyLost:
@@ -115,6 +115,10 @@ class AsyncClient:
                 raise
             reply = await self._run(words)
         return call.read(reply)
+
+    def words(self, call: Call[Any]) -> tuple[str | bytes | int, ...]:
+        """Return the command that makes a call."""
+        return ("FCALL", self._library.function(call.verb), 1, call.root, *call.words)
 
     async def _run(self, words: tuple[Any, ...]) -> Any:
         try:

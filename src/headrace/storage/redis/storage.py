@@ -153,7 +153,8 @@ class RedisStorage:
     def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
         return RedisWaiter(
             self._address,
-            self._client.command,
+            self._client,
+            root=self._root(queue),
             source=keys.wake(self.tenant, queue, lane),
             target=keys.woken(self.tenant, queue, incarnation),
         )

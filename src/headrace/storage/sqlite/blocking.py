@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
 
 from headrace.errors import StorageUnavailable
 from headrace.storage.sqlite import workers
 from headrace.storage.sqlite.engine import Engine, detach_now
 from headrace.storage.sqlite.step import Clock, QueueName, Step
-from headrace.storage.values import BeatReply, End
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 LONGEST_BLOCK_S = 2.0
 
@@ -22,14 +23,25 @@ class SqliteWaiter:
         queue: the queue's name.
         lane: which of its lanes.
         clock: the storage's.
+        claim: the storage's own, for this queue.
     """
 
-    def __init__(self, engine: Engine, queue: QueueName, lane: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        queue: QueueName,
+        lane: str,
+        clock: Clock,
+        *,
+        claim: Callable[..., Awaitable[ClaimReply]],
+    ) -> None:
         self._engine = engine
         self._queue = queue
         self._lane = lane
         self._clock = clock
+        self._claim = claim
         self._pending: asyncio.Future[bool] | None = None
+        self._has_ended = asyncio.Event()
         self._is_interrupted = False
         engine.tokens.know(queue, lane)
 
@@ -42,6 +54,7 @@ class SqliteWaiter:
         if self._is_interrupted:
             return False
         pending = self._pending = asyncio.get_running_loop().create_future()
+        self._has_ended.clear()
         try:
             await self._engine.listen(self._clock)
             block_s = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
@@ -50,6 +63,17 @@ class SqliteWaiter:
             )
         finally:
             self._pending = None
+            self._has_ended.set()
+
+    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+        """Claim as soon as the pending `wait` ends, else now.
+
+        Raises:
+            StorageError: the database can't be used.
+        """
+        if self._pending is not None:
+            await self._has_ended.wait()
+        return await self._claim(call=call, nonce=nonce, slots=slots)
 
     async def interrupt(self) -> None:
         """End a pending `wait`, and every later one."""

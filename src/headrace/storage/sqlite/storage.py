@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from headrace.job import (
@@ -144,7 +145,9 @@ class SqliteStorage:
         return await self._write(lambda s: workers.retire(s, self._name(queue), incarnation))
 
     def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
-        return SqliteWaiter(self.engine(), self._name(queue), lane, self._clock)
+        return SqliteWaiter(
+            self.engine(), self._name(queue), lane, self._clock, claim=partial(self.claim, queue)
+        )
 
     def open_beater(self, *, timeout_s: float) -> Beater:
         return SqliteBeater(attach(self._place), self.tenant, self._clock, timeout_s=timeout_s)

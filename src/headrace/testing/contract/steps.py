@@ -30,6 +30,7 @@ from headrace.storage import (
     Settlement,
     Stalled,
     Storage,
+    Waiter,
     WorkerInfo,
 )
 
@@ -161,6 +162,16 @@ class Incarnation:
             call=CallId(self.name, number),
             nonce=nonce or self.nonce(),
             slots={"default": limit} if slots is None else slots,
+        )
+
+    async def ask_behind(
+        self, waiter: Waiter, *, number: int | None = None, nonce: str | None = None
+    ) -> ClaimReply:
+        """Claim one job when the pending wait ends, and return the whole reply."""
+        if number is None:
+            self._claims = number = self._claims + 1
+        return await waiter.claim(
+            call=CallId(self.name, number), nonce=nonce or self.nonce(), slots={"default": 1}
         )
 
     async def claim(

@@ -108,6 +108,67 @@ class WaitContract(Contract):
                     await waiter.interrupt()
                 assert results == [False]
 
+    async def test_a_claim_behind_a_wait_brings_the_job_that_ends_it(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waiter.wait, 2)
+            await anyio.lowlevel.checkpoint()
+            tasks.start_soon(client.enqueue, a_job())
+            with anyio.fail_after(10):
+                reply = await worker.ask_behind(waiter)
+        assert ids(reply.jobs) == ["x"]
+        assert not await waiter.wait(0.01), "the claim took the token too"
+
+    async def test_a_claim_behind_a_wait_without_work_finds_nothing(
+        self, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waiter.wait, 0.05)
+            await anyio.lowlevel.checkpoint()
+            with anyio.fail_after(10):
+                reply = await worker.ask_behind(waiter)
+        assert reply.jobs == []
+        assert not reply.has_more
+
+    async def test_a_claim_behind_a_wait_that_is_over_is_made_at_once(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        await client.enqueue(a_job())
+        assert await waiter.wait(1)
+        with anyio.fail_after(1):
+            assert ids((await worker.ask_behind(waiter)).jobs) == ["x"]
+
+    async def test_a_claim_behind_a_wait_that_was_repeated_meanwhile_brings_nothing_more(
+        self, client: Client, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        nonce = worker.nonce()
+        late = []
+
+        async def ask() -> None:
+            late.append(await worker.ask_behind(waiter, number=1, nonce=nonce))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waiter.wait, 2)
+            await anyio.lowlevel.checkpoint()
+            tasks.start_soon(ask)
+            await anyio.lowlevel.checkpoint()
+            assert (await worker.ask(1, number=1, nonce=nonce)).jobs == []
+            await client.enqueue(a_job())
+        assert [reply.jobs for reply in late] == [[]]
+        assert ids((await worker.ask(1, number=2)).jobs) == ["x"]
+
+    async def test_an_interrupt_lets_the_claim_behind_a_wait_come_through(
+        self, worker: Incarnation, waiter: Waiter
+    ) -> None:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(waiter.wait, 2)
+                await anyio.lowlevel.checkpoint()
+                tasks.start_soon(worker.ask_behind, waiter)
+                await anyio.lowlevel.checkpoint()
+                await waiter.interrupt()
+
     async def test_a_token_without_a_free_slot_is_passed_on(
         self,
         open_waiter: OpenWaiter,
