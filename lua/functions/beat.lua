@@ -4,13 +4,13 @@ local CANCELS = 500
 function functions.beat(keys, args)
   local incarnation = unpack(args)
   local q = queue.open(keys[1])
-  local me = worker.load(q, incarnation)
-  if not me then
+  local lease = worker.get(q, incarnation, 'lease')
+  if not lease then
     return { 'gone' }
   end
   local beats = q.root .. ':beats'
   local count = string.match(q.call('HGET', beats, incarnation) or '0', '^%d+')
-  q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. me.lease .. ' ' .. q.now_text)
+  q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. lease .. ' ' .. q.now_text)
   local reply = { 'ok' }
   for _, id in ipairs(q.call('SRANDMEMBER', q.root .. ':cancels:' .. incarnation, CANCELS)) do
     reply[#reply + 1] = id

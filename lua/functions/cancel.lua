@@ -9,7 +9,7 @@ local function cancel(q, id)
     return VERDICTS[record.state]
   elseif record.state == 'active' then
     local asked = q.root .. ':cancels:' .. job.owner(record)
-    q.call('HSET', record.key, 'cancel', '1')
+    job.add_fields(q, record.key, record.head, 'cancel', '1')
     q.call('SADD', asked, id)
     -- Its worker beats at once when it hears of this, and the answer says which jobs.
     local channel = q.call('HGET', worker.key(q, job.owner(record)), 'channel')

@@ -1,9 +1,9 @@
 -- Make due jobs ready and hand the best ones to an incarnation; atomic because a job must have one owner.
--- Reply: status, has_more, ms to the next due job (-1: none), then WIDTH strings a job.
+-- Reply: status, has_more, ms to the next due job (-1: none), then five strings a job: id, task, payload,
+-- numbers, options; the numbers are epoch, attempts, stalls, created, ms waited.
 local BATCH = 500
 local BATCH_BYTES = 4 * 1024 * 1024
 local POPS = 1000 -- entries looked at in one call a lane, left-over ones included
-local MORE = { 'epoch', 'attempts', 'stalls', 'expires', 'options' }
 local NOTHING = {}
 
 local function next_due(q)
@@ -30,14 +30,6 @@ local function promote(q)
   q.call('ZREM', q.root .. ':delayed', unpack(ids))
   queue.flush(q)
   return next_due(q)
-end
-
--- Append one claimed job to the reply.
-local function append(reply, id, v, more, payload, epoch, wait_ms)
-  local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, v[3], payload, epoch
-  reply[n + 5], reply[n + 6], reply[n + 7] = more[2] or '0', more[3] or '0', v[5]
-  reply[n + 8], reply[n + 9] = wait_ms, more[5] or ''
 end
 
 -- Whether a job has been stalled and one more death would end it.
@@ -67,32 +59,73 @@ local function must_wait(q, claim, id)
   return false
 end
 
+-- Note the words of the reply and the event that tell of a job's time.
+local function note_times(q, known, claim, since)
+  local wait_ms = queue.text(math.max(0, q.now - since)) -- the clock may have been set back
+  known.wait_ms = wait_ms
+  known.numbers = known.epoch .. ' ' .. known.attempts .. ' ' .. known.stalls .. ' ' .. known.created .. ' ' .. wait_ms
+  known.event = '\t' .. known.epoch .. '\t' .. claim.incarnation .. '\t' .. wait_ms .. '\t\t'
+end
+
+-- Whether a job is new and has no fields that only few have: most are, and jobs that came together look alike.
+local function is_new(q, known, claim, head, generation)
+  if head == known.source then
+    return generation == known.generation
+  end
+  local big, created = string.match(head or '', '^queued(%*?)\t' .. generation .. '\t\t(%d+)\t$')
+  if not big then
+    return false
+  end
+  known.source, known.generation, known.created = head, generation, created
+  known.head = 'active' .. big .. '\t\t' .. q.now_text .. '\t' .. created .. '\t'
+  note_times(q, known, claim, created)
+  return true
+end
+
+-- What a claim must know of any other job. nil: the entry stands for none.
+local function look(q, key, id, head, generation, claim)
+  local known = job.record(q, id, key, head, q.call('HGET', key, 'claim'))
+  if not known or known.state ~= 'queued' or known.generation ~= generation then
+    return nil
+  end
+  local few = known.more ~= '' and q.call('HMGET', key, 'expires', 'options') or NOTHING
+  known.expires, known.options = few[1], few[2] or ''
+  known.epoch = queue.text(known.epoch + 1)
+  known.own = known.epoch .. '\t' .. claim.nonce
+  known.head = job.head(q, known, 'active', '')
+  note_times(q, known, claim, known.at ~= '' and known.at or known.created)
+  return known
+end
+
+-- Append one claimed job to the reply: its numbers are one word, since a word costs 700 instructions.
+local function append(reply, id, task, payload, numbers, options)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = id, task, payload, numbers, options
+end
+
 -- Take one ready entry if it still stands for a queued job. Returns its size, nil if it was not taken, and
 -- true if it must stay.
 local function take(q, entry, claim, reply)
-  local gen, id = string.match(entry, '^(%d+):(.*)$')
+  local generation, id = string.match(entry, '^(%d+):(.*)$')
   local key = q.root .. ':job:' .. id
-  -- A field costs 0.2 µs, and a record without `at` is of a plain job that has not moved yet.
-  local v = q.call('HMGET', key, 'state', 'gen', 'task', 'payload', 'created', 'at')
-  if v[1] ~= 'queued' or v[2] ~= gen then
-    return nil
+  local v = q.call('HMGET', key, 'head', 'task', 'payload')
+  local known = claim.new
+  if not is_new(q, known, claim, v[1], generation) then
+    known = look(q, key, id, v[1], generation, claim)
+    if not known then
+      return nil
+    elseif known.expires and tonumber(known.expires) <= q.now then
+      finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
+      return nil
+    elseif known.stalls ~= 0 and must_wait(q, claim, id) then
+      return nil, true
+    end
   end
-  local more = v[6] and q.call('HMGET', key, unpack(MORE)) or NOTHING
-  if more[4] and tonumber(more[4]) <= q.now then
-    finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
-    return nil
-  end
-  if more[3] and must_wait(q, claim, id) then
-    return nil, true
-  end
-  local payload = v[4] or q.call('GET', q.root .. ':payload:' .. id) or ''
-  local epoch = more[1] and queue.text(more[1] + 1) or '1'
-  q.call('HSET', key, 'state', 'active', 'at', q.now_text, 'epoch', epoch, 'claim', claim.nonce)
-  local wait_ms = math.max(0, q.now - (v[6] or v[5])) -- the clock may have been set back
-  local wait_text = queue.text(wait_ms)
-  queue.observe(q, 'wait:', wait_ms)
-  queue.event(q, 'active', id, v[3], epoch, claim.incarnation, wait_text, '', '')
-  append(reply, id, v, more, payload, epoch, wait_text)
+  local payload = v[3] or q.call('GET', q.root .. ':payload:' .. id) or ''
+  q.call('HSET', key, 'head', known.head, 'claim', known.own)
+  queue.observe(q, 'wait:', known.wait_ms)
+  queue.line(q, 'active\t' .. id .. '\t' .. v[2] .. known.event)
+  append(reply, id, v[2], payload, known.numbers, known.options)
   claim.ids[#claim.ids + 1] = id
   return #payload
 end
@@ -145,11 +178,12 @@ end
 -- A repeated call: what it claimed the first time and still owns.
 local function again(q, claim, reply)
   for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. claim.incarnation)) do
-    local key = job.key(q, id)
-    local v = q.call('HMGET', key, 'state', 'claim', 'task', 'payload', 'created')
-    if v[1] == 'active' and v[2] == claim.nonce then
-      local more = q.call('HMGET', key, unpack(MORE))
-      append(reply, id, v, more, v[4] or q.call('GET', q.root .. ':payload:' .. id) or '', more[1], '0')
+    local record = job.load(q, id)
+    if record and record.state == 'active' and record.claim == claim.nonce then
+      local v = q.call('HMGET', record.key, 'payload', 'options')
+      local payload = v[1] or q.call('GET', q.root .. ':payload:' .. id) or ''
+      note_times(q, record, claim, q.now)
+      append(reply, id, record.task, payload, record.numbers, v[2] or '')
     end
   end
 end
@@ -157,15 +191,21 @@ end
 function functions.claim(keys, args)
   local incarnation, number, nonce = unpack(args)
   local q = queue.open(keys[1])
-  local me = worker.load(q, incarnation)
-  if not me then
+  local last = worker.get(q, incarnation, 'claim')
+  if not last then
     return { 'gone', '0', '-1' }
   end
-  local claim = { incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES }
+  local claim = {
+    incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES, has_last_chance = false,
+    new = {
+      epoch = '1', attempts = '0', stalls = '0', options = '', own = '1\t' .. nonce, source = '', generation = '',
+      head = '', created = '', wait_ms = '', numbers = '', event = '',
+    },
+  }
   local reply = { 'ok', '0', '-1' }
-  if number + 0 < me.claim then
-    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. me.claim)
-  elseif number + 0 == me.claim then
+  if number + 0 < last + 0 then
+    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
+  elseif number == last then
     again(q, claim, reply)
     reply[3] = next_due(q)
     return reply

@@ -1,13 +1,24 @@
 -- Store jobs, each with a verdict of its own; atomic because a batch is accepted whole or not at all.
--- Reply: a verdict a job, or STALECALL. A repeated call answers from memory.
+-- Reply: a verdict a job, a blank between two, or STALECALL. A repeated call answers from memory.
 flags.enqueue = {}
 
--- A job is id, flags, task, payload, tier; then, unless it is plain: lane, delay, run at, expires in,
--- expires at, max_stalls, keep, options, inbox. The flags are two digits: 1 for an id that was just
--- drawn at random, 1 for a plain job.
-local IS_NEW, IS_PLAIN = { ['10'] = true, ['11'] = true }, { ['01'] = true, ['11'] = true }
-local PLAIN_WIDTH = 5
-local WIDTH = 14
+-- A job is id, kind, task, payload; then, unless it is plain: lane, delay, run at, expires in, expires at,
+-- max_stalls, keep, options, inbox. The kind is three digits: 1 for an id that was just drawn at random,
+-- 1 for a plain job, and the tier.
+local PLAIN_WIDTH = 4
+local WIDTH = 13
+local KINDS = {}
+for tier = 0, 9 do
+  for digits = 0, 3 do
+    local is_new, is_plain = digits >= 2, digits % 2 == 1
+    local code = (is_new and '1' or '0') .. (is_plain and '1' or '0') .. tier
+    KINDS[code] = {
+      is_new = is_new, is_plain = is_plain, tier = '' .. tier, place = job.DEFAULT_LANE .. ':' .. tier,
+      width = is_plain and PLAIN_WIDTH or WIDTH,
+    }
+  end
+end
+
 local SLOTS = { [0] = '0', [1] = '1' } -- two calls of one client may be in flight together
 local MEMORY_TTL_MS = '600000'
 
@@ -20,7 +31,8 @@ end
 
 -- A record with the same id: nil when it makes room for a new one.
 local function standing(q, key, id, inbox)
-  local state, seen = unpack(q.call('HMGET', key, 'state', 'inbox'))
+  local v = q.call('HMGET', key, 'head', 'inbox')
+  local state = job.state(v[1])
   if state == 'failed' or state == 'cancelled' then
     q.call('ZREM', q.root .. (state == 'failed' and ':dead' or ':finished'), id)
     job.erase(q, id)
@@ -31,28 +43,9 @@ local function standing(q, key, id, inbox)
     return 'completed'
   end
   if inbox ~= '' then
-    job.add_inbox(q, key, seen, inbox)
+    job.add_inbox(q, key, v[1], v[2], inbox)
   end
   return 'duplicate'
-end
-
--- What is not said takes the default and no space.
-local function extras(q, args, at, lane)
-  local fields = {}
-  local function set(field, value, default)
-    if value ~= default then
-      fields[#fields + 1] = field
-      fields[#fields + 1] = value
-    end
-  end
-  set('at', q.now_text, '') -- tells a claim to look for more than a plain job has
-  set('lane', lane, job.DEFAULT_LANE)
-  set('expires', queue.text(due_ms(q, args[at + 8], args[at + 9])), '0')
-  set('max_stalls', args[at + 10], '')
-  set('keep', args[at + 11], '')
-  set('options', args[at + 12], '')
-  set('inbox', args[at + 13], '')
-  return unpack(fields)
 end
 
 -- A producer that doesn't know the task leaves the lane to what workers have said of it.
@@ -63,46 +56,83 @@ local function lane_of(q, lane, task)
   return q.call('HGET', q.root .. ':lanes', task) or job.DEFAULT_LANE
 end
 
-local function store(q, args, at, is_plain)
-  local id, task, payload, tier = args[at], args[at + 2], args[at + 3], args[at + 4]
-  local key = q.root .. ':job:' .. id
-  local lane, due = job.DEFAULT_LANE, 0
-  if not is_plain then
-    lane, due = lane_of(q, args[at + 5], task), due_ms(q, args[at + 6], args[at + 7])
-  end
-  -- An id that was just drawn at random can't be there, and the look costs 2 µs.
-  if not IS_NEW[args[at + 1]] then
-    local verdict = standing(q, key, id, is_plain and '' or args[at + 13])
-    if verdict then
-      return verdict
-    end
-  end
-  local where, value = 'payload', payload
+-- Write a record. What is not said takes the default and no space.
+local function write(q, key, kind, id, head, task, payload, ...)
   if #payload > job.INLINE_LIMIT then
     q.call('SET', q.root .. ':payload:' .. id, payload)
-    where, value = 'big', '1'
+    q.call('HSET', key, 'head', job.with_big(head), 'task', task, ...)
+  else
+    q.call('HSET', key, 'head', head, 'task', task, 'payload', payload, ...)
   end
-  if tier ~= job.DEFAULT_TIER then
-    q.call('HSET', key, 'tier', tier)
+  if kind.tier ~= job.DEFAULT_TIER then
+    q.call('HSET', key, 'tier', kind.tier)
   end
-  queue.tally(q, 'enqueued')
-  if not is_plain then
-    q.call('HSET', key, 'created', q.now_text, extras(q, args, at, lane))
+end
+
+-- Store a job that asks for something, and return its verdict.
+local function store(q, key, kind, id, args, at)
+  local task, payload = args[at + 2], args[at + 3]
+  local lane, due = lane_of(q, args[at + 4], task), due_ms(q, args[at + 5], args[at + 6])
+  local fields = {}
+  local function add(field, value, default)
+    if value ~= default then
+      fields[#fields + 1] = field
+      fields[#fields + 1] = value
+    end
   end
+  add('lane', lane, job.DEFAULT_LANE)
+  add('expires', queue.text(due_ms(q, args[at + 7], args[at + 8])), '0')
+  add('max_stalls', args[at + 9], '')
+  add('keep', args[at + 10], '')
+  add('options', args[at + 11], '')
+  add('inbox', args[at + 12], '')
   if due > q.now then
-    q.call('HSET', key, 'state', 'scheduled', 'task', task, 'created', q.now_text, where, value)
+    write(q, key, kind, id, job.new_head(q, 'scheduled+\t'), task, payload, unpack(fields))
     queue.count(q, 'scheduled', 1)
     job.wait_until(q, id, due)
     queue.event(q, 'scheduled', id, task, '0', '', '', '', '')
     return 'scheduled'
   end
-  q.call(
-    'HSET', key, 'state', 'queued', 'gen', queue.generation(q), 'task', task, 'created', q.now_text, where, value
-  )
+  write(q, key, kind, id, job.new_head(q, 'queued+\t' .. queue.generation(q)), task, payload, unpack(fields))
   queue.count_ready(q, lane, 1)
-  job.to_tail(q, id, lane, tier)
+  job.to_tail(q, lane .. ':' .. kind.tier, id)
   queue.event(q, 'queued', id, task, '0', '', '', '', '')
   return 'queued'
+end
+
+-- Store a batch and return the verdicts. What most jobs do is done here, and counted once.
+local function store_all(q, args, at)
+  local verdicts, n, plain, stored = {}, 0, 0, 0
+  local plain_head = job.new_head(q, 'queued\t' .. queue.generation(q))
+  while at <= #args do
+    local id, kind = args[at], KINDS[args[at + 1]]
+    local key = q.root .. ':job:' .. id
+    -- An id that was just drawn at random can't be there, and the look costs 2 µs.
+    local verdict = not kind.is_new and standing(q, key, id, kind.is_plain and '' or args[at + 12])
+    if not verdict then
+      stored = stored + 1
+      if kind.is_plain then
+        local task = args[at + 2]
+        write(q, key, kind, id, plain_head, task, args[at + 3])
+        job.to_tail(q, kind.place, id)
+        queue.line(q, 'queued\t' .. id .. '\t' .. task .. '\t0\t\t\t\t')
+        plain = plain + 1
+        verdict = 'queued'
+      else
+        verdict = store(q, key, kind, id, args, at)
+      end
+    end
+    n = n + 1
+    verdicts[n] = verdict
+    at = at + kind.width
+  end
+  if plain > 0 then
+    queue.count_ready(q, job.DEFAULT_LANE, plain)
+  end
+  if stored > 0 then
+    queue.tally(q, 'enqueued', stored)
+  end
+  return verdicts
 end
 
 function functions.enqueue(keys, args)
@@ -112,17 +142,12 @@ function functions.enqueue(keys, args)
   local memory = q.root .. ':calls:' .. client .. ':' .. SLOTS[number % 2]
   local answered, answer = string.match(q.call('GET', memory) or '', '^(%d+) (.*)$')
   if answered == number then
-    return cmsgpack.unpack(answer)
+    return answer
   elseif answered and number + 0 < answered + 0 then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. answered)
   end
-  local verdicts, at = {}, 3
-  while at <= #args do
-    local is_plain = IS_PLAIN[args[at + 1]]
-    verdicts[#verdicts + 1] = store(q, args, at, is_plain)
-    at = at + (is_plain and PLAIN_WIDTH or WIDTH)
-  end
-  q.call('SET', memory, number .. ' ' .. cmsgpack.pack(verdicts), 'PX', MEMORY_TTL_MS)
+  answer = table.concat(store_all(q, args, 3), ' ')
+  q.call('SET', memory, number .. ' ' .. answer, 'PX', MEMORY_TTL_MS)
   queue.close(q)
-  return verdicts
+  return answer
 end

@@ -3,9 +3,7 @@
 flags.list_jobs = { 'no-writes' }
 
 local REACH = 50000 -- most ready entries that are compared to find one again: 1 ms
-local FIELDS = {
-  'state', 'task', 'tier', 'attempts', 'stalls', 'epoch', 'created', 'at', 'run', 'claim', 'reason', 'error', 'gen',
-}
+local FIELDS = { 'head', 'claim', 'task', 'tier', 'attempts', 'stalls', 'reason', 'error' }
 
 -- Where a ready list goes on behind the entry that was at `index`.
 local function behind_entry(q, list, index, entry)
@@ -148,11 +146,15 @@ function functions.list_jobs(keys, args)
   local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
     local v = q.call('HMGET', job.key(q, row.id), unpack(FIELDS))
-    if v[1] == state and (not row.gen or row.gen == v[13]) then
-      reply[#reply + 1] = row.id
-      reply[#reply + 1] = row.due or ''
-      for i = 1, #FIELDS - 1 do
-        reply[#reply + 1] = v[i] or ''
+    local its_state, _, _, generation, at, created, run_ms = job.parts(v[1])
+    if its_state == state and (not row.gen or row.gen == generation) then
+      local epoch, nonce = job.claim_parts(v[2])
+      local words = {
+        row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created, at, run_ms, nonce,
+        v[7] or '', v[8] or '',
+      }
+      for _, word in ipairs(words) do
+        reply[#reply + 1] = word
       end
     end
   end

@@ -16,7 +16,7 @@ local function prune_places(q, name, offset)
   local ids = q.call('ZRANGE', q.root .. ':' .. name, offset, offset + BATCH - 1)
   local kept = 0
   for _, id in ipairs(ids) do
-    local state = q.call('HGET', job.key(q, id), 'state')
+    local state = job.state(q.call('HGET', job.key(q, id), 'head'))
     if job.is_terminal(state) and (state == 'failed') == (name == 'dead') then
       kept = kept + 1
     else

@@ -10,9 +10,9 @@ function functions.redrive(keys, args)
       q.call('ZREM', q.root .. ':dead', id)
       q.call('UNLINK', q.root .. ':errors:' .. id)
       q.call(
-        'HDEL', record.key,
-        'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox', 'run'
+        'HDEL', record.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox'
       )
+      record.run = ''
       q.call('PERSIST', record.key)
       q.call('PERSIST', q.root .. ':payload:' .. id)
       job.make_ready(q, record, q.tails)

@@ -19,9 +19,10 @@ function functions.register(keys, args)
     end
   end
   q.call('HSET', q.root .. ':config', 'layout', LAYOUT)
-  q.call(
-    'HSET', worker.key(q, incarnation), 'lease', lease_ms, 'info', info, 'since', q.now_text, 'channel', channel
-  )
+  local key = worker.key(q, incarnation)
+  q.call('HSET', key, 'lease', lease_ms, 'info', info, 'since', q.now_text, 'channel', channel)
+  q.call('HSETNX', key, 'claim', '0')
+  q.call('HSETNX', key, 'settle', '0')
   q.call('HSET', q.root .. ':beats', incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
   return 'ok'
 end

@@ -7,7 +7,8 @@ local TTL_MS = '3600000' -- of the output, from its last piece on
 local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the first piece, number of pieces
 
 -- A piece is the entry <epoch>-<number>. Those of an attempt before make room.
-local function write_output(q, id, epoch, args, at, count)
+local function write_output(q, record, args, at, count)
+  local id, epoch = record.id, record.epoch
   local key = q.root .. ':output:' .. id
   local last = q.call('XREVRANGE', key, '+', '-', 'COUNT', '1')[1]
   local last_epoch, last_number = string.match(last and last[1] or '', '^(%d+)-(%d+)$')
@@ -23,23 +24,24 @@ local function write_output(q, id, epoch, args, at, count)
   end
   q.call('XTRIM', key, 'MAXLEN', KEPT)
   q.call('PEXPIRE', key, TTL_MS)
-  q.call('HSET', job.key(q, id), 'big', '1')
+  if record.big == '' then
+    q.call('HSET', record.key, 'head', job.with_big(record.head))
+  end
 end
 
 local function report(q, args, at, count)
   local id, epoch, nonce, fraction, text = unpack(args, at, at + 4)
-  local key = job.key(q, id)
-  local v = q.call('HMGET', key, 'state', 'epoch', 'claim', 'task', 'progress')
-  if v[1] ~= 'active' or v[2] ~= epoch or v[3] ~= nonce then
+  local record = job.load(q, id)
+  if not record or record.state ~= 'active' or record.epoch ~= epoch or record.claim ~= nonce then
     return 'stale'
   end
   if count > 0 then
-    write_output(q, id, epoch, args, at, count)
+    write_output(q, record, args, at, count)
   end
   local progress = epoch .. '\t' .. fraction .. '\t' .. text
-  if fraction ~= '' and progress ~= v[5] then
-    q.call('HSET', key, 'progress', progress)
-    queue.event(q, 'progress', id, v[4], epoch, job.owner({ claim = nonce }), '', '', fraction .. ' ' .. text)
+  if fraction ~= '' and progress ~= q.call('HGET', record.key, 'progress') then
+    q.call('HSET', record.key, 'progress', progress)
+    queue.event(q, 'progress', id, record.task, epoch, job.owner(record), '', '', fraction .. ' ' .. text)
   end
   return 'ok'
 end

@@ -1,23 +1,27 @@
 -- Write the outcomes of attempts, each only for the claim that owns it; atomic because the state, the
 -- result and all that hangs on it must never part. Reply: ok, stale or gone (no
--- record is left) an outcome; or `unknown` for an unknown or condemned incarnation.
-local WIDTH = 10 -- id, epoch, nonce, kind, run_ms, two numbers, reason, body, error type
+-- record is left) an outcome, a blank between two; or `unknown` for an unknown or condemned incarnation.
+-- An outcome is id, epoch and nonce with a tab between, kind, run_ms, two numbers, body; then, unless the job is
+-- completed, reason and error type.
+local COMPLETED_WIDTH = 7
+local WIDTH = 9
 
+local NONE = { own = false }
 local kinds = {}
 
 function kinds.retried(q, record, a)
-  record.attempts = record.attempts + 1
+  record.attempts, record.more, record.run = record.attempts + 1, '+', a.run_ms
   job.remember_error(q, record.id, record.epoch, a.body)
   queue.tally(q, 'retried')
   queue.event(q, 'retrying', record.id, record.task, record.epoch, a.incarnation, '', a.run_ms, a.error_type)
   queue.leave(q, a.incarnation, record.id)
-  job.delay(q, record, 'retrying', q.now + a.first, 'attempts', record.attempts, 'run', a.run_ms)
+  job.delay(q, record, 'retrying', q.now + a.first, 'attempts', record.attempts)
 end
 
 function kinds.failed(q, record, a)
   -- Only a handler's own error is an attempt used; a payload that can't be read never reached it.
   if a.second == 1 then
-    record.attempts = record.attempts + 1
+    record.attempts, record.more = record.attempts + 1, '+'
     q.call('HSET', record.key, 'attempts', record.attempts)
   end
   finish.fail(q, record, a.reason, a.body, a.error_type, a.run_ms)
@@ -41,27 +45,58 @@ function kinds.released(q, record, a)
     return
   end
   queue.leave(q, a.incarnation, record.id)
-  job.delay(q, record, 'scheduled', q.now + a.first, 'run', '')
+  record.run = ''
+  job.delay(q, record, 'scheduled', q.now + a.first)
   queue.event(q, 'put_back', record.id, record.task, record.epoch, a.incarnation, '', '', '')
 end
 
 local WAITS = { retried = true, released = true }
 
-local function settle(q, incarnation, args, at)
-  local record = job.load(q, args[at])
+-- What the jobs that one call claimed have in common.
+local function shared(incarnation, own)
+  local epoch, nonce = job.claim_parts(own)
+  return {
+    own = own,
+    -- A claim is of no use to another incarnation: the job lies in its own one's processing set.
+    is_ours = string.find(nonce, incarnation .. '/', 1, true) == 1,
+    event = '\t' .. epoch .. '\t' .. incarnation .. '\t\t', head = '', completed = '',
+  }
+end
+
+-- Whether an active job has nothing beside its record, and nobody who waits. If so, note the head that it gets, short
+-- of run_ms: jobs that came and were claimed together have both in common.
+local function is_plain(q, claim, head)
+  if head == claim.head then
+    return true
+  end
+  local created = string.match(head or '', '^active\t\t%d+\t(%d+)')
+  if not created then
+    return false
+  end
+  claim.head, claim.completed = head, 'completed\t\t' .. q.now_text .. '\t' .. created .. '\t'
+  return true
+end
+
+-- Return the verdict, and 1 where the caller is to count a completed job.
+local function settle(q, incarnation, claim, args, at)
+  local id, kind, run_ms = args[at], args[at + 2], args[at + 3]
+  local key = q.root .. ':job:' .. id
+  local v = q.call('HMGET', key, 'head', 'claim', 'task')
+  if kind == 'completed' and claim.is_ours and v[2] == claim.own and is_plain(q, claim, v[1]) then
+    local result, keep_ms = args[at + 6], args[at + 5]
+    if #result <= job.INLINE_LIMIT and keep_ms ~= '0' and args[at + 4] == keep_ms then
+      finish.complete_plain(q, key, id, claim.completed .. run_ms, result, keep_ms)
+      queue.leave(q, incarnation, id)
+      queue.line(q, 'completed\t' .. id .. '\t' .. v[3] .. claim.event .. run_ms .. '\t')
+      queue.observe(q, 'run:', run_ms)
+      return 'ok', 1
+    end
+  end
+  local record = job.record(q, id, key, v[1], v[2], v[3])
   if not record then
     return 'gone'
-  end
-  if record.claim ~= args[at + 2] or record.epoch ~= args[at + 1] then
+  elseif not claim.is_ours or v[2] ~= claim.own then
     return 'stale'
-  end
-  -- A claim is of no use to another incarnation: the job lies in its own one's processing set.
-  -- One nonce is shared by all that a call claimed, so this is looked at once a batch.
-  if record.claim ~= q.own_nonce then
-    if string.find(record.claim, incarnation .. '/', 1, true) ~= 1 then
-      return 'stale'
-    end
-    q.own_nonce = record.claim
   end
   record.owner = incarnation
   if record.state ~= 'active' then
@@ -70,18 +105,17 @@ local function settle(q, incarnation, args, at)
   if record.stalls ~= 0 then
     queue.wake_all(q) -- another on its last chance may wait for this one's end
   end
-  local kind, run_ms = args[at + 3], args[at + 4]
   if run_ms ~= '' then
-    queue.observe(q, 'run:', tonumber(run_ms))
+    queue.observe(q, 'run:', run_ms)
   end
   if kind == 'completed' then
-    finish.complete(q, record, args[at + 8], args[at + 5], args[at + 6], run_ms)
+    finish.complete(q, record, args[at + 6], args[at + 4], args[at + 5], run_ms)
     return 'ok'
   end
   local a = {
-    incarnation = incarnation, run_ms = run_ms, first = tonumber(args[at + 5]),
-    second = tonumber(args[at + 6]), keep = args[at + 6], reason = args[at + 7],
-    body = args[at + 8], error_type = args[at + 9],
+    incarnation = incarnation, run_ms = run_ms, first = tonumber(args[at + 4]),
+    second = tonumber(args[at + 5]), keep = args[at + 5], body = args[at + 6],
+    reason = args[at + 7], error_type = args[at + 8],
   }
   if record.cancel and WAITS[kind] then
     record.keep = job.load_waiting(q, record.id).keep
@@ -95,21 +129,33 @@ end
 function functions.settle(keys, args)
   local incarnation, number = unpack(args)
   local q = queue.open(keys[1])
-  local me = worker.load(q, incarnation)
-  if not me then
-    return { 'unknown' }
+  local last = worker.get(q, incarnation, 'settle')
+  if not last then
+    return 'unknown'
   end
   local key = worker.key(q, incarnation)
-  if number + 0 < me.settle then
-    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. me.settle)
-  elseif number + 0 == me.settle then
-    return cmsgpack.unpack(q.call('HGET', key, 'settled'))
+  if number + 0 < last + 0 then
+    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
+  elseif number == last then
+    return q.call('HGET', key, 'settled')
   end
-  local verdicts = {}
-  for at = 3, #args, WIDTH do
-    verdicts[#verdicts + 1] = settle(q, incarnation, args, at)
+  local verdicts, n, uncounted, at, claim = {}, 0, 0, 3, NONE
+  while at <= #args do
+    if args[at + 1] ~= claim.own then
+      claim = shared(incarnation, args[at + 1])
+    end
+    n = n + 1
+    local verdict, completed = settle(q, incarnation, claim, args, at)
+    verdicts[n] = verdict
+    uncounted = uncounted + (completed or 0)
+    at = at + (args[at + 2] == 'completed' and COMPLETED_WIDTH or WIDTH)
   end
-  q.call('HSET', key, 'settle', number, 'settled', cmsgpack.pack(verdicts))
+  if uncounted > 0 then
+    queue.count(q, 'active', -uncounted)
+    queue.tally(q, 'completed', uncounted)
+  end
+  local answer = table.concat(verdicts, ' ')
+  q.call('HSET', key, 'settle', number, 'settled', answer)
   queue.close(q)
-  return verdicts
+  return answer
 end

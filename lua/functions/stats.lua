@@ -9,9 +9,9 @@ local function oldest_ms(q, lane)
   for tier = 9, 0, -1 do
     for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. lane .. ':' .. tier, 0, 19)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
-      local v = q.call('HMGET', job.key(q, id), 'state', 'at', 'created', 'gen')
-      if v[1] == 'queued' and v[4] == gen then
-        return math.max(0, q.now - (v[2] or v[3]))
+      local state, _, _, generation, at, created = job.parts(q.call('HGET', job.key(q, id), 'head'))
+      if state == 'queued' and generation == gen then
+        return math.max(0, q.now - (at ~= '' and at or created))
       end
     end
   end

@@ -23,7 +23,7 @@ local function stand(q, id, inbox)
     local reason = q.call('HGET', record.key, 'reason') or 'expired'
     return 'failed', reason, 'whole', q.call('LINDEX', q.root .. ':errors:' .. id, 0) or ''
   elseif record.state ~= 'cancelled' and inbox ~= '' then
-    job.add_inbox(q, record.key, record.inbox, inbox)
+    job.add_inbox(q, record.key, record.head, record.inbox, inbox)
   end
   return record.state, '', 'none', ''
 end

@@ -33,12 +33,12 @@ local function leave(q, record)
   end
 end
 
-local function keep(q, record, keep_ms, list, ...)
+local function keep(q, record, state, keep_ms, list, ...)
   if keep_ms == '0' then
     job.erase(q, record.id)
     return
   end
-  q.call('HSET', record.key, 'at', q.now_text, ...)
+  q.call('HSET', record.key, 'head', job.head(q, record, state, ''), ...)
   job.expire(q, record, keep_ms)
   list[#list + 1] = q.now_text
   list[#list + 1] = record.id
@@ -47,31 +47,42 @@ end
 -- The times are text: to turn numbers into text costs 0.3 µs each.
 function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
   leave(q, record)
+  record.run = run_ms
   if result_ttl_ms ~= keep_ms and tonumber(result_ttl_ms) > tonumber(keep_ms) then
     result_ttl_ms = keep_ms -- a result that outlived its record would pass for the next job's with that id
   end
   local is_kept = keep_ms ~= '0' and result_ttl_ms ~= '0'
   if is_kept and (#result > job.INLINE_LIMIT or result_ttl_ms ~= keep_ms) then
     q.call('SET', q.root .. ':result:' .. record.id, result, 'PX', result_ttl_ms)
-    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms)
+    keep(q, record, 'completed', keep_ms, q.finished)
   elseif is_kept then
-    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms, 'result', result)
+    keep(q, record, 'completed', keep_ms, q.finished, 'result', result)
   else
-    keep(q, record, keep_ms, q.finished, 'state', 'completed', 'run', run_ms)
+    keep(q, record, 'completed', keep_ms, q.finished)
   end
   queue.tally(q, 'completed')
   queue.event(q, 'completed', record.id, record.task, record.epoch, job.owner(record), '', run_ms, '')
   tell(q, record, 'completed', '', result)
 end
 
+-- The same for a job that has nothing beside its record, and nobody who waits: what most jobs are, and it saves
+-- 20,000 instructions. `head` is all of the new one; the caller counts.
+function finish.complete_plain(q, key, id, head, result, keep_ms)
+  q.call('HSET', key, 'head', head, 'result', result)
+  q.call('PEXPIRE', key, keep_ms)
+  local n = #q.finished
+  q.finished[n + 1], q.finished[n + 2] = q.now_text, id
+end
+
 -- error: text of the client, or ''.
 function finish.fail(q, record, reason, error, error_type, run_ms)
   leave(q, record)
+  record.run = run_ms
   if error ~= '' then
     job.remember_error(q, record.id, record.epoch, error)
   end
   local ttl_ms = queue.config(q).dead_ttl_ms
-  keep(q, record, ttl_ms, q.dead, 'state', 'failed', 'reason', reason, 'run', run_ms, 'error', error_type)
+  keep(q, record, 'failed', ttl_ms, q.dead, 'reason', reason, 'error', error_type)
   q.call('PEXPIRE', q.root .. ':errors:' .. record.id, ttl_ms)
   queue.tally(q, 'failed')
   queue.event(q, 'failed', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
@@ -81,10 +92,11 @@ end
 -- reason: 'could_not_stop' where the handler goes on, else ''.
 function finish.cancel(q, record, run_ms, reason)
   leave(q, record)
+  record.run = run_ms
   if reason ~= '' then
     q.call('HSET', record.key, 'reason', reason)
   end
-  keep(q, record, record.keep, q.finished, 'state', 'cancelled', 'run', run_ms)
+  keep(q, record, 'cancelled', record.keep, q.finished)
   queue.tally(q, 'cancelled')
   queue.event(q, 'cancelled', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
   tell(q, record, 'cancelled', reason, '')

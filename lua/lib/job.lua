@@ -5,8 +5,51 @@ job.DEFAULT_TIER = '5'
 job.DEFAULT_KEEP_MS = '3600000'
 job.DEFAULT_MAX_STALLS = 3
 
+local NOTHING = {}
 local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
-local ENDED_FIELDS = { 'state', 'result', 'big', 'attempts', 'stalls' }
+
+-- What changes with the state is one field, `head`: a field costs 2,200 instructions to read and 1,700 to write. Its
+-- parts, a tab between two: state, generation, the times of the last change and of the creation, run_ms. A new job's
+-- last change is empty: it is the creation. Behind the state stand a * where the payload or output has a key of its
+-- own, and a + where the record may have fields that few jobs have. All this stays below 64 bytes.
+local HEAD = '^(%l+)(%*?)(%+?)\t(%d*)\t(%d*)\t(%d+)\t(.*)$'
+
+-- Return state, * or '', + or '', generation, at, created, run_ms; nil of what is no head.
+function job.parts(head)
+  return string.match(head or '', HEAD)
+end
+
+-- nil of what is no head.
+function job.state(head)
+  return string.match(head or '', '^%l+')
+end
+
+-- The head of a job that changes now.
+function job.head(q, record, state, generation)
+  return state .. record.big .. record.more .. '\t' .. generation .. '\t' .. q.now_text .. '\t' .. record.created
+    .. '\t' .. record.run
+end
+
+-- The head of a job that comes now; `start` is state and marks, a tab and the generation.
+function job.new_head(q, start)
+  return start .. '\t\t' .. q.now_text .. '\t'
+end
+
+-- The parts of the field `claim`, which is epoch and nonce, a tab between them.
+function job.claim_parts(claim)
+  local epoch, nonce = string.match(claim or '', '^(%d+)\t(.*)$')
+  return epoch or '0', nonce or ''
+end
+
+-- The head of a job that has a payload or output in a key of its own.
+function job.with_big(head)
+  return (string.gsub(head, '^(%l+)%*?', '%1*'))
+end
+
+-- Write fields that few jobs have, of a job that does not change its state.
+function job.add_fields(q, key, head, ...)
+  q.call('HSET', key, 'head', (string.gsub(head, '^(%l+%*?)%+?', '%1+')), ...)
+end
 
 function job.key(q, id)
   return q.root .. ':job:' .. id
@@ -15,20 +58,22 @@ end
 -- nil when there is no record.
 function job.load(q, id)
   local key = q.root .. ':job:' .. id
-  -- A field costs 0.2 µs.
-  local v = q.call('HMGET', key, 'state', 'claim', 'epoch', 'task', 'cancel', 'inbox', 'big')
-  local state, epoch = v[1], v[3]
+  local v = q.call('HMGET', key, 'head', 'claim', 'task')
+  return job.record(q, id, key, v[1], v[2], v[3])
+end
+
+-- The record whose head, claim and task were read, nil when there is none.
+function job.record(q, id, key, head, claim, task)
+  local state, big, more, generation, at, created, run_ms = job.parts(head)
   if not state then
     return nil
   end
-  local attempts, stalls
-  -- Neither an error nor a stall comes before the end of the first attempt.
-  if epoch and not (epoch == '1' and state == 'active') then
-    attempts, stalls = unpack(q.call('HMGET', key, 'attempts', 'stalls'))
-  end
+  local epoch, nonce = job.claim_parts(claim)
+  local few = more ~= '' and q.call('HMGET', key, 'attempts', 'stalls', 'cancel', 'inbox') or NOTHING
   return {
-    key = key, id = id, state = state, claim = v[2], epoch = epoch or '0', task = v[4],
-    attempts = attempts or 0, stalls = stalls or 0, cancel = v[5], inbox = v[6], big = v[7],
+    key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at = at,
+    created = created, run = run_ms, epoch = epoch, claim = nonce, task = task,
+    attempts = few[1] or 0, stalls = few[2] or 0, cancel = few[3], inbox = few[4], owner = false,
   }
 end
 
@@ -52,7 +97,7 @@ end
 -- The incarnation that claimed a job last: the first part of the claim's nonce.
 function job.owner(record)
   if not record.owner then
-    record.owner = record.claim and string.match(record.claim, '^([^/]*)/') or ''
+    record.owner = string.match(record.claim, '^([^/]*)/') or ''
   end
   return record.owner
 end
@@ -73,7 +118,8 @@ end
 -- costs 4 µs. Where that record has ended by its TTL, the id may be a new job's by now.
 function job.erase_ended(q, id, is_dead_letter)
   local key = q.root .. ':job:' .. id
-  local state, result, big, attempts, stalls = unpack(q.call('HMGET', key, unpack(ENDED_FIELDS)))
+  local v = q.call('HMGET', key, 'head', 'result')
+  local state, big, more = string.match(v[1] or '', '^(%l+)(%*?)(%+?)')
   if not job.is_terminal(state) or (state == 'failed') ~= is_dead_letter then
     return
   end
@@ -81,23 +127,23 @@ function job.erase_ended(q, id, is_dead_letter)
   local function add(name)
     keys[#keys + 1] = q.root .. name .. id
   end
-  if not result then
+  if not v[2] then
     add(':result:')
   end
-  if big then
+  if big ~= '' then
     add(':payload:')
     add(':output:')
   end
-  if is_dead_letter or attempts or stalls then
+  if is_dead_letter or more ~= '' then
     add(':errors:')
   end
   q.call('UNLINK', unpack(keys))
 end
 
 -- Note one more channel to be told of a job's end; beyond 64 of them waiters fall back to their poll.
-function job.add_inbox(q, key, seen, channel)
+function job.add_inbox(q, key, head, seen, channel)
   if not seen then
-    q.call('HSET', key, 'inbox', channel)
+    job.add_fields(q, key, head, 'inbox', channel)
   elseif #seen < 64 * #channel and not string.find(seen, channel, 1, true) then
     q.call('HSET', key, 'inbox', seen .. ' ' .. channel)
   end
@@ -107,7 +153,7 @@ end
 -- and must not outlive the record, or it would pass for that of the next job with the id.
 function job.expire(q, record, ttl_ms)
   q.call('PEXPIRE', record.key, ttl_ms)
-  if record.big then
+  if record.big ~= '' then
     q.call('PEXPIRE', q.root .. ':payload:' .. record.id, ttl_ms)
     q.call('PEXPIRE', q.root .. ':output:' .. record.id, ttl_ms, 'LT')
   end
@@ -132,25 +178,25 @@ local function place(lists, name, entry)
   list[#list + 1] = entry
 end
 
--- Note a ready entry for the end of the call; the record is written by the caller.
-function job.to_tail(q, id, lane, tier)
-  place(q.tails, lane .. ':' .. tier, queue.generation(q) .. ':' .. id)
+-- Note a ready entry of <lane>:<tier> for the end of the call; the record is written by the caller.
+function job.to_tail(q, name, id)
+  place(q.tails, name, queue.generation(q) .. ':' .. id)
 end
 
 -- Put an active or delayed job to the head or tail of its tier.
-function job.make_ready(q, record, lists, ...)
+function job.make_ready(q, record, lists)
   if not job.is_terminal(record.state) then
     queue.count(q, record.state, -1)
   end
   queue.count_ready(q, record.lane, 1)
-  q.call('HSET', record.key, 'state', 'queued', 'gen', queue.generation(q), 'at', q.now_text, ...)
+  q.call('HSET', record.key, 'head', job.head(q, record, 'queued', queue.generation(q)))
   place(lists, record.lane .. ':' .. record.tier, queue.generation(q) .. ':' .. record.id)
 end
 
 function job.delay(q, record, state, due_ms, ...)
   queue.count(q, record.state, -1)
   queue.count(q, state, 1)
-  q.call('HSET', record.key, 'state', state, 'at', q.now_text, ...)
+  q.call('HSET', record.key, 'head', job.head(q, record, state, ''), ...)
   job.wait_until(q, record.id, due_ms)
 end
 

@@ -6,7 +6,7 @@ local STATS_TTL_MS = '3600000'
 
 local SMALL = 10000
 local small = {} -- text of small numbers and names of histogram fields, made once
-local bounds = {}
+local bounds = { ['wait:'] = {}, ['run:'] = {} }
 
 -- Milliseconds do not fit the 14 digits of Lua's own number format, and whole numbers need none of the
 -- arithmetic that %.0f does, which costs a tenth of a call.
@@ -40,6 +40,7 @@ function queue.open(root)
     left = {},
     dead = {},
     events = {},
+    event_count = 0, -- what # costs grows with the list, to 1,000 instructions
     wakes = {}, -- lanes that are to get a wake-up token
   }
 end
@@ -48,19 +49,29 @@ local CONFIG_FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms
 
 local DEFAULTS = { is_paused = false, history = 100000, dead = 10000, dead_ttl_ms = '2592000000', events = '5000' }
 
+-- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
 function queue.config(q)
-  if not q.settings then
-    local v = q.call('HMGET', q.root .. ':config', unpack(CONFIG_FIELDS))
-    local is_default = not (v[1] or v[2] or v[3] or v[4] or v[5])
-    q.settings = is_default and DEFAULTS or {
-      is_paused = v[1] == '1',
-      history = tonumber(v[2] or DEFAULTS.history),
-      dead = tonumber(v[3] or DEFAULTS.dead),
-      dead_ttl_ms = v[4] or DEFAULTS.dead_ttl_ms, -- 30 days
-      events = v[5] or DEFAULTS.events,
-    }
+  if q.settings then
+    return q.settings
   end
+  local key = q.root .. ':config'
+  if not q.call('HGET', key, 'is_set') then
+    q.settings = DEFAULTS
+    return DEFAULTS
+  end
+  local v = q.call('HMGET', key, unpack(CONFIG_FIELDS))
+  q.settings = {
+    is_paused = v[1] == '1',
+    history = tonumber(v[2] or DEFAULTS.history),
+    dead = tonumber(v[3] or DEFAULTS.dead),
+    dead_ttl_ms = v[4] or DEFAULTS.dead_ttl_ms, -- 30 days
+    events = v[5] or DEFAULTS.events,
+  }
   return q.settings
+end
+
+function queue.configure(q, ...)
+  q.call('HSET', q.root .. ':config', 'is_set', '1', ...)
 end
 
 -- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled
@@ -105,8 +116,8 @@ function queue.lanes(q)
   return lanes
 end
 
-function queue.tally(q, field)
-  q.stats[field] = (q.stats[field] or 0) + 1
+function queue.tally(q, field, n)
+  q.stats[field] = (q.stats[field] or 0) + (n or 1)
 end
 
 local function bound(value_ms)
@@ -116,30 +127,37 @@ local function bound(value_ms)
   return queue.text(math.ceil(1.1 ^ math.ceil(math.log(value_ms) / math.log(1.1) - 1e-9)))
 end
 
--- Upper bounds of a histogram that grows by a tenth: any percentile is at most 10 % too high.
+-- Upper bounds of a histogram that grows by a tenth: any percentile is at most 10 % too high. The time is text.
 function queue.observe(q, name, value_ms)
   local fields = bounds[name]
-  if not fields then
-    fields = {}
-    bounds[name] = fields
-  end
-  local field = fields[value_ms] or name .. bound(value_ms)
-  if value_ms < SMALL then
-    fields[value_ms] = field
+  local field = fields[value_ms]
+  if not field then
+    local number = tonumber(value_ms)
+    field = name .. bound(number)
+    if number < SMALL then
+      fields[value_ms] = field
+    end
   end
   queue.tally(q, field)
 end
 
 -- Fields in this order, tab-separated: neither ids nor task names hold control characters.
 function queue.event(q, kind, id, task, attempt, worker, wait_ms, run_ms, detail)
-  q.events[#q.events + 1] = kind .. '\t' .. id .. '\t' .. task .. '\t' .. attempt .. '\t' .. worker
-    .. '\t' .. wait_ms .. '\t' .. run_ms .. '\t' .. detail
+  queue.line(q, kind .. '\t' .. id .. '\t' .. task .. '\t' .. attempt .. '\t' .. worker .. '\t' .. wait_ms .. '\t'
+    .. run_ms .. '\t' .. detail)
+end
+
+-- For those who make many lines that are alike: to join all eight fields of each costs 2,000 instructions more.
+function queue.line(q, line)
+  local n = q.event_count + 1
+  q.event_count = n
+  q.events[n] = line
 end
 
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
 local function write_events(q)
-  local key, count = q.root .. ':events', #q.events
+  local key, count = q.root .. ':events', q.event_count
   if count == 0 then
     return
   end

@@ -3,13 +3,9 @@ function worker.key(q, incarnation)
   return q.root .. ':worker:' .. incarnation
 end
 
--- nil when it is unknown or condemned; else the last numbers of its calls.
-function worker.load(q, incarnation)
-  local v = q.call('HMGET', worker.key(q, incarnation), 'claim', 'settle', 'lease')
-  if not v[3] then
-    return nil
-  end
-  return { claim = tonumber(v[1] or 0), settle = tonumber(v[2] or 0), lease = v[3] }
+-- A field of an incarnation, false when it is unknown or condemned: its lease, or the last number of its calls.
+function worker.get(q, incarnation, field)
+  return q.call('HGET', worker.key(q, incarnation), field)
 end
 
 -- Send one job of an incarnation back to wait, or end it if it was asked to stop.
@@ -26,7 +22,7 @@ end
 -- Charge an active job with the death of what ran it: it waits at the head again, or ends. `error` is text of the
 -- client, `run_ms` '' where that is not known.
 function worker.stall(q, record, incarnation, error, error_type, run_ms)
-  record.stalls = record.stalls + 1
+  record.stalls, record.more = record.stalls + 1, '+'
   q.call('HSET', record.key, 'stalls', record.stalls)
   queue.tally(q, 'stalled')
   queue.event(q, 'stalled', record.id, record.task, record.epoch, incarnation, '', run_ms, error_type)

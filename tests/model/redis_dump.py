@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import redis
 
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, JobState
 from headrace.storage.redis.calls import read_error
 from headrace.storage.values import QueueSettings
 from tests.model.places import Dump
+from tests.support.record import OF_FEW, PARTS, taken_apart
 
 READ_ALL = """
 local readers = {
@@ -37,9 +37,8 @@ return reply
 
 # fmt: off
 FIELDS = frozenset({
-    "state", "gen", "task", "created", "at", "payload", "big", "lane", "tier", "expires",
-    "max_stalls", "keep", "options", "inbox", "epoch", "claim", "attempts", "stalls", "cancel",
-    "released", "run", "reason", "error", "result", "progress",
+    *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "released", "reason", "error",
+    "result", "progress",
 })
 # fmt: on
 QUANTUM_MS = 10_000
@@ -128,10 +127,7 @@ class RedisDump:
         self._root = root
         self._deaths = deaths
         self.problems: list[str] = []
-        self._jobs = {
-            name: {field.decode(): word for field, word in value.items()}
-            for name, value in self._named("job")
-        }
+        self._jobs = {name: taken_apart(value) for name, value in self._named("job")}
 
     def _named(self, kind: str) -> Iterator[tuple[str, Any]]:
         prefix = f"{self._root}:{kind}:"
@@ -279,7 +275,6 @@ class RedisDump:
     def _worker(self, name: str, beat: bytes) -> Dump:
         count, lease_ms, at = map(int, beat.split())
         kept = {f.decode(): word for f, word in self._one(f"worker:{name}", {}).items()}
-        settled = msgspec.msgpack.decode(kept["settled"]) if "settled" in kept else []
         return {
             "lease_ms": lease_ms,
             "since": int(kept.get("since", 0)),
@@ -288,14 +283,14 @@ class RedisDump:
             "count": count,
             "claim": int(kept.get("claim", 0)),
             "settle": int(kept.get("settle", 0)),
-            "settled": [word != "stale" for word in settled],
+            "settled": [word != b"stale" for word in kept.get("settled", b"").split()],
         }
 
     def _calls(self) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
         calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
         for name, value in self._named("calls"):
             client, _, slot = name.rpartition(":")
-            number, _, packed = value.partition(b" ")
-            answer = [EnqueueOutcome(word) for word in msgspec.msgpack.decode(packed)]
+            number, *words = value.decode().split()
+            answer = [EnqueueOutcome(word) for word in words]
             calls.setdefault(client, {})[int(slot)] = (int(number), answer)
         return calls

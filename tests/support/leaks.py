@@ -10,6 +10,7 @@ from typing import Any
 import redis
 
 from tests.support import clock
+from tests.support.record import taken_apart
 
 KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
@@ -113,7 +114,7 @@ class _Queue:
 
     def problems(self) -> Iterator[str]:
         jobs = {
-            name: {field.decode(): word.decode(errors="replace") for field, word in value.items()}
+            name: {f: word.decode(errors="replace") for f, word in taken_apart(value).items()}
             for name, value in self.values("job").items()
         }
         yield from self._leaks(jobs)

@@ -47,7 +47,7 @@ from headrace.storage.values import (
 T = TypeVar("T")
 Word = str | bytes | int
 
-CLAIM_WIDTH = 9
+CLAIM_WIDTH = 5
 WATCH_WIDTH = 4
 
 
@@ -68,21 +68,20 @@ _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
 def enqueue(root: str, jobs: Sequence[Job], call: CallId) -> Call[list[EnqueueOutcome]]:
-    """Build ``enqueue``: a plain job takes five words, any other fourteen."""
+    """Build ``enqueue``: a plain job takes four words, any other thirteen."""
     words: list[Word] = [call.client, call.number]
     extend = words.extend
     for job in jobs:
         drawn = "1" if job.is_new_id else "0"
         if job.is_plain:
-            extend((job.id, drawn + "1", job.task, job.payload, job.priority))
+            extend((job.id, f"{drawn}1{job.priority}", job.task, job.payload))
             continue
         extend(
             (
                 job.id,
-                drawn + "0",
+                f"{drawn}0{job.priority}",
                 job.task,
                 job.payload,
-                job.priority,
                 job.lane,
                 job.delay_ms,
                 job.run_at_ms,
@@ -101,8 +100,8 @@ def _unless(value: int, default: int) -> Word:
     return "" if value == default else value
 
 
-def _read_outcomes(reply: list[bytes]) -> list[EnqueueOutcome]:
-    return [_OUTCOMES[word] for word in reply]
+def _read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
+    return [_OUTCOMES[word] for word in reply.split()]
 
 
 def cancel(root: str, job_ids: Sequence[str]) -> Call[list[CancelOutcome]]:
@@ -197,21 +196,25 @@ def claim(root: str, call: CallId, nonce: str, slots: Mapping[str, int]) -> Call
 
 
 def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
-    return [
-        ClaimedJob(
-            id=reply[at].decode(),
-            queue=queue,
-            task=reply[at + 1].decode(),
-            payload=reply[at + 2],
-            claim=Claim(int(reply[at + 3]), nonce),
-            attempts=int(reply[at + 4]),
-            stalls=int(reply[at + 5]),
-            created_ms=int(reply[at + 6]),
-            waited_ms=int(reply[at + 7]),
-            options=reply[at + 8],
+    jobs = []
+    for at in range(3, len(reply), CLAIM_WIDTH):
+        job_id, task, payload, numbers, options = reply[at : at + CLAIM_WIDTH]
+        epoch, attempts, stalls, created_ms, waited_ms = map(int, numbers.split())
+        jobs.append(
+            ClaimedJob(
+                id=job_id.decode(),
+                queue=queue,
+                task=task.decode(),
+                payload=payload,
+                claim=Claim(epoch, nonce),
+                attempts=attempts,
+                stalls=stalls,
+                created_ms=created_ms,
+                waited_ms=waited_ms,
+                options=options,
+            )
         )
-        for at in range(3, len(reply), CLAIM_WIDTH)
-    ]
+    return jobs
 
 
 def settle(root: str, settlements: Sequence[Settlement], call: CallId) -> Call[list[bool] | None]:
@@ -219,35 +222,35 @@ def settle(root: str, settlements: Sequence[Settlement], call: CallId) -> Call[l
     words: list[Word] = [call.client, call.number]
     for settlement in settlements:
         claim = settlement.claim
-        words += (settlement.job_id, claim.epoch, claim.nonce)
+        words += (settlement.job_id, f"{claim.epoch}\t{claim.nonce}")
         _add_outcome(words, settlement)
     return Call("settle", root, words, _read_settled)
 
 
 def _add_outcome(words: list[Word], settlement: Settlement) -> None:
-    """Add kind, run_ms, two numbers, reason, body and error type."""
+    """Add kind, run_ms, two numbers, body; then reason and error type, unless it has completed."""
     run_ms = settlement.run_ms
     match settlement.outcome:
         case Completed(result, result_ttl_ms, keep_ms):
-            words += ("completed", run_ms, result_ttl_ms, keep_ms, "", result, "")
+            words += ("completed", run_ms, result_ttl_ms, keep_ms, result)
         case Retried(delay_ms, error):
-            words += ("retried", run_ms, delay_ms, 0, "", write_error(error), error.type)
+            words += ("retried", run_ms, delay_ms, 0, write_error(error), "", error.type)
         case Failed(reason, error, is_attempt):
             body = write_error(error)
-            words += ("failed", run_ms, 0, int(is_attempt), reason.value, body, error.type)
+            words += ("failed", run_ms, 0, int(is_attempt), body, reason.value, error.type)
         case Cancelled(keep_ms, why):
-            words += ("cancelled", run_ms, 0, keep_ms, why, "", "")
+            words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
         case Stalled(error):
-            words += ("stalled", run_ms, 0, 0, "", write_error(error), error.type)
+            words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
         case Released(delay_ms, error):
             body = write_error(error)
-            words += ("released", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, "", body, error.type)
+            words += ("released", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
 
 
-def _read_settled(reply: list[bytes]) -> list[bool] | None:
-    if reply == [b"unknown"]:
+def _read_settled(reply: bytes) -> list[bool] | None:
+    if reply == b"unknown":
         return None
-    return [word != b"stale" for word in reply]
+    return [word != b"stale" for word in reply.split()]
 
 
 def write_error(error: ErrorInfo) -> bytes:
