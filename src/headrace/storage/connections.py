@@ -65,7 +65,8 @@ class Waiter(Protocol):
         be cancelled, which leaves unknown whether it will claim.
 
         Raises:
-            StorageError: it has not claimed, or its answer was lost.
+            StorageError: it has not claimed, since the wait was interrupted or for another reason,
+                or its answer was lost.
         """
 
     async def interrupt(self) -> None:

@@ -62,6 +62,7 @@ class Consumer:
     ) -> None:
         self.queue: str = queue
         self.put_back: int = 0
+        self.has_made_last_claim: anyio.Event = anyio.Event()
         self._storage = storage
         self._info = info
         self._executor = executor
@@ -192,6 +193,7 @@ class Consumer:
                     for fetcher in self._fetchers:
                         lanes.start_soon(self._keep, "fetch", fetcher.run)
                 if not session.is_gone.is_set():
+                    self.has_made_last_claim.set()
                     await self._is_closing.wait()
                     await session.finish(0.0 if self._hurries else self._grace_s)
                 else:

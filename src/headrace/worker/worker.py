@@ -178,7 +178,6 @@ class Worker:
         self._is_quiet = True
         for consumer in self._consumers:
             consumer.quiet()
-        self._emit(WorkerQuiet(worker=self.name))
 
     def stop(self) -> None:
         """Claim no more, give running jobs the grace, then hand back the rest and end.
@@ -341,6 +340,7 @@ class Worker:
         ]
         async with anyio.create_task_group() as group:
             group.start_soon(obey, inbox, beats)
+            group.start_soon(self._tell_when_quiet)
             if self._limits.has_end or self._is_burst:
                 group.start_soon(self._end_by_itself)
             async with anyio.create_task_group() as queues:
@@ -351,6 +351,12 @@ class Worker:
                         consumer.close()  # likewise
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
+
+    async def _tell_when_quiet(self) -> None:
+        for consumer in self._consumers:
+            await consumer.has_made_last_claim.wait()
+        if self._is_quiet:
+            self._emit(WorkerQuiet(worker=self.name))
 
     async def _end_by_itself(self) -> None:
         """Stop when a limit is reached, or in a burst when there is nothing left to do."""

@@ -19,7 +19,7 @@ from headrace.storage.redis.errors import translate
 from headrace.storage.redis.wire import Subscription, Wire
 from headrace.storage.values import CallId, ClaimReply, End
 
-UNBLOCK_EVERY_S = 0.05
+UNBLOCK_PAUSES_S = (0.001, 0.05)
 LONGEST_BLOCK_S = 2.0
 
 
@@ -49,7 +49,7 @@ class RedisWaiter:
         self._client_id = b""
         self._is_blocked = False
         self._is_sent = asyncio.Event()
-        self._is_interrupted = False
+        self._interrupted = asyncio.Event()
 
     async def wait(self, timeout_s: float) -> bool:
         """Block for at most ``timeout_s`` (0.01 to 2); whether a token came.
@@ -61,13 +61,15 @@ class RedisWaiter:
         """
         # 0 would block for ever, and the reply time-out must stay longer than the block.
         block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
-        if self._is_interrupted:
+        if self._interrupted.is_set():
             return False
         self._is_blocked = True
         try:
             if self._wire is None or not self._wire.is_open:
                 self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
                 self._client_id = str(await self._wire.call("CLIENT", "ID")).encode()
+                if self._interrupted.is_set():
+                    return False
             self._is_sent.set()  # it is before anybody hears of this
             token = await self._wire.call(
                 "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
@@ -88,8 +90,8 @@ class RedisWaiter:
         """
         if self._is_blocked:
             await self._is_sent.wait()
-        if self._wire is None:
-            raise StorageUnavailable("the waiter was closed")
+        if self._wire is None or self._interrupted.is_set():
+            raise StorageUnavailable("the waiter was interrupted or closed")
         claim = calls.claim(self._root, call, nonce, slots)
         try:
             return claim.read(await self._wire.call(*self._client.words(claim)))
@@ -98,12 +100,14 @@ class RedisWaiter:
 
     async def interrupt(self) -> None:
         """Unblock a pending `wait`, again and again: an UNBLOCK misses a call not yet blocked."""
-        self._is_interrupted = True
+        self._interrupted.set()
+        pause_s, longest_s = UNBLOCK_PAUSES_S
         while self._is_blocked:
             if self._client_id:
                 with suppress(StorageError, ResponseError):
                     await self._client.command("CLIENT", "UNBLOCK", self._client_id)
-            await asyncio.sleep(UNBLOCK_EVERY_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_s)
 
     async def aclose(self) -> None:
         """Close the connection."""

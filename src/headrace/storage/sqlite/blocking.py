@@ -69,10 +69,12 @@ class SqliteWaiter:
         """Claim as soon as the pending `wait` ends, else now.
 
         Raises:
-            StorageError: the database can't be used.
+            StorageError: the database can't be used, or the wait was interrupted.
         """
         if self._pending is not None:
             await self._has_ended.wait()
+        if self._is_interrupted:
+            raise StorageUnavailable("the waiter was interrupted")
         return await self._claim(call=call, nonce=nonce, slots=slots)
 
     async def interrupt(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 import pytest
 import pytest_asyncio
 
+from headrace.errors import StorageError
 from headrace.storage import JobState, Storage, Waiter
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
@@ -158,16 +160,23 @@ class WaitContract(Contract):
         assert [reply.jobs for reply in late] == [[]]
         assert ids((await worker.ask(1, number=2)).jobs) == ["x"]
 
-    async def test_an_interrupt_lets_the_claim_behind_a_wait_come_through(
-        self, worker: Incarnation, waiter: Waiter
+    async def test_an_interrupt_ends_the_claim_behind_a_wait_too(
+        self, client: Client, worker: Incarnation, waiter: Waiter
     ) -> None:
+        async def ask() -> None:
+            with suppress(StorageError):
+                assert (await worker.ask_behind(waiter)).jobs == []
+
         with anyio.fail_after(10):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(waiter.wait, 2)
                 await anyio.lowlevel.checkpoint()
-                tasks.start_soon(worker.ask_behind, waiter)
+                tasks.start_soon(ask)
                 await anyio.lowlevel.checkpoint()
                 await waiter.interrupt()
+            await client.enqueue(a_job())
+            await ask()
+        assert ids(await worker.claim()) == ["x"]
 
     async def test_a_token_without_a_free_slot_is_passed_on(
         self,
