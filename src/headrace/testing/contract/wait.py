@@ -9,7 +9,7 @@ import anyio
 import pytest
 import pytest_asyncio
 
-from headrace.errors import StorageError
+from headrace import StorageError
 from headrace.storage import JobState, Storage, Waiter
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
