@@ -72,12 +72,12 @@ local function is_new(q, known, claim, head, generation)
   if head == known.source then
     return generation == known.generation
   end
-  local big, created = string.match(head or '', '^queued(%*?)\t' .. generation .. '\t\t(%d+)\t$')
+  local big, created = job.as_it_came(head, generation)
   if not big then
     return false
   end
-  known.source, known.generation, known.created = head, generation, created
-  known.head = 'active' .. big .. '\t\t' .. q.now_text .. '\t' .. created .. '\t'
+  known.source, known.generation, known.big, known.created = head, generation, big, created
+  known.head = job.head(q, known, 'active', '')
   note_times(q, known, claim, created)
   return true
 end
@@ -199,7 +199,7 @@ function functions.claim(keys, args)
     incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES, has_last_chance = false,
     new = {
       epoch = '1', attempts = '0', stalls = '0', options = '', own = '1\t' .. nonce, source = '', generation = '',
-      head = '', created = '', wait_ms = '', numbers = '', event = '',
+      head = '', big = '', more = '', created = '', run = '', wait_ms = '', numbers = '', event = '',
     },
   }
   local reply = { 'ok', '0', '-1' }

@@ -87,13 +87,13 @@ local function store(q, key, kind, id, args, at)
   add('options', args[at + 11], '')
   add('inbox', args[at + 12], '')
   if due > q.now then
-    write(q, key, kind, id, job.new_head(q, 'scheduled+\t'), task, payload, unpack(fields))
+    write(q, key, kind, id, job.new_head(q, 'scheduled', '+', ''), task, payload, unpack(fields))
     queue.count(q, 'scheduled', 1)
     job.wait_until(q, id, due)
     queue.event(q, 'scheduled', id, task, '0', '', '', '', '')
     return 'scheduled'
   end
-  write(q, key, kind, id, job.new_head(q, 'queued+\t' .. queue.generation(q)), task, payload, unpack(fields))
+  write(q, key, kind, id, job.new_head(q, 'queued', '+', queue.generation(q)), task, payload, unpack(fields))
   queue.count_ready(q, lane, 1)
   job.to_tail(q, lane .. ':' .. kind.tier, id)
   queue.event(q, 'queued', id, task, '0', '', '', '', '')
@@ -103,7 +103,7 @@ end
 -- Store a batch and return the verdicts. What most jobs do is done here, and counted once.
 local function store_all(q, args, at)
   local verdicts, n, plain, stored = {}, 0, 0, 0
-  local plain_head = job.new_head(q, 'queued\t' .. queue.generation(q))
+  local plain_head = job.new_head(q, 'queued', '', queue.generation(q))
   while at <= #args do
     local id, kind = args[at], KINDS[args[at + 1]]
     local key = q.root .. ':job:' .. id

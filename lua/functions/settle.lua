@@ -60,6 +60,7 @@ local function shared(incarnation, own)
     -- A claim is of no use to another incarnation: the job lies in its own one's processing set.
     is_ours = string.find(nonce, incarnation .. '/', 1, true) == 1,
     event = '\t' .. epoch .. '\t' .. incarnation .. '\t\t', head = '', completed = '',
+    big = '', more = '', created = '', run = '', -- of the plain jobs among them
   }
 end
 
@@ -69,11 +70,12 @@ local function is_plain(q, claim, head)
   if head == claim.head then
     return true
   end
-  local created = string.match(head or '', '^active\t\t%d+\t(%d+)')
+  local created = job.plain_active(head)
   if not created then
     return false
   end
-  claim.head, claim.completed = head, 'completed\t\t' .. q.now_text .. '\t' .. created .. '\t'
+  claim.head, claim.created = head, created
+  claim.completed = job.head(q, claim, 'completed', '')
   return true
 end
 

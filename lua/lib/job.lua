@@ -30,9 +30,20 @@ function job.head(q, record, state, generation)
     .. '\t' .. record.run
 end
 
--- The head of a job that comes now; `start` is state and marks, a tab and the generation.
-function job.new_head(q, start)
-  return start .. '\t\t' .. q.now_text .. '\t'
+-- The head of a job that comes now; `more` is + or ''.
+function job.new_head(q, state, more, generation)
+  return state .. more .. '\t' .. generation .. '\t\t' .. q.now_text .. '\t'
+end
+
+-- Return * or '', and created, of a queued job of this generation that is as it came and has no fields that only few
+-- have; nil of any other. To take all parts of such a head costs more, and most jobs have one.
+function job.as_it_came(head, generation)
+  return string.match(head or '', '^queued(%*?)\t' .. generation .. '\t\t(%d+)\t$')
+end
+
+-- Return created, of an active job that has nothing beside its record, and nobody who waits; nil of any other.
+function job.plain_active(head)
+  return string.match(head or '', '^active\t\t%d+\t(%d+)')
 end
 
 -- The parts of the field `claim`, which is epoch and nonce, a tab between them.

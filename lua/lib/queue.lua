@@ -31,7 +31,6 @@ function queue.open(root)
     now_text = queue.text(now),
     settings = false, -- here what comes later has its place, or the table would grow for it
     gen = false,
-    own_nonce = false,
     counts = {},
     stats = {},
     heads = {},
