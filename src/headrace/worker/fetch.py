@@ -80,14 +80,15 @@ class Fetcher:
                     await self._sleep(REFUSED_PAUSE_S)
                     continue
                 has_token = self._take_token()
-                if self._quiet_s > 0 and not self._can_ask_ahead:
+                is_quiet = self._quiet_s > 0
+                if is_quiet and not self._can_ask_ahead:
                     if not self._is_refused:
                         self._block()
                     await self._sleep(self._quiet_s)
                     continue
                 count = slots.take(session.queue)
                 if count:
-                    await self._fill(count)
+                    await self._fill(count, is_ahead=is_quiet)
                 elif has_token:
                     await self._claim(0)
                 else:
@@ -115,16 +116,15 @@ class Fetcher:
     def _can_ask_ahead(self) -> bool:
         return self._may_ask_ahead and not self._session.attempts
 
-    async def _fill(self, count: int) -> None:
+    async def _fill(self, count: int, *, is_ahead: bool) -> None:
         """Claim for ``count`` slots that were taken, and note when there was nothing."""
         session = self._session
-        is_ahead = self._quiet_s > 0
         asked = 1 if is_ahead else count
         got = 0
         is_hungry = False
         asked_at = time.monotonic()
         try:
-            reply = await (self._claim_ahead() if is_ahead else self._claim(asked))
+            reply = await self._claim(asked, is_ahead=is_ahead)
             if reply is None:
                 return
             for job in reply.jobs:
@@ -148,45 +148,43 @@ class Fetcher:
         longest_s = self._refused_until - now if self._is_refused else BLOCK_S + LATE_S
         self._quiet_until = now + min(due_s, longest_s)
 
-    async def _claim(self, count: int) -> ClaimReply | None:
+    async def _claim(self, count: int, *, is_ahead: bool = False) -> ClaimReply | None:
         """Claim, however long the storage is away; None: the session is over."""
         async with self._session.claims as call:
-            return self._heard(await self._repeat(call, count))
-
-    async def _claim_ahead(self) -> ClaimReply | None:
-        """Claim one job at the end of the blocking call; None: the session is over.
-
-        Where that takes too long or fails, the usual claim repeats it, and this one comes to
-        nothing, whenever it is made.
-        """
-        self._block()
-        claims = self._session.claims
-        async with claims as call:
-            slots = {self._lane: 1}
-            ahead = asyncio.create_task(
-                self._waiter.claim(call=call, nonce=claims.nonce, slots=slots)
-            )
-            ahead.add_done_callback(lambda _task: self._nudge.set())
-            try:
-                while not (ahead.done() or self._is_over or self._quiet_s <= 0):
-                    self._nudge.clear()
-                    await self._sleep(self._quiet_s)
-                if self._is_over:
-                    await self._unblock()
-                    await asyncio.wait([ahead], timeout=UNBLOCK_S)
-                if ahead.done():
-                    self._take_token()  # this claim was for it
-                    with suppress(StorageError):
-                        return self._heard(ahead.result())
-            finally:
-                ahead.cancel()
-            return self._heard(await self._repeat(call, 1))
-
-    def _heard(self, reply: ClaimReply | None) -> ClaimReply | None:
+            reply = await self._ask_ahead(call) if is_ahead else None
+            if reply is None:
+                reply = await self._repeat(call, count)
         if reply is not None and reply.is_gone:
             self._session.condemned()
             return None
         return reply
+
+    async def _ask_ahead(self, call: CallId) -> ClaimReply | None:
+        """Claim one job at the end of the blocking call.
+
+        None where that takes too long or fails: then the usual claim repeats it, and this one comes
+        to nothing, whenever it is made.
+        """
+        self._block()
+        nonce = self._session.claims.nonce
+        ahead = asyncio.create_task(
+            self._waiter.claim(call=call, nonce=nonce, slots={self._lane: 1})
+        )
+        ahead.add_done_callback(lambda _task: self._nudge.set())
+        try:
+            while not (ahead.done() or self._is_over or self._quiet_s <= 0):
+                self._nudge.clear()
+                await self._sleep(self._quiet_s)
+            if self._is_over:
+                await self._unblock()
+                await asyncio.wait([ahead], timeout=UNBLOCK_S)
+            if ahead.done():
+                self._take_token()  # this claim was for it
+                with suppress(StorageError):
+                    return ahead.result()
+        finally:
+            ahead.cancel()
+        return None
 
     async def _repeat(self, call: CallId, count: int) -> ClaimReply | None:
         """Claim until there is an answer; None: the session is over.
