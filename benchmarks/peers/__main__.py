@@ -48,7 +48,7 @@ class Document(msgspec.Struct, frozen=True):
 
 def measure(names: Sequence[str], rounds: int) -> list[Result]:
     """Measure everybody in turn, again and again; print each row when it is there."""
-    made = [ours() if name == OURS else environment(name) for name in names]
+    made = [environment(name) for name in names]
     peers = [(each, introduced(each)) for each in made]
     results = {
         each.name: Result(about.name, each.version, about.notes, about.drain_count)
