@@ -230,3 +230,23 @@ async def test_what_the_storage_counts_as_ours_is_handed_back_after_two_looks(
         record = await app.job(job.id).status()
         assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 0, 0)
         assert [event.count for event in watcher.log.of(JobsReconciled)] == [1]
+
+
+async def test_a_beat_that_finds_nobody_fences_a_session_unless_it_has_retired(
+    app: App[None],
+) -> None:
+    # The first beat of a worker that ends at once may come after its farewell.
+    storage = app.client().storage
+    for is_retired in (False, True):
+        watcher = Watcher(storage)
+        await register(storage, watcher.session.incarnation)
+        beater = storage.open_beater(timeout_s=5)
+        if is_retired:
+            await watcher.session.retire()
+        else:
+            assert await storage.retire(QUEUE, watcher.session.incarnation) == 0
+        reply = beater.beat(QUEUE, watcher.session.incarnation)
+        beater.close()
+        assert reply.is_gone
+        watcher.session.heard(reply)
+        assert watcher.session.is_gone.is_set() is not is_retired

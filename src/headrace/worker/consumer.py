@@ -232,8 +232,7 @@ class Consumer:
                 self.put_back += await session.hand_back()
             await session.reports.report_once()
             await session.settler.drain()
-            while await session.storage.retire(session.queue, session.incarnation):
-                pass
+            await session.retire()
 
     async def _keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Run a loop; one that dies of an error starts again, and says so."""

@@ -93,6 +93,7 @@ class Session:
         self._watchers: list[Callable[[], None]] = []
         self._executor = executor
         self._is_quiet = asyncio.Event()
+        self._is_retired = False
         self._put_back: set[str] = set()
         self._stopped: list[Attempt] = []
         self.reports: Reports = Reports(storage, queue=queue)
@@ -183,7 +184,7 @@ class Session:
 
     def heard(self, reply: BeatReply) -> None:
         """Act on a beat's answer."""
-        if reply.is_gone:
+        if reply.is_gone and not self._is_retired:
             self.condemned()
         for job_id in reply.cancel_ids:
             attempt = self.attempts.get(job_id)
@@ -222,3 +223,9 @@ class Session:
             batch = jobs[first : first + BATCH_LIMIT]
             await self.storage.put_back(self.queue, self.incarnation, batch)
         return len(jobs)
+
+    async def retire(self) -> None:
+        """Hand back all that is left and be forgotten; a beat on its way finds nobody then."""
+        self._is_retired = True
+        while await self.storage.retire(self.queue, self.incarnation):
+            pass
