@@ -20,7 +20,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint bench bench-peers bench-growth soak-linearizability soak-model lua clean redis luacheck
+.PHONY: help setup demo test check lint bench bench-peers bench-growth soak-linearizability soak-model lua clean redis luacheck valgrind bench-instructions
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,8 +42,11 @@ lint: $(VENV)/.dev luacheck ## Check format, style, types, layers and Lua
 
 check: lint test ## Everything that must pass before a commit
 
-bench: $(VENV)/.dev redis ## Run the benchmarks
+bench: $(VENV)/.dev redis valgrind ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-instructions: $(VENV)/.dev redis valgrind ## Count the server's instructions a job (ARGS="--against ../before")
+	@$(BIN)/python -m benchmarks.instructions $(ARGS)
 
 bench-peers: $(VENV)/.dev redis ## Run other job queues and ours side by side (ARGS="--rounds 3 saq huey")
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
@@ -99,3 +102,6 @@ redis: | $(BIN)/python
 
 luacheck:
 	@command -v luacheck >/dev/null || { $(call apt,lua-check); }
+
+valgrind:
+	@command -v vgdb >/dev/null || { $(call apt,valgrind); }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -32,12 +33,16 @@ class RedisServer:
     Args:
         arguments: passed to redis-server as they are, such as ``"--maxmemory", "20mb"``.
         appendonly: keep an append-only file, so that a restart finds the data again.
+        under: a program and its arguments that run redis-server in their place, such as valgrind.
     """
 
-    def __init__(self, *arguments: str, appendonly: bool = False) -> None:
+    def __init__(
+        self, *arguments: str, appendonly: bool = False, under: Sequence[str] = ()
+    ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="headrace-redis-"))
         self._arguments = arguments
         self._appendonly = appendonly
+        self._under = under
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
         try:
@@ -67,7 +72,7 @@ class RedisServer:
             raise RuntimeError(f"the server on port {self.port} is running: stop() it first")
         # fmt: off
         command = [
-            redis_server_path(), "--bind", HOST, "--port", str(self.port), "--save", "",
+            *self._under, redis_server_path(), "--bind", HOST, "--port", str(self.port), "--save", "",
             "--dir", str(self.directory), "--appendonly", "yes" if self._appendonly else "no",
             "--enable-debug-command", "local", *self._arguments,
         ]
