@@ -72,8 +72,9 @@ class RedisServer:
             raise RuntimeError(f"the server on port {self.port} is running: stop() it first")
         # fmt: off
         command = [
-            *self._under, redis_server_path(), "--bind", HOST, "--port", str(self.port), "--save", "",
-            "--dir", str(self.directory), "--appendonly", "yes" if self._appendonly else "no",
+            *self._under, redis_server_path(), "--bind", HOST, "--port", str(self.port),
+            "--save", "", "--dir", str(self.directory),
+            "--appendonly", "yes" if self._appendonly else "no",
             "--enable-debug-command", "local", *self._arguments,
         ]
         # fmt: on
