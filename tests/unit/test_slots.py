@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -197,6 +198,52 @@ def test_what_was_granted_to_a_queue_without_jobs_goes_to_the_next() -> None:
     slots.give_back(first, 0, is_hungry=False)
     assert nudged[-1] != first
     assert slots.take(nudged[-1]) == 10
+
+
+def begun(weights: dict[str, int], total: int = 1, *, random: Random) -> Slots:
+    slots = Slots(total, weights)
+    slots.begin(random.random)
+    return slots
+
+
+def test_at_the_start_the_queue_that_comes_first_does_not_take_all() -> None:
+    draws = {"a": 0.9, "b": 0.1, "c": 0.5}
+    slots = Slots(1, dict.fromkeys(draws, 1))
+    slots.begin(iter(draws.values()).__next__)
+    assert [slots.take(queue) for queue in "acb"] == [0, 0, 1]
+    slots.give_back("b", 0, is_hungry=True)
+    slots.release()
+    assert [slots.take(queue) for queue in "abc"] == [0, 0, 1]
+
+
+def test_what_is_granted_at_the_start_to_a_queue_without_jobs_goes_to_the_next() -> None:
+    draws = {"a": 0.9, "b": 0.1, "c": 0.5}
+    slots = Slots(1, dict.fromkeys(draws, 1))
+    slots.begin(iter(draws.values()).__next__)
+    slots.give_back("b", slots.take("b"), is_hungry=False)
+    assert [slots.take(queue) for queue in "abc"] == [0, 0, 1]
+
+
+def test_workers_of_two_jobs_each_serve_all_queues_by_weight() -> None:
+    weights = {"a": 10, "b": 1, "c": 1, "d": 1, "e": 1}
+    random = Random(5)
+    counts: Counter[str] = Counter()
+    for _ in range(2_000):
+        counts += shares(begun(weights, random=random), list(weights), 2)
+    share = {queue: counts[queue] / counts.total() for queue in weights}
+    assert share["a"] == pytest.approx(10 / 14, rel=0.1)
+    assert all(share[queue] == pytest.approx(1 / 14, rel=0.3) for queue in "bcde")
+
+
+@pytest.mark.parametrize("weights", [dict.fromkeys(QUEUES, 1), {"a": 100, "b": 3, "c": 1}])
+def test_wherever_a_worker_begins_every_queue_has_its_turn_within_a_round(
+    weights: dict[str, int],
+) -> None:
+    random = Random(7)
+    for _ in range(50):
+        slots = begun(weights, 100, random=random)
+        got = shares(slots, list(weights), (ROUND + 1) * 100)
+        assert all(got[queue] for queue in weights), got
 
 
 @given(

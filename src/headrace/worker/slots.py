@@ -4,10 +4,14 @@ A queue that left jobs behind at its last claim is hungry. Hungry queues take tu
 is granted to the one whose turn it is, even while it is busy claiming, until it has come for it or
 has its portion. So a claim brings many jobs when slots come free faster than claims are answered,
 and slots that come free one by one go to one queue after another.
+
+A worker begins at a random point of the round, with all queues hungry. Workers may be many and live
+for a few jobs each: if each began with the same queue, others would never have a turn.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 
 from headrace.storage.values import BATCH_LIMIT
@@ -53,6 +57,21 @@ class Slots:
     def is_shared(self) -> bool:
         """Whether several queues take from them."""
         return len(self._weights) > 1
+
+    def begin(self, draw: Callable[[], float] = random.random) -> None:
+        """Take all queues for hungry until they have claimed, from a random point of the round on.
+
+        Otherwise the queue that comes first would take what there is. Each must come, or say by
+        `give_back` that it does not.
+
+        Args:
+            draw: source of random numbers from 0 to 1, one for each queue.
+        """
+        if self.is_shared:
+            self._hungry = dict.fromkeys(self._weights)
+            for queue, weight in self._weights.items():
+                self._had[queue] = draw() * self._portion(queue) / weight
+            self._distribute()
 
     def on_grant(self, queue: str, nudge: Callable[[], None]) -> None:
         """Call ``nudge`` whenever the queue is granted slots."""
@@ -119,6 +138,10 @@ class Slots:
         # Of equals the one that got hungry last, so that a first job does not wait for a round.
         self._turn = min(reversed(self._hungry), key=self._had.__getitem__)
         self._level = self._had[self._turn]
-        weights = sum(self._weights[queue] for queue in self._hungry)
-        portion = ROUND * self.total * self._weights[self._turn] // weights
-        self._left = max(1, min(portion, self._most))
+        self._left = self._portion(self._turn)
+
+    def _portion(self, queue: str) -> int:
+        """Return how many slots a turn of the queue is for."""
+        weights = sum(self._weights[name] for name in self._hungry)
+        portion = ROUND * self.total * self._weights[queue] // weights
+        return max(1, min(portion, self._most))

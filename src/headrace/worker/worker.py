@@ -268,6 +268,8 @@ class Worker:
         if limits.process_slots:
             lanes[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
             processes = self._processes(offer=lanes[PROCESS_LANE].release)
+        for slots in lanes.values():
+            slots.begin()
         executor = self._executor = Executor(
             self._app.tasks,
             middleware=self._app.middlewares,
