@@ -6,11 +6,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from headrace.errors import StorageRefused
 from headrace.storage.sqlite.errors import code_of
-from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.location import PRIVATE, Place
 
 APPLICATION_ID = 0x68656164  # "head"
 STEPS = ("schema.sql",)
@@ -66,6 +67,7 @@ def open_database(place: Place) -> sqlite3.Connection:
     if place.is_file:
         check_directory(Path(place.name))
         target = str(place.path)
+        _make_private(place.path)
     try:
         return _open(target, place)
     except sqlite3.OperationalError as error:
@@ -92,6 +94,19 @@ def _open(target: str, place: Place) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty database file for its owner alone; one that is there stays as it is.
+
+    SQLite would make it as the umask says, and gives what it makes beside it the same mode.
+    """
+    with suppress(FileExistsError):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE)
+        try:
+            os.fchmod(file, PRIVATE)
+        finally:
+            os.close(file)
 
 
 def _check_descriptors() -> None:
@@ -121,17 +136,17 @@ def check_directory(directory: Path) -> None:
 def filesystem(directory: Path) -> str:
     """Return the type of the filesystem that holds a directory, "" if the system doesn't tell."""
     device = directory.stat().st_dev
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    wanted = f"{os.major(device)}:{os.minor(device)}".encode()
     try:
-        lines = MOUNTS.read_text().splitlines()
+        lines = MOUNTS.read_bytes().splitlines()
     except (FileNotFoundError, PermissionError):
         return ""
     # id, parent, major:minor, root, mount point, options, ... "-", type
     for line in lines:
-        mount, _, rest = line.partition(" - ")
+        mount, _, rest = line.partition(b" - ")
         fields = mount.split()
         if len(fields) > 2 and fields[2] == wanted:
-            return rest.split(" ", 1)[0]
+            return rest.split(b" ", 1)[0].decode()
     return ""
 
 
@@ -186,7 +201,7 @@ def migrate(connection: sqlite3.Connection, where: str, scripts: Sequence[str]) 
 
 
 def _scripts() -> list[str]:
-    return [Path(__file__).with_name(name).read_text() for name in STEPS]
+    return [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in STEPS]
 
 
 def _version(connection: sqlite3.Connection, where: str, newest: int) -> int:

@@ -90,7 +90,7 @@ class Engine:
             return self._kept
         # The socket first: if the process has no descriptor left, nothing is open yet.
         if self._post is None:
-            self._post = Post(self.place.wake_folder, self.name)
+            self._post = Post(self.place.wake_folder, self.name, self.place.mode)
         return open_database(self.place)
 
     def _listen(self, step: Step, clock: Clock) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.errors import StorageRefused
+from headrace.storage.sqlite.location import PRIVATE
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 MACHINE_ID = Path("/etc/machine-id")
@@ -27,9 +28,11 @@ class HostMark:
 
     Args:
         directory: the database's.
+        mode: of the mark, for those who share the directory.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, mode: int = PRIVATE) -> None:
+        self._mode = mode
         boot = _text(BOOT_ID)
         self._path = directory / f"{PREFIX}{boot}" if boot else None
         self._due_at = 0.0
@@ -60,7 +63,10 @@ class HostMark:
         try:
             os.utime(own)
         except FileNotFoundError:
-            own.write_text(_identity())
+            file = os.open(own, os.O_WRONLY | os.O_CREAT, self._mode)
+            with open(file, "wb") as mark:
+                os.fchmod(file, self._mode)
+                mark.write(_identity().encode("utf-8", "surrogateescape"))
 
     def _look(self, own: Path) -> None:
         # By the clock of the filesystem: those of two hosts may differ.
@@ -90,6 +96,6 @@ def _identity() -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8", errors="surrogateescape").strip()
     except OSError:
         return ""

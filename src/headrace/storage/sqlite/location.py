@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 import msgspec
 
@@ -13,6 +13,7 @@ from headrace.job import check_name
 
 FILE_NAME = "headrace.sqlite3"
 WAKE_FOLDER = "wake"
+PRIVATE = 0o600
 SYNC = {"full": True, "normal": False}
 
 
@@ -38,6 +39,17 @@ class Place(msgspec.Struct, frozen=True):
         return Path(self.name) / FILE_NAME
 
     @property
+    def mode(self) -> int:
+        """Who may read and write what lies beside the database file: those who may do so there.
+
+        So SQLite makes its own files too. At first it is the owner alone.
+        """
+        try:
+            return self.path.stat().st_mode & 0o666
+        except OSError:
+            return PRIVATE
+
+    @property
     def log_path(self) -> Path:
         """SQLite's write-ahead log, which is there while anybody has the database open."""
         return Path(self.name) / f"{FILE_NAME}-wal"
@@ -58,7 +70,7 @@ def place_of(url: str) -> Place:
     if scheme == "memory":
         return Place(check_name(rest, what="the name in memory://") if rest else "", is_file=False)
     parts = urlsplit(url)
-    path = unquote(parts.path)
+    path = _path(parts.path)
     if parts.netloc or not path.startswith("/") or path.strip("/") == "" or "\0" in path:
         raise InvalidOption(
             f"the storage URL {url!r} is not valid: name an absolute directory after three "
@@ -71,3 +83,8 @@ def place_of(url: str) -> Place:
             f"the storage URL {url!r} is not valid: the only option is sync=full or sync=normal"
         )
     return Place(os.path.realpath(path), is_file=True, is_full_sync=SYNC[sync])
+
+
+def _path(quoted: str) -> str:
+    # A file's name is bytes, which need not be UTF-8; what can't be text is kept by escapes.
+    return os.fsdecode(unquote_to_bytes(quoted.encode("utf-8", "surrogateescape")))

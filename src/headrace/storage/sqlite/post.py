@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.storage.sqlite.errors import start
+from headrace.storage.sqlite.location import PRIVATE
 
 PATH_LIMIT = 100
 """Bytes that fit a socket's address, with some to spare."""
@@ -25,9 +26,11 @@ class Post:
     Args:
         folder: where the sockets are.
         name: this process's.
+        mode: of the socket, for those who may write to it; the folder's is made of it.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, mode: int = PRIVATE) -> None:
+        self._mode = mode
         self._folder = folder
         self._name = name
         self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -50,13 +53,14 @@ class Post:
         """
         if self._socket is not None:
             return False
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._make_folder()
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         thread = threading.Thread(
             target=self._read, args=(receiver, heard), name="headrace-wakeups", daemon=True
         )
         try:
             receiver.bind(self._address(self._name))
+            (self._folder / self._name).chmod(self._mode)
             start(thread)
         except BaseException:
             receiver.close()
@@ -65,6 +69,13 @@ class Post:
             raise
         self._socket, self._thread = receiver, thread
         return True
+
+    def _make_folder(self) -> None:
+        with suppress(FileExistsError):
+            self._folder.mkdir(mode=0o700)
+            # Whoever may read may look into it, and a group that the directory hands down stays.
+            inherited = self._folder.stat().st_mode & 0o7000
+            self._folder.chmod(inherited | self._mode | (self._mode & 0o444) >> 2)
 
     def nudge(self) -> None:
         """Send a byte to every other process that listens."""

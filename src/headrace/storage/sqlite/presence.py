@@ -22,7 +22,7 @@ class Presence:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._host = HostMark(Path(place.name)) if place.is_file else None
+        self._host = HostMark(Path(place.name), place.mode) if place.is_file else None
         self._opened: list[Identity | None] | None = None
 
     def check(self) -> None:
