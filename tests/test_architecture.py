@@ -100,6 +100,69 @@ def test_a_wait_is_found_by_any_name(source: str, count: int) -> None:
     assert len(list(sleeps(ast.parse(source)))) == count
 
 
+def reads_in_the_locale(tree: ast.Module) -> Iterator[ast.Call]:
+    """Yield the calls that open a file or a process as text, and name no encoding."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and is_text(node):
+            named = {keyword.arg for keyword in node.keywords}
+            if "encoding" not in named and None not in named:
+                yield node
+
+
+def is_text(call: ast.Call) -> bool:
+    words = {word.arg: word.value for word in call.keywords}
+    match call.func:
+        case ast.Attribute(attr="read_text" | "write_text"):
+            return not call.args or call.func.attr == "write_text"
+        case ast.Name(id="open") | ast.Attribute(value=ast.Name(id="io" | "os"), attr="fdopen"):
+            mode = call.args[1] if len(call.args) > 1 else words.get("mode")
+        case ast.Attribute(attr="open", value=value) if not is_module(value):
+            # The `open` of a path; others of that name take no mode.
+            mode = call.args[0] if call.args else words.get("mode")
+            return isinstance(mode, ast.Constant) and "b" not in str(mode.value)
+        case _:
+            asked = words.get("text", words.get("universal_newlines"))
+            return isinstance(asked, ast.Constant) and asked.value is True
+    return mode is None or (isinstance(mode, ast.Constant) and "b" not in str(mode.value))
+
+
+def is_module(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in {"os", "io", "webbrowser"}
+
+
+def test_no_file_is_read_in_the_encoding_of_the_locale() -> None:
+    found = [
+        place(path, call)
+        for path in python_files("src")
+        for call in reads_in_the_locale(parsed(path))
+    ]
+    assert found == [], "name the encoding, or read bytes"
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("open(path)", 1),
+        ("open(path, 'r')", 1),
+        ("open(path, mode='w')", 1),
+        ("open(path, 'rb')", 0),
+        ("open(path, encoding='utf-8')", 0),
+        ("path.open('w')", 1),
+        ("path.open('rb')", 0),
+        ("path.read_text()", 1),
+        ("path.read_text(encoding='utf-8')", 0),
+        ("path.write_text(text)", 1),
+        ("os.fdopen(file)", 1),
+        ("os.open(path, os.O_RDONLY)", 0),
+        ("await connection.open()", 0),
+        ("subprocess.run(command, text=True)", 1),
+        ("subprocess.run(command)", 0),
+    ],
+)
+def test_a_file_that_is_read_as_text_is_found(source: str, count: int) -> None:
+    assert len(list(reads_in_the_locale(ast.parse(source)))) == count
+
+
 def test_no_module_is_longer_than_it_may_be() -> None:
     sizes = {
         str(path.relative_to(ROOT)): len(path.read_text().splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from datetime import datetime
 from typing import Any
@@ -139,10 +140,11 @@ def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 
 def _arguments(text: str) -> dict[str, Any] | list[Any]:
-    if text == "-":
-        text = sys.stdin.read()
+    # JSON is UTF-8, whatever the encoding of the locale is.
+    data = sys.stdin.buffer.read() if text == "-" else os.fsencode(text)
+    text = data.decode(errors="replace")
     try:
-        found = msgspec.json.decode(text)
+        found = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise click.UsageError(f"--args {_short(text)!r} is not JSON ({error})") from None
     if not isinstance(found, dict | list):

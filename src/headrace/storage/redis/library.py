@@ -41,10 +41,10 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
     parts = [f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}"]
     parts.append("local functions, flags = {}, {}")
     for name in LIB_ORDER:
-        text = (replacements or {}).get(name) or (folder / "lib" / f"{name}.lua").read_text()
+        text = (replacements or {}).get(name) or _text(folder / "lib" / f"{name}.lua")
         parts.append(f"do -- lib/{name}.lua\n{text}end")
     paths = sorted((folder / "functions").glob("*.lua"))
-    parts += [f"do -- functions/{path.name}\n{path.read_text()}end" for path in paths]
+    parts += [f"do -- functions/{path.name}\n{_text(path)}end" for path in paths]
     body = "\n".join(parts)
     name = PREFIX + hashlib.sha256(body.encode()).hexdigest()[:8]
     # Memory may be full, and yet workers must drain: only what adds jobs is refused then.
@@ -54,6 +54,10 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
         for verb in (path.stem for path in paths)
     )
     return Library(name=name, source=f"#!lua name={name}\n{body}\n{registrations}\n")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 @cache
