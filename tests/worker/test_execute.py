@@ -195,7 +195,7 @@ UNDECODABLE = {
 async def test_a_payload_that_can_not_be_read_never_reaches_the_handler(
     app: App[Any], payload: bytes
 ) -> None:
-    # RELIABILITY §5 36 to 44.
+    # RELIABILITY §5 36 to 44; BC-95: nothing is unpickled.
     @app.task
     async def take(text: str, number: int = 0) -> None:
         raise AssertionError("it ran")
