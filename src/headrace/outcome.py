@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 
 import msgspec
 
-from headrace.clock import duration_ms
+from headrace.clock import MAX_DURATION_MS, duration_ms
+from headrace.description import describe, is_a
 from headrace.errors import FailPermanently, InvalidOption, RetryLater
 from headrace.job import ErrorInfo, FailReason
 from headrace.retry import Retry, RetryFunction
 
-MESSAGE_LIMIT = 2_000
-TRACEBACK_LIMIT = 8_000
 UNKNOWN_TASK_LIMIT_MS = 24 * 3_600_000
 
 
@@ -71,27 +69,6 @@ Outcome = Completed | Retried | Failed | Cancelled | Released | Stalled
 """What an attempt came to."""
 
 
-def describe(error: BaseException, attempt: int) -> ErrorInfo:
-    """Return the history entry for an exception, each part cut to its limit."""
-    kind = type(error)
-    name = (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
-    try:
-        message = str(error)
-    except Exception as broken:  # an exception's own __str__ may raise anything
-        message = f"<its text can't be shown: {type(broken).__name__}>"
-    lines = "".join(traceback.format_exception(error))
-    return ErrorInfo(
-        type="".join(c for c in _printable(name) if c.isprintable())[:MESSAGE_LIMIT],
-        message=_printable(message)[:MESSAGE_LIMIT],
-        traceback=_printable(lines)[-TRACEBACK_LIMIT:],
-        attempt=attempt,
-    )
-
-
 def decide(
     error: BaseException,
     *,
@@ -112,13 +89,13 @@ def decide(
         draw: source of random numbers from 0 to 1.
     """
     info = describe(error, attempt)
-    if isinstance(error, FailPermanently):
+    if is_a(error, FailPermanently):
         return Failed(FailReason.PERMANENT, info)
     if errors_before + 1 >= max_attempts:
         return Failed(FailReason.EXHAUSTED, info)
     try:
         delay_ms = _delay_ms(error, errors_before + 1, retry, draw)
-    except Exception as broken:  # a strategy or a delay of the user's own
+    except BaseException as broken:  # a strategy or a delay of the user's own may raise anything
         return Failed(FailReason.PERMANENT, describe(broken, attempt))
     return Retried(delay_ms, info)
 
@@ -126,16 +103,22 @@ def decide(
 def _delay_ms(
     error: BaseException, errors: int, retry: Retry | RetryFunction, draw: Callable[[], float]
 ) -> int:
-    if isinstance(error, RetryLater):
-        return duration_ms(error.delay, name="RetryLater.delay")
-    if isinstance(retry, Retry):
-        return round(retry.delay(errors, draw) * 1000)
+    if is_a(error, RetryLater):
+        return _whole(duration_ms(error.delay, name="RetryLater.delay"))
     try:
-        return duration_ms(retry(errors, error), name="retry")
+        wait = retry.delay(errors, draw) if isinstance(retry, Retry) else retry(errors, error)
+        return _whole(duration_ms(wait, name="retry"))
     except InvalidOption as broken:
         raise InvalidOption(f"the task's retry strategy returned a bad delay: {broken}") from error
 
 
-def _printable(text: str) -> str:
-    """Replace lone surrogates, which can't be encoded."""
-    return text.encode(errors="replace").decode()
+def _whole(delay_ms: int) -> int:
+    """Return it as a plain `int`: a number of a class of its own compares as it likes.
+
+    Raises:
+        InvalidOption: it is out of bounds after all.
+    """
+    exact = int.__index__(delay_ms)
+    if not 0 <= exact <= MAX_DURATION_MS:
+        raise InvalidOption(f"{exact} ms are out of bounds: use 0 seconds to ten years")
+    return exact

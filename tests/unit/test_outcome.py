@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from headrace import FailPermanently, FailReason, Retry, RetryLater
-from headrace.outcome import Failed, Retried, decide, describe
+from headrace.description import describe
+from headrace.outcome import Failed, Retried, decide
 from headrace.retry import RetryFunction
 
 

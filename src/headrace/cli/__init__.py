@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from traceback import print_exception
 from typing import NoReturn
 
 import click
@@ -17,6 +16,7 @@ from headrace.cli.operate import doctor, health, version, workers
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
 from headrace.cli.worker import worker
+from headrace.description import full_traceback, is_a
 from headrace.errors import (
     AppImportError,
     JobCancelled,
@@ -98,10 +98,10 @@ def main() -> NoReturn:
 def _fail(raised: BaseException) -> NoReturn:
     error = leading(raised)
     if os.environ.get(TRACEBACK):
-        print_exception(error)
-    if isinstance(error, click.Abort | KeyboardInterrupt):
+        click.echo(full_traceback(error), err=True, nl=False)
+    if issubclass(type(error), click.Abort | KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
     else:
         click.echo(f"Error: {one_line(message_of(error))}", err=True)
-    code = next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
-    sys.exit(error.exit_code if isinstance(error, click.ClickException) else code)
+    code = next((code for kind, code in EXIT_CODES if is_a(error, kind)), 1)
+    sys.exit(error.exit_code if is_a(error, click.ClickException) else code)

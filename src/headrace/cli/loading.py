@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.app import App
 from headrace.cli.options import Target
+from headrace.description import is_a, told, traceback_of
 from headrace.errors import AppImportError
 from headrace.storage.connect import check_url
 
@@ -63,21 +64,21 @@ def _import(module_name: str, path: str) -> Any:
     try:
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # a user's module may do anything
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        missing = error.name if type(error) is ModuleNotFoundError else None
         if missing and f"{module_name}.".startswith(f"{missing}."):
             why = f"there is no module {module_name!r} in {os.getcwd()} or among what is installed"
         else:
-            why = f"{type(error).__name__}: {error}{_place(error)}"
+            why = f"{told(error)}{_place(error)}"
         raise AppImportError(f"the app {path!r} can't be imported: {why}") from error
 
 
 def _place(error: BaseException) -> str:
     """Return where in the user's code it was raised; the last frames may be a library's."""
-    if isinstance(error, SyntaxError):
+    if is_a(error, SyntaxError):
         return ""
     own = [
         frame
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in traceback.extract_tb(traceback_of(error))
         if frame.filename.startswith(os.getcwd())
         and "site-packages" not in frame.filename
         and frame.filename != __file__

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from headrace.clock import datetime_of
+from headrace.description import is_a, told
 from headrace.errors import HeadraceError, StorageUnavailable
 
 GAP = "  "
@@ -122,22 +123,23 @@ def plural(count: int, noun: str) -> str:
 
 def leading(error: BaseException) -> BaseException:
     """Return the error that tells most of a group: one of ours, else the first."""
-    while isinstance(error, BaseExceptionGroup):
+    while is_a(error, BaseExceptionGroup):
         inner = [leading(part) for part in error.exceptions]
-        error = next((part for part in inner if isinstance(part, HeadraceError)), inner[0])
+        error = next((part for part in inner if is_a(part, HeadraceError)), inner[0])
     return error
 
 
 def message_of(error: BaseException) -> str:
     """Return what an error says to people: what, which value, what to do next."""
+    if not issubclass(type(error), HeadraceError | click.ClickException):
+        return f"{told(error)} (headrace --traceback … shows where)"
     match error:
         case click.UsageError(ctx=click.Context() as context):
             return f"{error.format_message().rstrip('.')} (see {context.command_path} --help)"
         case click.ClickException():
             return error.format_message()
         case StorageUnavailable() if str(error).startswith("Redis"):
-            told = str(error).rstrip(".")
-            return f"{told}: is it running there? Name another by --url or HEADRACE_REDIS_URL"
-        case HeadraceError():
+            what = str(error).rstrip(".")
+            return f"{what}: is it running there? Name another by --url or HEADRACE_REDIS_URL"
+        case _:
             return str(error)
-    return f"{type(error).__name__}: {error} (headrace --traceback … shows where)"

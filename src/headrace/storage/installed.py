@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
+from headrace.description import told
 from headrace.errors import InvalidOption
 from headrace.storage.base import Opener
 
@@ -42,7 +43,7 @@ def _load(point: EntryPoint) -> Opener:
         opener = point.load()
     except Exception as error:  # another's module may raise anything
         raise InvalidOption(
-            f"{label} can't be loaded from {point.value!r}: {type(error).__name__}: {error}"
+            f"{label} can't be loaded from {point.value!r}: {told(error)}"
         ) from error
     if not callable(opener):
         raise InvalidOption(f"{label} is no callable: {point.value!r} is {opener!r}")

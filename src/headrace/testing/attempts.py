@@ -8,6 +8,7 @@ import msgspec
 
 from headrace.app import App
 from headrace.codec import decode_any
+from headrace.description import describe
 from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
 from headrace.job import ClaimedJob, ErrorInfo
 from headrace.outcome import (
@@ -18,7 +19,6 @@ from headrace.outcome import (
     Released,
     Retried,
     Stalled,
-    describe,
 )
 
 

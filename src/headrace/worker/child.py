@@ -24,6 +24,7 @@ import structlog
 
 from headrace.codec import Signature
 from headrace.context import Context, Reporter, enter
+from headrace.description import told, traceback_of
 from headrace.logs import configure
 from headrace.outcome import Outcome
 from headrace.worker.functions import Function
@@ -168,7 +169,7 @@ def serve() -> None:
         channel.set_inheritable(False)
         handlers = {name: _load(function) for name, function in functions.items()}
     except BaseException as error:  # whatever the app's modules raise
-        line.send(NotReady(f"{type(error).__name__}: {error}"))
+        line.send(NotReady(told(error)))
         return
     line.send(Ready())
     while (order := line.receive()) is not None:
@@ -243,7 +244,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
     """Return what an attempt comes to, whatever its arguments are and its function does."""
     try:
         args, kwargs = handler.signature.decode(plan.job.payload)
-    except Exception as error:  # whatever is stored there
+    except BaseException as error:  # whatever is stored there, and the code of its types raises
         return undecodable(plan.job, error)
     context = plan.context(reporter)
     enter(context)
@@ -253,7 +254,8 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
         return plan.completed(handler.function(*args, **kwargs))
     except MemoryError as error:
         # To tell of it takes memory, which the handler's variables may hold.
-        traceback.clear_frames(error.__traceback__ and error.__traceback__.tb_next)
+        trace = traceback_of(error)
+        traceback.clear_frames(trace and trace.tb_next)
         return plan.raised(error)
     except BaseException as error:  # SystemExit of a handler must not end the process
         return plan.raised(error)

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from headrace.backoff import Backoff
+from headrace.description import told
 from headrace.errors import (
     ReplyLost,
     StorageError,
@@ -241,7 +242,7 @@ class Consumer:
             try:
                 return await loop()
             except Exception as error:  # whatever it was, a dead loop would go unseen
-                self._emit(LoopFailed(loop=name, error=f"{type(error).__name__}: {error}"))
+                self._emit(LoopFailed(loop=name, error=told(error)))
                 await backoff.pause()
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from headrace.codec import ResultTooLarge, encode_result
 from headrace.context import Context, Reporter
-from headrace.errors import NotSerializable
+from headrace.description import describe, traceback_of
 from headrace.job import ClaimedJob, FailReason, JobOptions
-from headrace.outcome import Completed, Failed, Outcome, decide, describe
+from headrace.outcome import Completed, Failed, Outcome, decide
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import TaskSettings
 
@@ -61,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             return Completed(encode_result(result), self.result_ttl_ms, self.keep_ms)
         except ResultTooLarge as error:
             return Failed(FailReason.RESULT_TOO_LARGE, describe(error, self.job.claim.epoch))
-        except NotSerializable as error:
+        except BaseException as error:  # NotSerializable, or whatever the result's own code raises
             # To run it again would not make the result any better.
             return Failed(FailReason.PERMANENT, describe(error, self.job.claim.epoch))
 
@@ -83,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             text += ", could not be stopped and goes on"
         over = TimeoutError(text)
         if error is not None:
-            over = over.with_traceback(error.__traceback__)
+            over = over.with_traceback(traceback_of(error))
         return self.raised(over, draw)
 
 
@@ -106,6 +106,6 @@ def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
     )
 
 
-def undecodable(job: ClaimedJob, error: Exception) -> Outcome:
+def undecodable(job: ClaimedJob, error: BaseException) -> Outcome:
     """Return what becomes of a job that can't be read, whatever is stored there."""
     return Failed(FailReason.UNDECODABLE, describe(error, job.claim.epoch), is_attempt=False)
