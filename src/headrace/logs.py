@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 import structlog
 
+from headrace.description import told
 from headrace.errors import InvalidOption
 from headrace.events import (
     ClaimLost,
@@ -69,13 +71,7 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
 def log_events(level: str) -> Emit:
     """Return what logs events of ``level`` (debug, info, warning, error) and above."""
     least = check_level(level)
-    # Unconfigured, structlog would print among the program's own output. A line is one write, since
-    # several processes may share the file.
-    logger = (
-        structlog.get_logger("headrace")
-        if structlog.is_configured()
-        else structlog.wrap_logger(structlog.WriteLogger(sys.stderr))
-    )
+    logger = _logger()
 
     def emit(event: WorkerEvent) -> None:
         name, event_level = NAMES[type(event)]
@@ -87,6 +83,34 @@ def log_events(level: str) -> Emit:
                 logger.log(event_level, name, **_fields(event))
 
     return emit
+
+
+def _logger() -> Any:
+    # Unconfigured, structlog would print among the program's own output. A line is one write, since
+    # several processes may share the file.
+    if structlog.is_configured():
+        return structlog.get_logger("headrace")
+    return structlog.wrap_logger(structlog.WriteLogger(sys.stderr))
+
+
+def unfailing(emit: Emit) -> Emit:
+    """Return ``emit`` as a worker calls it: what it raises loses that event, and nothing else.
+
+    The first time it is logged as ``worker.emit_failed``.
+    """
+    is_first = threading.Lock()
+
+    def tell(event: WorkerEvent) -> None:
+        try:
+            emit(event)
+        except BaseException as error:  # a user's code, where an attempt or the worker must end
+            if is_first.acquire(blocking=False):
+                with suppress(BaseException):
+                    _logger().error(
+                        "worker.emit_failed", lost=type(event).__name__, error=told(error)
+                    )
+
+    return tell
 
 
 def _severity(event: JobFinished) -> int:

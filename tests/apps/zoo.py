@@ -354,38 +354,48 @@ class Seconds(float):
         raise SystemExit(7)
 
 
-class WaitRaises(Exception):
-    pass
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
-def raising(error: BaseException) -> Callable[[int, BaseException], float]:
-    def strategy(_errors: int, _error: BaseException) -> float:
-        raise error
-
-    return strategy
-
-
-def answering(answer: Callable[[], Any]) -> Callable[[int, BaseException], float]:
-    def strategy(_errors: int, _error: BaseException) -> float:
-        value: float = answer()
-        return value
-
-    return strategy
-
-
-RETRIES: dict[str, Callable[[int, BaseException], float]] = {
-    "exits": raising(SystemExit(7)),
-    "interrupts": raising(KeyboardInterrupt()),
-    "raises": raising(TextExits()),
-    "cancels": raising(asyncio.CancelledError()),
-    "generator": raising(GeneratorExit()),
-    "negative": answering(lambda: Number(-5)),
-    "immense": answering(lambda: Number(10**400)),
-    "text": answering(lambda: Seconds(1)),
-    "nan": answering(lambda: ShownBadly("nan")),
-    "nothing": answering(Nothing),
-    "unclassed": answering(Unclassed),
-    "none": answering(lambda: None),
-    "true": answering(lambda: True),
+RETRIES: dict[str, Callable[[], Any]] = {
+    "exits": lambda: _raise(SystemExit(7)),
+    "interrupts": lambda: _raise(KeyboardInterrupt()),
+    "raises": lambda: _raise(TextExits()),
+    "cancels": lambda: _raise(asyncio.CancelledError()),
+    "leaves": lambda: _raise(GeneratorExit()),
+    "negative": lambda: Number(-5),
+    "immense": lambda: Number(10**400),
+    "text": lambda: Seconds(1),
+    "nan": lambda: ShownBadly("nan"),
+    "nothing": Nothing,
+    "unclassed": Unclassed,
+    "none": lambda: None,
+    "true": lambda: True,
 }
 """With each of them a failed attempt ends its job for good."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One of the above, as a task takes it and a process is passed it."""
+
+    name: str
+
+    def __call__(self, _errors: int, _error: BaseException) -> float:
+        wait: float = RETRIES[self.name]()
+        return wait
+
+
+# Arguments
+
+
+@dataclass
+class Fussy:
+    """An argument that nobody can make again from what is stored."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name:
+            _raise(EXCEPTIONS[self.name]())

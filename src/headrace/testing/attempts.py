@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, assert_never
 
 import msgspec
 
 from headrace.app import App
 from headrace.codec import decode_any
-from headrace.description import describe
+from headrace.description import describe, is_a, told
 from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
 from headrace.job import ClaimedJob, ErrorInfo
 from headrace.outcome import (
@@ -103,9 +104,9 @@ def read_attempt(
 def _result(app: App[Any], job: ClaimedJob, data: bytes) -> tuple[Any, JobError | None]:
     try:
         return app.tasks[job.task].signature.decode_result(data), None
-    except msgspec.MsgspecError as error:
+    except BaseException as error:  # the code of its types may raise anything
         wrong = JobError(
-            f"{job.task} returned what is not of the type that it declares: {error}",
+            f"{job.task} returned what is not of the type that it declares: {told(error)}",
             job_id=job.id,
             queue=job.queue,
         )
@@ -116,7 +117,7 @@ def _error(
     job: ClaimedJob, info: ErrorInfo, raised: BaseException | None, reason: str
 ) -> Exception:
     """Return the exception itself where there is one, else one that says what was recorded."""
-    if isinstance(raised, Exception):
+    if raised is not None and is_a(raised, Exception):
         own = describe(raised, job.claim.epoch)
         if (own.type, own.message) == (info.type, info.message):
             return raised
@@ -139,8 +140,9 @@ def raise_first(attempts: list[FinishedAttempt]) -> None:
     """Raise the error of the first attempt whose handler failed."""
     for attempt in attempts:
         if attempt.is_error and attempt.error is not None:
-            attempt.error.add_note(
-                f"raised by attempt {attempt.attempt} of {attempt.task}, job {attempt.job_id!r}, "
-                f"which is {attempt.outcome} now"
-            )
+            with suppress(BaseException):  # it may take no notes
+                attempt.error.add_note(
+                    f"raised by attempt {attempt.attempt} of {attempt.task}, job "
+                    f"{attempt.job_id!r}, which is {attempt.outcome} now"
+                )
             raise attempt.error

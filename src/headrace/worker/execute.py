@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from headrace.context import Reporter, enter
+from headrace.description import is_a
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
@@ -131,7 +132,7 @@ class Executor:
         try:
             attempt.plan = plan = plan_of(job, task.settings)
             handler = self._handler(attempt, plan, task)
-        except Exception as error:  # whatever is stored there, the worker lives
+        except BaseException as error:  # whatever is stored there, and the code of its types raises
             return undecodable(job, error)
         try:
             result = await _call(attempt, plan.timeout_ms, handler)
@@ -187,7 +188,7 @@ class Executor:
         """Take the outcome, also of an attempt that was stopped before its first step."""
         try:
             outcome = runner.result()
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:
             outcome = _outcome_of(error, attempt, attempt.plan or last_resort(attempt.job))
         attempt.release()
         attempt.end(outcome)
@@ -237,8 +238,6 @@ def _released(job: ClaimedJob, cause: str) -> Outcome:
 def _outcome_of(error: BaseException, attempt: Attempt, plan: Plan) -> Outcome | None:
     """Return what an error that left the handler comes to, given why it may have been stopped."""
     reason = attempt.reason
-    if reason is None or (
-        reason is StopReason.TIMEOUT and not isinstance(error, asyncio.CancelledError)
-    ):
-        return error.outcome if isinstance(error, ChildError) else plan.raised(error, attempt.draw)
+    if reason is None or (reason is StopReason.TIMEOUT and not is_a(error, asyncio.CancelledError)):
+        return error.outcome if is_a(error, ChildError) else plan.raised(error, attempt.draw)
     return attempt.stopped(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 from headrace.app import App
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
+from headrace.events import Emit
 from headrace.job import check_name
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import ExecutorKind, check_count
@@ -106,6 +108,13 @@ def check_limits(
         if max_lifetime is None
         else duration_ms(max_lifetime, name="max_lifetime", least_ms=1) / 1000,
     )
+
+
+def check_emit(emit: Emit | None) -> Emit | None:
+    """Return what takes events, or raise `InvalidOption`."""
+    if emit is not None and (not callable(emit) or inspect.iscoroutinefunction(emit)):
+        raise InvalidOption(f"emit={emit!r}: pass a plain function that takes an event")
+    return emit
 
 
 def _count(value: int | None, default: int, *, name: str, most: int) -> int:

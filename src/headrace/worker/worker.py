@@ -24,7 +24,7 @@ from headrace.events import (
     WorkerStopping,
 )
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
-from headrace.logs import configured, log_events
+from headrace.logs import configured, log_events, unfailing
 from headrace.release import VERSION
 from headrace.storage.base import Storage
 from headrace.storage.values import WorkerInfo
@@ -32,7 +32,7 @@ from headrace.worker.beat import Beats
 from headrace.worker.consumer import Consumer
 from headrace.worker.control import obey
 from headrace.worker.execute import Executor
-from headrace.worker.limits import check_limits, process_functions, queue_weights
+from headrace.worker.limits import check_emit, check_limits, process_functions, queue_weights
 from headrace.worker.memory import resident_bytes
 from headrace.worker.slots import Slots
 from headrace.worker.threads import Threads
@@ -127,7 +127,7 @@ class Worker:
         self.name: str = check_text(
             name or f"{socket.gethostname()}:{os.getpid()}", what="worker name"
         )
-        self._emit = emit or log_events("warning")
+        self._emit = unfailing(check_emit(emit) or log_events("warning"))
         self._is_closing = False
         self._is_quiet = False
         self._consumers: list[Consumer] = []
