@@ -6,7 +6,7 @@ import math
 from collections.abc import Awaitable, Generator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 from typing_extensions import TypeVar
 
@@ -73,7 +73,15 @@ class Context(Generic[S]):
         state: what the app's lifespan yielded, None without one.
     """
 
-    __slots__ = ("_job", "_reporter", "headers", "max_attempts", "state", "timeout")
+    __slots__ = (
+        "_has_heard_stop",
+        "_job",
+        "_reporter",
+        "headers",
+        "max_attempts",
+        "state",
+        "timeout",
+    )
 
     def __init__(
         self,
@@ -87,6 +95,7 @@ class Context(Generic[S]):
     ) -> None:
         self._job = job
         self._reporter = reporter
+        self._has_heard_stop = False
         self.max_attempts: int = max_attempts
         self.timeout: float | None = timeout
         self.headers: Mapping[str, str] = headers
@@ -180,9 +189,12 @@ class Context(Generic[S]):
         """Whether this attempt was asked to stop: by a cancel, its timeout or a shutdown.
 
         A coroutine is interrupted anyway. A plain function should look now and then and return
-        early, since a thread can't be stopped and a process is killed shortly after.
+        early, since a thread can't be stopped and a process is killed shortly after. Once it has
+        seen this true, what it returns is no result: after a shutdown its job runs again.
         """
-        return self._reporter.is_stopping()
+        if self._reporter.is_stopping():
+            self._has_heard_stop = True
+        return self._has_heard_stop
 
 
 _current: ContextVar[Context[object]] = ContextVar("headrace_job")
@@ -203,3 +215,8 @@ def current_job() -> Context[object]:
 def enter(context: Context[object]) -> None:
     """Make ``context`` the current one in this asyncio task; the worker calls it."""
     _current.set(context)
+
+
+def has_heard_stop(context: Context[Any]) -> bool:
+    """Whether somebody has seen `Context.cancelled` true; the worker asks."""
+    return context._has_heard_stop  # noqa: SLF001 (no handler needs it)

@@ -205,8 +205,20 @@ async def test_a_fenced_or_shut_down_attempt_has_no_outcome_and_no_process(
 
 
 async def test_at_shutdown_what_returned_in_time_is_recorded(crew: Crew, tmp_path: Path) -> None:
+    here, go = tmp_path / "here", tmp_path / "go"
+    run = await crew.start(claimed(handlers.wait_for, {"path": str(here), "go": str(go)}))
+    await until(here.exists, within=20, what="the handler has begun")
+    run.attempt.stop(StopReason.SHUTDOWN)
+    go.touch()
+    assert isinstance(await run.outcome(), Completed)
+
+
+async def test_at_shutdown_what_returned_since_it_was_asked_is_not(
+    crew: Crew, tmp_path: Path
+) -> None:
     begun = await begin(crew, handlers.polite, tmp_path / "here")
-    assert isinstance(await begun.stop(StopReason.SHUTDOWN), Completed)
+    assert await begun.stop(StopReason.SHUTDOWN) is None
+    assert begun.process.is_running()
 
 
 async def test_one_that_waits_for_a_process_ends_at_once(crew: Crew, tmp_path: Path) -> None:

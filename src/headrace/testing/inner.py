@@ -36,10 +36,10 @@ class InnerSlots:
         self._threads = threads
         self._raised = raised
 
-    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome:
-        """Run one attempt. One that is cancelled and returns soon has its own outcome."""
+    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome | None:
+        """Run one attempt. One that is cancelled and returns soon has its own outcome, if any."""
         task = self._tasks[plan.job.task]
-        outcomes: list[Outcome] = []
+        outcomes: list[Outcome | None] = []
         has_ended = asyncio.Event()
         has_ended.set()
 

@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from headrace.codec import Signature
-from headrace.context import Context, Reporter, enter
+from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import told, traceback_of
 from headrace.logs import configure
 from headrace.outcome import Outcome
@@ -240,8 +240,11 @@ def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
     return Reply(outcome, resident_bytes())
 
 
-def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
-    """Return what an attempt comes to, whatever its arguments are and its function does."""
+def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | None:
+    """Return what an attempt comes to, whatever its arguments are and its function does.
+
+    None: the function returned after it had seen that it should stop, so it has not completed.
+    """
     try:
         args, kwargs = handler.signature.decode(plan.job.payload)
     except BaseException as error:  # whatever is stored there, and the code of its types raises
@@ -251,7 +254,8 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome:
     if handler.signature.injected_name:
         args = (context, *args)
     try:
-        return plan.completed(handler.function(*args, **kwargs))
+        result = handler.function(*args, **kwargs)
+        return None if has_heard_stop(context) else plan.completed(result)
     except MemoryError as error:
         # To tell of it takes memory, which the handler's variables may hold.
         trace = traceback_of(error)

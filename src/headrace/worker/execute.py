@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from headrace.context import Reporter, enter
+from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import is_a
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
@@ -36,9 +36,10 @@ UNWIND_S = 5.0
 class ProcessSlots(Protocol):
     """Runs the attempts of tasks with ``executor="process"``, each in a process."""
 
-    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome:
+    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome | None:
         """Run one attempt; cancelling this ends it before this returns.
 
+        None: its function has seen that it should stop, and returned.
         ``is_offered``: it was claimed for a slot of these, and not for another lane's.
         """
 
@@ -158,17 +159,23 @@ class Executor:
             if task.settings.executor is ExecutorKind.COROUTINE:
                 handler = partial(task.function, *args, **kwargs)
             else:
-                handler = partial(self._in_thread, attempt, partial(task.function, *args, **kwargs))
+                function = partial(task.function, *args, **kwargs)
+                handler = partial(self._in_thread, attempt, context, function)
         return wrap(self._middleware, context, handler) if self._middleware else handler
 
-    async def _in_thread(self, attempt: Attempt, function: Callable[[], Any]) -> Any:
+    async def _in_thread(
+        self, attempt: Attempt, context: Context[Any], function: Callable[[], Any]
+    ) -> Any:
         if self._threads is None:
             raise UsageError(f"the task {attempt.job.task!r} needs a thread, and there are none")
-        return await self._threads.run(
+        result = await self._threads.run(
             function,
             on_leak=partial(self._thread_stuck, attempt),
             on_end=partial(self._stuck.discard, attempt),
         )
+        if has_heard_stop(context):
+            raise asyncio.CancelledError  # it has heeded the stop, and not completed
+        return result
 
     async def _in_child(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> Any:
         assert self._processes is not None, "else it was released"  # noqa: S101
@@ -179,6 +186,8 @@ class Executor:
             outcome = await self._processes.run(plan, attempt, is_offered=is_offered)
         finally:
             attempt.leave_child()
+        if outcome is None:
+            raise asyncio.CancelledError  # as a function in a thread that heeds a stop
         if not isinstance(outcome, Completed):
             raise ChildError(outcome)
         encoded = Encoded(outcome.result)

@@ -40,9 +40,9 @@ class Emitted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Reply(msgspec.Struct, frozen=True, tag=True):
-    """The attempt's outcome, and how much memory the child has by now."""
+    """The attempt's outcome, None if it has heeded a stop, and how much memory the child has."""
 
-    outcome: Outcome
+    outcome: Outcome | None
     resident_bytes: int
 
 

@@ -75,8 +75,8 @@ class Processes:
         """End all children."""
         self._scope.cancel()
 
-    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome:
-        """Run one attempt in the next idle child.
+    async def run(self, plan: Plan, reporter: Reporter, *, is_offered: bool) -> Outcome | None:
+        """Run one attempt in the next idle child; None: its function has heeded a stop.
 
         A child that dies charges a stall to the job that it had begun, and to no other. When this
         is cancelled the child is asked to stop and then killed, and is gone when this returns.
