@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
+from contextvars import copy_context
 from multiprocessing import connection, parent_process
 from types import FrameType
 from typing import Any
@@ -175,7 +176,8 @@ def serve() -> None:
     while (order := line.receive()) is not None:
         begun.value += 1
         plan: Plan = pickle.loads(order)  # noqa: S301 (the worker sent it)
-        reply = _run(handlers[plan.job.task], plan, line)
+        # In a copy, so that no context variable that a job sets is seen by the next one.
+        reply = copy_context().run(_run, handlers[plan.job.task], plan, line)
         if not line.is_ours:
             os._exit(0)  # a handler forked and returned in both processes
         line.send(reply)
