@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, TypeVar
 
 import msgspec
 
@@ -97,6 +97,11 @@ def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorK
             "level of a module for executor='process'"
         )
     return ExecutorKind.PROCESS
+
+
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Whether a function's result is to be awaited; a result's own attributes are not asked."""
+    return hasattr(type(value), "__await__")
 
 
 class TaskCall(Generic[P, R]):
@@ -197,8 +202,8 @@ class Task(Generic[P, R]):
         """
         if self.signature.injected_name:
             args = (current_job(), *args)  # type: ignore[assignment]
-        found = self.function(*args, **kwargs)
-        result: R = await found if inspect.isawaitable(found) else found
+        found: Any = self.function(*args, **kwargs)
+        result: R = await found if is_awaitable(found) else found
         return result
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:

@@ -5,6 +5,7 @@ The process is the worker's child, and ends with it however that ends.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import pickle
@@ -14,7 +15,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextvars import copy_context
 from multiprocessing import connection, parent_process
 from types import FrameType
@@ -28,6 +29,7 @@ from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import told, traceback_of
 from headrace.logs import configure
 from headrace.outcome import Outcome
+from headrace.task import is_awaitable
 from headrace.worker.functions import Function
 from headrace.worker.memory import resident_bytes
 from headrace.worker.messages import (
@@ -257,6 +259,8 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
         args = (context, *args)
     try:
         result = handler.function(*args, **kwargs)
+        if is_awaitable(result):  # of a plain decorator around a coroutine function
+            result = asyncio.run(_awaited(result))
         return None if has_heard_stop(context) else plan.completed(result)
     except MemoryError as error:
         # To tell of it takes memory, which the handler's variables may hold.
@@ -265,3 +269,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
         return plan.raised(error)
     except BaseException as error:  # SystemExit of a handler must not end the process
         return plan.raised(error)
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result

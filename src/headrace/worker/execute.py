@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
 from headrace.outcome import Completed, Outcome, Released
 from headrace.settings import ExecutorKind
-from headrace.task import Task
+from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
 from headrace.worker.threads import Threads
@@ -173,6 +173,8 @@ class Executor:
             on_leak=partial(self._thread_stuck, attempt),
             on_end=partial(self._stuck.discard, attempt),
         )
+        if is_awaitable(result):  # of a plain decorator around a coroutine function
+            result = await _begun(result, attempt)
         if has_heard_stop(context):
             raise asyncio.CancelledError  # it has heeded the stop, and not completed
         return result
@@ -225,6 +227,15 @@ class Executor:
                 stuck=len(self._stuck),
             )
         )
+
+
+def _begun(result: Awaitable[Any], attempt: Attempt) -> Awaitable[Any]:
+    """Return what is to be awaited, unless the attempt was stopped before it has begun."""
+    if not attempt.is_stopping():
+        return result
+    if asyncio.iscoroutine(result):
+        result.close()
+    raise asyncio.CancelledError
 
 
 async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
