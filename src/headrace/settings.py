@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -156,9 +157,10 @@ def task_settings(
     result_ttl_ms, keep_ms = resolve_retention(
         _optional_ms(result_ttl, name="result_ttl"), _optional_ms(keep, name="keep")
     )
-    if retry is not None and (isinstance(retry, type) or not isinstance(retry, Retry | Callable)):
+    is_plain = not isinstance(retry, type) and not inspect.iscoroutinefunction(retry)
+    if retry is not None and not (is_plain and isinstance(retry, Retry | Callable)):
         raise InvalidOption(
-            f"retry={retry!r}: pass a Retry, or a function of (errors so far, last error) to "
+            f"retry={retry!r}: pass a Retry, or a plain function of (errors so far, last error) to "
             "seconds"
         )
     return TaskSettings(

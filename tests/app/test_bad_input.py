@@ -110,7 +110,13 @@ BAD_HEADERS: list[Any] = [
     ["a"],
     "a",
 ]
-BAD_RETRIES: list[Any] = [5, "fast", Retry, lambda _errors, _error: 1.0]
+
+
+async def never_in_time(_errors: int, _error: BaseException) -> float:
+    return 1.0
+
+
+BAD_RETRIES: list[Any] = [5, "fast", Retry, never_in_time, lambda _errors, _error: 1.0]
 
 CALL_OPTIONS = [
     *[("id", value) for value in BAD_TEXTS],
@@ -273,6 +279,7 @@ async def test_a_bad_queue_or_tenant_name(nowhere: App[None], name: Any) -> None
         *[{"queues": {"q": value}} for value in [*BAD_COUNTS, 1001]],
         {"queues": "default"},
         {"queues": 5},
+        *[{"emit": value} for value in [5, "log", never_in_time]],
     ],
 )
 def test_a_worker_setting_out_of_bounds(options: dict[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,19 @@ from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES, Fussy, Strategy
 
 QUEUE = "zoo"
 
-app: App[None] = App()
+
+@asynccontextmanager
+async def lifespan() -> AsyncIterator[None]:
+    """Raise what the environment names."""
+    if "ZOO_LIFESPAN" in os.environ:
+        raise EXCEPTIONS[os.environ["ZOO_LIFESPAN"]]()
+    yield
+
+
+if "ZOO_IMPORT" in os.environ:
+    raise EXCEPTIONS[os.environ["ZOO_IMPORT"]]()
+
+app: App[None] = App(lifespan=lifespan)
 
 
 @app.middleware

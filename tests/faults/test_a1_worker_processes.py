@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace import FailReason, JobState
+from tests.apps.zoo import EXCEPTIONS
 from tests.apps.zoo_app import QUEUE
 from tests.cli.workers import START_S, Site, log, logged, site_on
 from tests.support.jobs import ended
@@ -50,3 +51,18 @@ async def test_a_worker_outlives_what_its_handlers_raise(site: Site, processes: 
         worker.term()
         await log(worker, "worker.stopped", count=int(processes))
         assert await worker.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("when", "animal", "code"), [("ZOO_LIFESPAN", "TextExits", 1), ("ZOO_IMPORT", "TextExits", 4)]
+)
+async def test_what_an_app_raises_at_the_start_is_told_in_one_line(
+    tmp_path: Path, when: str, animal: str, code: int
+) -> None:
+    site = Site("memory://", tmp_path)
+    with site.start(app="tests.apps.zoo_app", **{when: animal}) as worker:
+        assert await worker.wait(START_S) == code
+    last = worker.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert type(EXCEPTIONS[animal]()).__name__ in last
+    assert "Traceback" not in worker.stderr

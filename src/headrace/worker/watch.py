@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 
 from headrace.events import Emit, LoopBlocked
 
@@ -75,7 +76,9 @@ class LoopWatch:
 
     def _report(self) -> None:
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 (documented in sys)
-        stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
+        stack = ""
+        with suppress(Exception):  # a module's own loader is asked for its source
+            stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
         blocked_ms = round((time.monotonic() - self._asked_at) * 1000)
         self._emit(
             LoopBlocked(worker=self._worker, blocked_ms=blocked_ms, stack=stack[-STACK_LIMIT:])
