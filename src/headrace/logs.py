@@ -98,13 +98,13 @@ def unfailing(emit: Emit) -> Emit:
 
     The first time it is logged as ``worker.emit_failed``.
     """
-    is_first = threading.Lock()
+    first = threading.Lock()  # taken by the first failure, in whichever thread, and kept
 
     def tell(event: WorkerEvent) -> None:
         try:
             emit(event)
         except BaseException as error:  # a user's code, where an attempt or the worker must end
-            if is_first.acquire(blocking=False):
+            if first.acquire(blocking=False):
                 with suppress(BaseException):
                     _logger().error(
                         "worker.emit_failed", lost=type(event).__name__, error=told(error)

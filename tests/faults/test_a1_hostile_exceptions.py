@@ -12,7 +12,7 @@ import pytest
 
 from headrace import App, FailReason, JobHandle, JobState, Worker
 from headrace.events import HandlerStuck, WorkerEvent
-from headrace.testing import running
+from headrace.testing import Kit, running
 from tests.apps import zoo_app
 from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES
 from tests.support.jobs import ended
@@ -167,3 +167,13 @@ async def test_an_emit_that_raises_for_a_stuck_handler_does_not_keep_its_attempt
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXHAUSTED)
         assert "could not be stopped" in record.errors[-1].message
         await until(lambda: worker.stuck == 0, within=10, what="the thread has ended")
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_kit_runs_them_to_their_end_too(place: str) -> None:
+    async with Kit(zoo_app.app) as kit:
+        for name in EXCEPTIONS:
+            await zoo_app.app.tasks[f"raise_in_{place}"].enqueue(animal=name)
+        attempts = await kit.run_until_idle(limit=len(EXCEPTIONS))
+    assert {(attempt.outcome, attempt.reason) for attempt in attempts} == {("failed", "exhausted")}
+    assert len(attempts) == len(EXCEPTIONS)
