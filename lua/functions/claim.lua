@@ -89,7 +89,8 @@ local function look(q, key, id, head, generation, claim)
     return nil
   end
   local few = known.more ~= '' and q.call('HMGET', key, 'expires', 'options') or NOTHING
-  known.expires, known.options = few[1], few[2] or ''
+  known.options = few[2] or ''
+  known.is_overdue = few[1] and known.epoch == '0' and tonumber(few[1]) <= q.now
   known.epoch = queue.text(known.epoch + 1)
   known.own = known.epoch .. '\t' .. claim.nonce
   known.head = job.head(q, known, 'active', '')
@@ -114,7 +115,7 @@ local function take(q, entry, claim, reply)
     known = look(q, key, id, v[1], generation, claim)
     if not known then
       return nil
-    elseif known.expires and tonumber(known.expires) <= q.now then
+    elseif known.is_overdue then
       finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')
       return nil
     elseif known.stalls ~= 0 and must_wait(q, claim, id) then

@@ -113,8 +113,9 @@ function job.owner(record)
   return record.owner
 end
 
+-- Whether it is too late to start a job that no worker has ever taken: what has started does not expire.
 function job.is_overdue(q, record)
-  return record.expires > 0 and record.expires <= q.now
+  return record.expires > 0 and record.expires <= q.now and record.epoch == '0'
 end
 
 function job.erase(q, id)

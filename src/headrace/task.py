@@ -249,8 +249,8 @@ class Task(Generic[P, R]):
             priority: 0 to 9, 9 runs first.
             delay: start no earlier than this from now.
             run_at: start no earlier than this instant (aware); not with ``delay``.
-            expires: start no later: a duration from now or an aware instant; else it fails as
-                ``expired``.
+            expires: start no later for the first time: a duration from now or an aware instant;
+                else it fails as ``expired``. A job that has started does not expire any more.
             max_attempts: handler errors after which it fails, 1 or more.
             max_stalls: worker deaths after which it fails, 1 or more.
             timeout: how long one attempt may take, 1 ms or more.

@@ -65,8 +65,8 @@ class Record:
         return self.nonce.partition("/")[0]
 
     def is_overdue(self, now: int) -> bool:
-        """Whether it is too late to start."""
-        return 0 < self.expires <= now
+        """Whether it is too late to start for the first time."""
+        return self.epoch == 0 and 0 < self.expires <= now
 
 
 @dataclass

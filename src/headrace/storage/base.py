@@ -129,9 +129,9 @@ class Producer(Protocol):
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         """Add a channel to those told of jobs' ends, and return how each job stands, in order.
 
-        Both happen in one step, so that no end falls between. A waiting job that has expired ends
-        here. A job that has ended, or is unknown (``state`` None), is not watched. A result of more
-        than 64 KiB is left out (``is_cut``), here and in messages.
+        Both happen in one step, so that no end falls between. A job that has expired before its
+        first start ends here. A job that has ended, or is unknown (``state`` None), is not watched.
+        A result of more than 64 KiB is left out (``is_cut``), here and in messages.
 
         A job has 64 channels at most; others are passed over. Channels outlive retries, and hear
         of one end, or of a purge as of an unknown job. A redriven job has none.
@@ -172,11 +172,11 @@ class Consumer(Protocol):
 
         In order: up to 500 due jobs go to the tails of their tiers, by their due time. Ready jobs
         are taken tier 9 first to 0 last, each from its head; jobs of other lanes are passed. One
-        that has expired (``expires`` reached before it starts) becomes a dead letter ``expired``
-        instead. It takes at most `BATCH_LIMIT`, and none after the one that makes
-        `BATCH_LIMIT_BYTES` of payloads full. Of jobs that one more stall would end, an incarnation
-        has one at a time: others go to the tail of their tier, so that a job that kills its workers
-        takes no other along.
+        that has expired (``expires`` reached before its first start) becomes a dead letter
+        ``expired`` instead; one that has ever been taken does not expire. It takes at most
+        `BATCH_LIMIT`, and none after the one that makes `BATCH_LIMIT_BYTES` of payloads full. Of
+        jobs that one more stall would end, an incarnation has one at a time: others go to the tail
+        of their tier, so that a job that kills its workers takes no other along.
 
         A job that is taken is active, its epoch one higher, its nonce ``nonce``. ``has_more``
         says that ready jobs were left behind in a named lane which the caller should come for at

@@ -176,7 +176,7 @@ def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> 
 
 def _why_not(view: View, taking: Taking, row: tuple[Any, ...]) -> Passed:
     """Return why a ready job is passed over, "" if it is not."""
-    if 0 < row[9] <= view.now:
+    if row[6] == 0 and 0 < row[9] <= view.now:
         return "expired"
     return "waits" if row[8] and _must_wait(view, taking, row) else ""
 

@@ -83,8 +83,8 @@ class Record(msgspec.Struct):
         return self.nonce.partition("/")[0]
 
     def is_overdue(self, now: int) -> bool:
-        """Whether it is too late to start."""
-        return 0 < self.expires <= now
+        """Whether it is too late to start; what a worker has ever taken does not expire."""
+        return self.epoch == 0 and 0 < self.expires <= now
 
 
 def load(view: View, job_ids: Iterable[str]) -> dict[str, Record]:

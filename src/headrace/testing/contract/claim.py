@@ -18,7 +18,6 @@ from headrace.storage import (
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
-    ERROR,
     MINUTE_MS,
     QUEUE,
     Client,
@@ -276,17 +275,24 @@ class ClaimContract(Contract):
         assert record is not None
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXPIRED)
 
-    async def test_a_retry_that_comes_after_the_expiry_is_not_started(
+    async def test_a_job_that_has_started_does_not_expire_before_its_retry(
         self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
     ) -> None:
         await client.enqueue(a_job(expires_in_ms=50))
         await worker.settle(await worker.claim_one(), retried(100))
         await advance(100)
-        assert await worker.claim() == []
-        record = await storage.get(QUEUE, "x")
-        assert record is not None
-        assert (record.state, record.reason, record.attempts) == ("failed", "expired", 1)
-        assert [error.message for error in record.errors] == [ERROR.message]
+        assert (await worker.claim_one()).claim.epoch == 2
+
+    async def test_a_job_that_was_put_back_does_not_expire(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        await client.enqueue(a_job(expires_in_ms=50))
+        job = await worker.claim_one()
+        await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
+        await advance(100)
+        [end] = await storage.watch(QUEUE, ["x"], channel="")
+        assert end.state is JobState.QUEUED
+        assert (await worker.claim_one()).claim.epoch == 2
 
     async def test_a_repeated_claim_returns_what_it_took_and_changes_nothing(
         self, client: Client, worker: Incarnation, dump: Dump

@@ -90,15 +90,3 @@ class PutBackContract(Contract):
         before = await dump()
         await storage.put_back(QUEUE, worker.name, [("x", claim)])
         assert await dump() == before
-
-    async def test_a_job_that_went_back_too_late_to_start_ends_expired(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
-    ) -> None:
-        await client.enqueue(a_job(expires_in_ms=50))
-        job = await worker.claim_one()
-        await advance(50)
-        await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
-        assert await worker.claim() == []
-        record = await storage.get(QUEUE, "x")
-        assert record is not None
-        assert (record.state, record.reason) == ("failed", "expired")

@@ -138,8 +138,8 @@ class WatchContract(Contract):
             end = await next_end(inbox)
         assert (end.state, end.reason, end.error) == (JobState.FAILED, FailReason.EXPIRED, None)
 
-    @pytest.mark.parametrize("state", WAITING)
-    async def test_watch_itself_ends_a_waiting_job_that_is_overdue(
+    @pytest.mark.parametrize("state", [JobState.SCHEDULED, JobState.QUEUED])
+    async def test_watch_itself_ends_a_job_that_is_overdue_to_start(
         self,
         storage: Storage,
         client: Client,
@@ -158,6 +158,14 @@ class WatchContract(Contract):
         assert (told.state, told.reason) == (JobState.FAILED, FailReason.EXPIRED)
         await advance(2 * MINUTE_MS)
         assert await worker.claim() == []
+
+    async def test_watch_leaves_a_job_alone_that_has_started_in_time(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        await bring(JobState.RETRYING, client, worker, expires_in_ms=10)
+        await advance(10)
+        [end] = await storage.watch(QUEUE, ["x"], channel="")
+        assert end.state is JobState.RETRYING
 
     async def test_watch_leaves_an_overdue_job_alone_while_it_runs(
         self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
