@@ -17,17 +17,17 @@ local function promote(q)
   if due_ms ~= '0' then
     return due_ms
   end
-  local ids = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
-  for _, id in ipairs(ids) do
-    local record = job.load_waiting(q, id)
+  local members = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
+  for _, member in ipairs(members) do
+    local record = job.of_member(q, member)
     if record and job.is_overdue(q, record) then
       finish.fail(q, record, 'expired', '', '', '')
     elseif record then
       job.make_ready(q, record, q.tails)
-      queue.event(q, 'queued', id, record.task, record.epoch, '', '', '', '')
+      queue.event(q, 'queued', record.id, record.task, record.epoch, '', '', '', '')
     end
   end
-  q.call('ZREM', q.root .. ':delayed', unpack(ids))
+  q.call('ZREM', q.root .. ':delayed', unpack(members))
   queue.flush(q)
   return next_due(q)
 end

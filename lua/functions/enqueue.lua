@@ -87,9 +87,10 @@ local function store(q, key, kind, id, args, at)
   add('options', args[at + 11], '')
   add('inbox', args[at + 12], '')
   if due > q.now then
-    write(q, key, kind, id, job.new_head(q, 'scheduled', '+', ''), task, payload, unpack(fields))
     queue.count(q, 'scheduled', 1)
-    job.wait_until(q, id, due)
+    local turn = job.turn(q)
+    write(q, key, kind, id, job.new_head(q, 'scheduled', '+', turn), task, payload, unpack(fields))
+    job.wait_until(q, id, job.member(id, q.now_text, turn), due)
     queue.event(q, 'scheduled', id, task, '0', '', '', '', '')
     return 'scheduled'
   end

@@ -21,7 +21,10 @@ function functions.get(keys, args)
     return {}
   end
   parts[8], parts[9] = job.claim_parts(claim)
-  local reply = { q.call('ZSCORE', q.root .. ':delayed', id) or '' }
+  local reply = { '' }
+  if job.is_delayed(parts[1]) then
+    reply[1] = q.call('ZSCORE', q.root .. ':delayed', job.member(id, parts[6], parts[4])) or ''
+  end
   for _, name in ipairs({ 'payload', 'result' }) do
     local value = q.call('HGET', job.key(q, id), name) or q.call('GET', q.root .. ':' .. name .. ':' .. id)
     reply[#reply + 1] = value and '1' or '0'

@@ -91,7 +91,7 @@ local function active(q, cursor, limit)
 end
 
 -- Where a sorted set goes on behind a member with this score, whether or not that is still there.
-local function behind_member(q, command, key, score, id)
+local function behind_member(q, command, key, score, last)
   local is_falling = command == 'ZREVRANGE'
   local low
   if is_falling then
@@ -103,7 +103,7 @@ local function behind_member(q, command, key, score, id)
   while low < high do
     local middle = math.floor((low + high) / 2)
     local member = q.call(command, key, middle, middle)[1]
-    if member ~= id and is_before(member, id) == is_falling then
+    if member ~= last and is_before(member, last) == is_falling then
       high = middle
     else
       low = middle + 1
@@ -114,14 +114,16 @@ end
 
 local function sorted(q, command, name, cursor, limit)
   local found, key, from = {}, q.root .. name, 0
-  local score, id = string.match(cursor, '^(%d+):(.*)$')
+  local score, last = string.match(cursor, '^(%d+):(.*)$')
   if score then
-    from = behind_member(q, command, key, score, id)
+    from = behind_member(q, command, key, score, last)
   end
   local pairs_of = q.call(command, key, from, from + limit - 1, 'WITHSCORES')
   for i = 1, #pairs_of, 2 do
-    found[#found + 1] = { id = pairs_of[i], due = pairs_of[i + 1] }
-    found.cursor = pairs_of[i + 1] .. ':' .. pairs_of[i]
+    local member, score_of_it = pairs_of[i], pairs_of[i + 1]
+    local its_id = name == ':delayed' and job.id_of(member) or member
+    found[#found + 1] = { id = its_id, due = score_of_it, member = member }
+    found.cursor = score_of_it .. ':' .. member
   end
   return found
 end
@@ -139,6 +141,14 @@ local function candidates(q, state, cursor, limit)
   return sorted(q, 'ZREVRANGE', ':finished', cursor, limit)
 end
 
+-- Whether a place is that of the record which is there now.
+local function is_its_place(row, state, created, generation)
+  if job.is_delayed(state) then
+    return row.member == job.member(row.id, created, generation)
+  end
+  return not row.gen or row.gen == generation
+end
+
 function functions.list_jobs(keys, args)
   local state, cursor, limit = args[1], args[2], tonumber(args[3])
   local q = queue.open(keys[1])
@@ -147,7 +157,7 @@ function functions.list_jobs(keys, args)
   for _, row in ipairs(found) do
     local v = q.call('HMGET', job.key(q, row.id), unpack(FIELDS))
     local its_state, _, _, generation, at, created, run_ms = job.parts(v[1])
-    if its_state == state and (not row.gen or row.gen == generation) then
+    if its_state == state and is_its_place(row, state, created, generation) then
       local epoch, nonce = job.claim_parts(v[2])
       local words = {
         row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created, at, run_ms, nonce,

@@ -22,8 +22,8 @@ local function leave(q, record)
   else
     queue.count(q, record.state, -1)
   end
-  if record.state == 'scheduled' or record.state == 'retrying' then
-    q.call('ZREM', q.root .. ':delayed', record.id)
+  if job.is_delayed(record.state) then
+    q.call('ZREM', q.root .. ':delayed', job.member(record.id, record.created, record.generation))
   elseif record.state == 'active' then
     local owner = job.owner(record)
     queue.leave(q, owner, record.id)

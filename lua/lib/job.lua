@@ -205,11 +205,42 @@ function job.make_ready(q, record, lists)
   place(lists, record.lane .. ':' .. record.tier, queue.generation(q) .. ':' .. record.id)
 end
 
+-- The place of a new delayed job among those of the same due time and the same millisecond: that of its creation. It
+-- stands in the head where a ready job has its generation.
+function job.turn(q)
+  return string.format('%011d%03d', q.stamp, q.counts.scheduled)
+end
+
+-- A delayed job's member of the sorted set: with equal scores Redis orders by its bytes, and so by creation. A member
+-- that is not what its record says stands for nothing.
+function job.member(id, created, turn)
+  return created .. (turn ~= '' and turn or '00000000000000') .. ':' .. id
+end
+
+-- nil of what is no member.
+function job.id_of(member)
+  return string.match(member, '^%d+:(.*)$')
+end
+
+function job.is_delayed(state)
+  return state == 'scheduled' or state == 'retrying'
+end
+
+-- The delayed job that a member stands for; nil of one that stands for nothing.
+function job.of_member(q, member)
+  local id = job.id_of(member)
+  local record = id and job.load_waiting(q, id)
+  if record and job.is_delayed(record.state) and job.member(id, record.created, record.generation) == member then
+    return record
+  end
+  return nil
+end
+
 function job.delay(q, record, state, due_ms, ...)
   queue.count(q, record.state, -1)
   queue.count(q, state, 1)
   q.call('HSET', record.key, 'head', job.head(q, record, state, ''), ...)
-  job.wait_until(q, record.id, due_ms)
+  job.wait_until(q, record.id, job.member(record.id, record.created, ''), due_ms)
 end
 
 function job.lane(q, id)
@@ -217,11 +248,11 @@ function job.lane(q, id)
 end
 
 -- Wakes a consumer of the job's lane when the queue's next due time comes earlier.
-function job.wait_until(q, id, due_ms)
+function job.wait_until(q, id, member, due_ms)
   local key = q.root .. ':delayed'
   local first = q.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   if not first[1] or due_ms < tonumber(first[2]) then
     q.wakes[job.lane(q, id)] = true
   end
-  q.call('ZADD', key, queue.text(due_ms), id)
+  q.call('ZADD', key, queue.text(due_ms), member)
 end

@@ -184,8 +184,9 @@ function queue.wake_all(q)
     q.wakes[lane] = true
   end
   local first = q.call('ZRANGE', q.root .. ':delayed', '0', '0')[1]
-  if first then
-    q.wakes[job.lane(q, first)] = true
+  local id = first and job.id_of(first)
+  if id then
+    q.wakes[job.lane(q, id)] = true
   end
 end
 

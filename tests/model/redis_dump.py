@@ -173,7 +173,7 @@ class RedisDump:
             "output": dict(self._output()),
             "jobs": {job_id: self._job(job_id, job) for job_id, job in self._jobs.items()},
             "ready": self._ready(),
-            "delayed": [member.decode() for member, _ in self._one("delayed", [])],
+            "delayed": list(self._delayed()),
             "finished": finished,
             "dead": dead,
             "held": {
@@ -186,6 +186,11 @@ class RedisDump:
             },
             "calls": self._calls(),
         }
+
+    def _delayed(self) -> dict[str, float]:
+        """Return when what waits for a time is due, in the order of the set."""
+        members = self._one("delayed", [])
+        return {member.decode().partition(":")[2]: due for member, due in members}
 
     def _ended(self, name: str) -> dict[str, int]:
         return {member.decode(): int(score) for member, score in self._one(name, [])}
@@ -231,7 +236,7 @@ class RedisDump:
         def number(field: str, default: int = 0) -> int:
             return int(job.get(field) or default)
 
-        due = dict(self._one("delayed", [])).get(job_id.encode())
+        due = self._delayed().get(job_id)
         epoch, _, said = job.get("progress", b"").partition(b"\t")
         fraction, _, text = said.partition(b"\t") if epoch == job.get("epoch") else (b"", b"", b"")
         return {

@@ -35,6 +35,7 @@ class State:
         self.events: list[Event] = []
         self.hint: Dump | None = None
         self._added: Counter[str] = Counter()
+        self._has_stepped_back = False
 
     def queue(self, name: str) -> QueueState:
         """Return a queue; one that nobody has used is empty."""
@@ -43,6 +44,7 @@ class State:
     def advance(self, ms: int) -> int:
         """Move the clock on, or back, and return the time; what has reached its age is gone."""
         self.now += ms
+        self._has_stepped_back = self._has_stepped_back or ms < 0
         for q in self.queues.values():
             gone = [i for i, job in q.jobs.items() if job.dies is not None and job.dies <= self.now]
             for job_id in gone:
@@ -56,9 +58,12 @@ class State:
         return self.now
 
     def has_lost_results(self) -> bool:
-        """Whether a record outlives its result."""
+        """Whether a record outlives its result, or may have outlived its output."""
         jobs = (job for q in self.queues.values() for job in q.jobs.values())
-        return any(job.result_dies is not None and job.result is None for job in jobs)
+        outputs = (output for q in self.queues.values() for output in q.outputs.values())
+        return any(job.result_dies is not None and job.result is None for job in jobs) or any(
+            output.is_outworn(self.now) for output in outputs
+        )
 
     # Places
 
@@ -81,8 +86,22 @@ class State:
         self._sort_delayed(q)
 
     def _sort_delayed(self, q: QueueState) -> None:
+        """Sort by due time; those that have not started yet stand in the order of their creation.
+
+        A clock that was set back may have given a later one an earlier creation.
+        """
         order = self._hinted("delayed")
         q.delayed.sort(key=lambda i: (q.jobs[i].due, order.get(i, -1)))
+        if self._has_stepped_back:
+            return
+        created = {job_id: n for n, job_id in enumerate(q.jobs)}
+        for due in {q.jobs[i].due for i in q.delayed}:
+            places = [
+                n for n, i in enumerate(q.delayed) if q.jobs[i].due == due and not q.jobs[i].epoch
+            ]
+            fresh = sorted((q.delayed[n] for n in places), key=created.__getitem__)
+            for n, job_id in zip(places, fresh, strict=True):
+                q.delayed[n] = job_id
 
     def leave(self, q: QueueState, job: Record) -> None:
         """Take a job from where it waits."""

@@ -171,7 +171,11 @@ class _Queue:
         if ready != queued:
             yield f"ready entries {dict(ready)}, queued jobs {queued}"
         delayed = {member.decode() for member, _ in self.only("delayed", [])}
-        waiting = {i for i, job in jobs.items() if job["state"] in ("scheduled", "retrying")}
+        waiting = {
+            f"{job['created']}{job.get('gen') or '0' * 14}:{job_id}"
+            for job_id, job in jobs.items()
+            if job["state"] in ("scheduled", "retrying")
+        }
         if delayed != waiting:
             yield f"delayed {delayed}, scheduled and retrying {waiting}"
         active = {i: job for i, job in jobs.items() if job["state"] == "active"}

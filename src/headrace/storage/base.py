@@ -170,7 +170,8 @@ class Consumer(Protocol):
     ) -> ClaimReply:
         """Make due jobs ready, then give up to ``slots[lane]`` jobs of each lane to an incarnation.
 
-        In order: up to 500 due jobs go to the tails of their tiers, by their due time. Ready jobs
+        In order: up to 500 due jobs go to the tails of their tiers, by their due time, and those of
+        the same due time that have not started yet in the order of their creation. Ready jobs
         are taken tier 9 first to 0 last, each from its head; jobs of other lanes are passed. One
         that has expired (``expires`` reached before its first start) becomes a dead letter
         ``expired`` instead; one that has ever been taken does not expire. It takes at most

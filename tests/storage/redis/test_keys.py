@@ -252,7 +252,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "ready entries {'q': 2}",
     ),
     "a lost claim": (lambda r: r.srem(f"{ROOT}:processing:w1", "a"), "processing {}"),
-    "a lost delay": (lambda r: r.zrem(f"{ROOT}:delayed", "s"), "delayed set()"),
+    "a lost delay": (lambda r: r.zpopmin(f"{ROOT}:delayed"), "delayed set()"),
     "a lost place": (lambda r: r.zrem(f"{ROOT}:finished", "c"), "'c' is not indexed"),
     "a dead worker's key": (lambda r: r.sadd(f"{ROOT}:cancels:w9", "a"), "cancels:w9 is of an"),
     "two tokens": (lambda r: r.rpush(f"{ROOT}:wake:gpu", "1", "1"), "more than one wake-up token"),

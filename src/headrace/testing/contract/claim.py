@@ -275,6 +275,31 @@ class ClaimContract(Contract):
         assert record is not None
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXPIRED)
 
+    async def test_jobs_of_the_same_due_time_become_ready_in_the_order_of_their_creation(
+        self, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        due = await advance(0) + 100
+        names = ["m", "b", "x", "a", "y", "c"]
+        await client.enqueue(*(a_job(name, run_at_ms=due) for name in names[:3]))
+        await client.enqueue(*(a_job(name, run_at_ms=due) for name in names[3:5]))
+        await advance(10)
+        await client.enqueue(a_job(names[5], delay_ms=90), a_job("first", delay_ms=89))
+        await advance(90)
+        assert ids(await worker.claim()) == ["first", *names]
+
+    async def test_many_jobs_of_the_same_due_time_become_ready_in_the_order_of_their_creation(
+        self, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        # More than fall due in one call, and ids that fall.
+        due = await advance(0) + 100
+        names = [f"{n:04}" for n in range(1_200, 0, -1)]
+        for first in range(0, len(names), 400):
+            chunk = names[first : first + 400]
+            await client.enqueue(*(a_job(name, run_at_ms=due) for name in chunk))
+        await advance(100)
+        found = [ids(await worker.claim()) for _ in range(3)]
+        assert [name for batch in found for name in batch] == names
+
     async def test_a_job_that_has_started_does_not_expire_before_its_retry(
         self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
     ) -> None:
