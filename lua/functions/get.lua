@@ -9,28 +9,28 @@ function functions.get(keys, args)
   local q = queue.open(keys[1])
   local id = args[1]
   local fields = q.call('HGETALL', job.key(q, id))
-  local parts, claim = {}, nil
+  local known = {}
   for i = 1, #fields, 2 do
-    if fields[i] == 'head' then
-      parts = { job.parts(fields[i + 1]) }
-    elseif fields[i] == 'claim' then
-      claim = fields[i + 1]
-    end
+    known[fields[i]] = fields[i + 1]
   end
+  local parts = { job.parts(known.head) }
   if not parts[1] then
     return {}
   end
-  parts[8], parts[9] = job.claim_parts(claim)
+  parts[8], parts[9] = job.claim_parts(known.claim)
   local reply = { '' }
   if job.is_delayed(parts[1]) then
     reply[1] = q.call('ZSCORE', q.root .. ':delayed', job.member(id, parts[6], parts[4])) or ''
   end
+  -- A key beside the record is read only where the record says that it is this job's.
   for _, name in ipairs({ 'payload', 'result' }) do
-    local value = q.call('HGET', job.key(q, id), name) or q.call('GET', q.root .. ':' .. name .. ':' .. id)
+    local value = (name == 'payload' or parts[1] == 'completed')
+      and (known[name] or q.call('GET', q.root .. ':' .. name .. ':' .. id))
     reply[#reply + 1] = value and '1' or '0'
     reply[#reply + 1] = value or ''
   end
-  local errors = q.call('LRANGE', q.root .. ':errors:' .. id, 0, -1)
+  local has_errors = known.attempts or known.stalls or (known.error or '') ~= ''
+  local errors = has_errors and q.call('LRANGE', q.root .. ':errors:' .. id, 0, -1) or {}
   reply[#reply + 1] = queue.text(#errors)
   for _, error in ipairs(errors) do
     reply[#reply + 1] = error

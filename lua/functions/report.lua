@@ -10,6 +10,10 @@ local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the 
 local function write_output(q, record, args, at, count)
   local id, epoch = record.id, record.epoch
   local key = q.root .. ':output:' .. id
+  if not q.call('HGET', record.key, 'output') then
+    q.call('UNLINK', key) -- that of a job whose record was lost
+    q.call('HSET', record.key, 'output', '1')
+  end
   local last = q.call('XREVRANGE', key, '+', '-', 'COUNT', '1')[1]
   local last_epoch, last_number = string.match(last and last[1] or '', '^(%d+)-(%d+)$')
   if last and last_epoch ~= epoch then

@@ -11,7 +11,7 @@ local kinds = {}
 
 function kinds.retried(q, record, a)
   record.attempts, record.more, record.run = record.attempts + 1, '+', a.run_ms
-  job.remember_error(q, record.id, record.epoch, a.body)
+  job.remember_error(q, record, a.body)
   queue.tally(q, 'retried')
   queue.event(q, 'retrying', record.id, record.task, record.epoch, a.incarnation, '', a.run_ms, a.error_type)
   queue.leave(q, a.incarnation, record.id)

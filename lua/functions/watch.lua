@@ -20,8 +20,9 @@ local function stand(q, id, inbox)
     end
     return 'completed', '', 'whole', result
   elseif record.state == 'failed' then
-    local reason = q.call('HGET', record.key, 'reason') or 'expired'
-    return 'failed', reason, 'whole', q.call('LINDEX', q.root .. ':errors:' .. id, 0) or ''
+    local v = q.call('HMGET', record.key, 'reason', 'error')
+    local has_error = record.has_errors or (v[2] or '') ~= ''
+    return 'failed', v[1] or 'expired', 'whole', has_error and q.call('LINDEX', q.root .. ':errors:' .. id, 0) or ''
   elseif record.state ~= 'cancelled' and inbox ~= '' then
     job.add_inbox(q, record.key, record.head, record.inbox, inbox)
   end

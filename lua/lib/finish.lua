@@ -58,6 +58,9 @@ function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
   elseif is_kept then
     keep(q, record, 'completed', keep_ms, q.finished, 'result', result)
   else
+    if keep_ms ~= '0' then
+      q.call('UNLINK', q.root .. ':result:' .. record.id) -- that of a lost record would pass for this one's
+    end
     keep(q, record, 'completed', keep_ms, q.finished)
   end
   queue.tally(q, 'completed')
@@ -79,7 +82,7 @@ function finish.fail(q, record, reason, error, error_type, run_ms)
   leave(q, record)
   record.run = run_ms
   if error ~= '' then
-    job.remember_error(q, record.id, record.epoch, error)
+    job.remember_error(q, record, error)
   end
   local ttl_ms = queue.config(q).dead_ttl_ms
   keep(q, record, 'failed', ttl_ms, q.dead, 'reason', reason, 'error', error_type)

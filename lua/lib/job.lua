@@ -85,6 +85,7 @@ function job.record(q, id, key, head, claim, task)
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at = at,
     created = created, run = run_ms, epoch = epoch, claim = nonce, task = task,
     attempts = few[1] or 0, stalls = few[2] or 0, cancel = few[3], inbox = few[4], owner = false,
+    has_errors = few[1] or few[2],
   }
 end
 
@@ -174,10 +175,15 @@ function job.expire(q, record, ttl_ms)
   end
 end
 
--- Errors are text of the client; the time before them is the server's.
-function job.remember_error(q, id, attempt, blob)
-  local key = q.root .. ':errors:' .. id
-  q.call('LPUSH', key, q.now_text .. ' ' .. attempt .. ' ' .. blob)
+-- Errors are text of the client; the time before them is the server's. The first makes a new list: what lies there is
+-- of a job whose record was lost.
+function job.remember_error(q, record, blob)
+  local key = q.root .. ':errors:' .. record.id
+  if not record.has_errors then
+    q.call('UNLINK', key)
+    record.has_errors = true
+  end
+  q.call('LPUSH', key, q.now_text .. ' ' .. record.epoch .. ' ' .. blob)
   q.call('LTRIM', key, '0', '9')
 end
 

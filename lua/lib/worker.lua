@@ -31,7 +31,7 @@ function worker.stall(q, record, incarnation, error, error_type, run_ms)
   elseif record.stalls >= record.max_stalls then
     finish.fail(q, record, 'stalled', error, error_type, run_ms)
   else
-    job.remember_error(q, record.id, record.epoch, error)
+    job.remember_error(q, record, error)
     queue.leave(q, incarnation, record.id)
     job.make_ready(q, record, q.heads)
   end

@@ -38,7 +38,7 @@ return reply
 # fmt: off
 FIELDS = frozenset({
     *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "released", "reason", "error",
-    "result", "progress",
+    "result", "progress", "output",
 })
 # fmt: on
 QUANTUM_MS = 10_000

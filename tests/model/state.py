@@ -58,12 +58,9 @@ class State:
         return self.now
 
     def has_lost_results(self) -> bool:
-        """Whether a record outlives its result, or may have outlived its output."""
+        """Whether a record outlives its result."""
         jobs = (job for q in self.queues.values() for job in q.jobs.values())
-        outputs = (output for q in self.queues.values() for output in q.outputs.values())
-        return any(job.result_dies is not None and job.result is None for job in jobs) or any(
-            output.is_outworn(self.now) for output in outputs
-        )
+        return any(job.result_dies is not None and job.result is None for job in jobs)
 
     # Places
 
