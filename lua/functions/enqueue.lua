@@ -44,6 +44,7 @@ local function standing(q, key, id, inbox)
   end
   if inbox ~= '' then
     job.add_inbox(q, key, v[1], v[2], inbox)
+    q.call('HSET', key, 'joined', '1')
   end
   return 'duplicate'
 end

@@ -10,7 +10,8 @@ function functions.redrive(keys, args)
       q.call('ZREM', q.root .. ':dead', id)
       q.call('UNLINK', q.root .. ':errors:' .. id)
       q.call(
-        'HDEL', record.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox'
+        'HDEL', record.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox',
+        'joined'
       )
       record.run = ''
       q.call('PERSIST', record.key)

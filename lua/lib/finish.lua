@@ -1,5 +1,6 @@
 -- The terminal transitions: state, result, index, counters and the word to waiters in one step.
 local MESSAGE_LIMIT = 65536 -- longer results are read by the waiter itself
+local JOINED_MS = 60000
 
 -- root, id, state, reason, "whole" or "cut", then the body: a result, or the last error.
 local function tell(q, record, state, reason, body)
@@ -33,6 +34,14 @@ local function leave(q, record)
   end
 end
 
+-- How long to keep what a second `enqueue_and_wait` has joined: a minute at least, whatever the first caller asked for.
+local function for_waiters(q, record, ms)
+  if record.inbox and tonumber(ms) < JOINED_MS and q.call('HGET', record.key, 'joined') then
+    return queue.text(JOINED_MS)
+  end
+  return ms
+end
+
 local function keep(q, record, state, keep_ms, list, ...)
   if keep_ms == '0' then
     job.erase(q, record.id)
@@ -48,6 +57,7 @@ end
 function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
   leave(q, record)
   record.run = run_ms
+  result_ttl_ms, keep_ms = for_waiters(q, record, result_ttl_ms), for_waiters(q, record, keep_ms)
   if result_ttl_ms ~= keep_ms and tonumber(result_ttl_ms) > tonumber(keep_ms) then
     result_ttl_ms = keep_ms -- a result that outlived its record would pass for the next job's with that id
   end
@@ -99,7 +109,7 @@ function finish.cancel(q, record, run_ms, reason)
   if reason ~= '' then
     q.call('HSET', record.key, 'reason', reason)
   end
-  keep(q, record, 'cancelled', record.keep, q.finished)
+  keep(q, record, 'cancelled', for_waiters(q, record, record.keep), q.finished)
   queue.tally(q, 'cancelled')
   queue.event(q, 'cancelled', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
   tell(q, record, 'cancelled', reason, '')

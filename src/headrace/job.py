@@ -24,6 +24,8 @@ DEFAULT_TENANT = "default"
 DEFAULT_MAX_ATTEMPTS = 3
 DEFAULT_MAX_STALLS = 3
 DEFAULT_KEEP_MS = 3_600_000
+WAITED_RESULT_TTL_MS = 60_000
+"""Least time for which a result is kept that an `enqueue_and_wait` waits for."""
 ID_LIMIT_BYTES = 256
 PAYLOAD_LIMIT_BYTES = 1024 * 1024
 RESULT_LIMIT_BYTES = 1024 * 1024

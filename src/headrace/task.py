@@ -15,6 +15,7 @@ from headrace.context import Context, current_job
 from headrace.errors import UsageError
 from headrace.handle import JobHandle
 from headrace.job import (
+    WAITED_RESULT_TTL_MS,
     Job,
     check_text,
     new_job_id,
@@ -24,9 +25,6 @@ from headrace.settings import CallSettings, ExecutorKind, TaskSettings, call_set
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-WAITED_RESULT_TTL_MS = 60_000
-"""A result that somebody waits for is kept at least this long."""
 
 
 class Submitter(Protocol):
@@ -144,8 +142,9 @@ class TaskCall(Generic[P, R]):
     async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Store the job, wait for its end and return its result: a request and its response.
 
-        The result is kept for 60 seconds at least. To bound the wait use ``asyncio.timeout``, or
-        ``enqueue`` and ``result(timeout=...)``.
+        The result is kept for 60 seconds at least, also that of a job with this id that was there
+        already. To bound the wait use ``asyncio.timeout``, or ``enqueue`` and
+        ``result(timeout=...)``.
 
         Raises:
             JobError: as `JobHandle.result`.

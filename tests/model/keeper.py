@@ -194,7 +194,7 @@ class InspectorModel(State):
                 continue
             del q.dead[job_id]
             job.attempts = job.stalls = job.expires = job.run = 0
-            job.released, job.dies, job.cancel = None, None, False
+            job.released, job.dies, job.cancel, job.joined = None, None, False, False
             job.reason = job.error = ""
             job.errors, job.channels = [], []
             self.put_ready(q, job, at_head=False)

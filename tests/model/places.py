@@ -15,6 +15,7 @@ CALLS_TTL_MS = 600_000
 OUTPUT_KEPT_MS = 3_600_000
 ERRORS_KEPT = 10
 MESSAGE_LIMIT = 65_536
+JOINED_MS = 60_000
 BUCKET_MS = 10_000
 WAITING = frozenset({JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING})
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
@@ -48,6 +49,7 @@ class Record:
     attempts: int = 0
     stalls: int = 0
     cancel: bool = False
+    joined: bool = False
     released: int | None = None
     run: int = 0
     reason: str = ""

@@ -40,6 +40,7 @@ class ProducerModel(State):
             return EnqueueOutcome.COMPLETED
         if standing is not None and not standing.state.is_terminal:
             self.add_channel(standing, job.reply_to)
+            standing.joined = standing.joined or bool(job.reply_to)
             return EnqueueOutcome.DUPLICATE
         if standing is not None:
             self.erase(q, standing)

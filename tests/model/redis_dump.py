@@ -258,6 +258,7 @@ class RedisDump:
             "attempts": number("attempts"),
             "stalls": number("stalls"),
             "cancel": "cancel" in job,
+            "joined": "joined" in job,
             "progress": float(fraction) if fraction else None,
             "progress_text": text.decode(),
             "released": number("released") or None,

@@ -112,6 +112,7 @@ def _job(step: Step, row: Row) -> Dump:
         "payload": row["payload"] if beside is None else beside[0],
         "channels": sorted((row["inbox"] or "").split()),
         "cancel": bool(row["cancel"]),
+        "joined": bool(row["joined"]),
         "progress": row["progress"] if row["progress_epoch"] == row["epoch"] else None,
         "progress_text": row["progress_text"] if row["progress_epoch"] == row["epoch"] else "",
         "result": row["result"] if has_result else None,

@@ -12,6 +12,7 @@ from tests.model.places import (
     BUCKET_MS,
     CALLS_TTL_MS,
     ERRORS_KEPT,
+    JOINED_MS,
     MESSAGE_LIMIT,
     Dump,
     Event,
@@ -133,6 +134,8 @@ class State:
         self, q: QueueState, job: Record, result: bytes, *, ttl_ms: int, keep_ms: int, run_ms: int
     ) -> None:
         """End a job with its result, which never outlives the record."""
+        if job.joined:
+            ttl_ms, keep_ms = max(ttl_ms, JOINED_MS), max(keep_ms, JOINED_MS)
         ttl_ms = min(ttl_ms, keep_ms)
         self._end(q, job, JobState.COMPLETED, keep_ms, run_ms=run_ms)
         job.result = result if ttl_ms else None
@@ -156,6 +159,7 @@ class State:
     ) -> None:
         """End a job that was asked to stop."""
         job.reason = reason
+        keep_ms = max(keep_ms, JOINED_MS) if job.joined else keep_ms
         self._end(q, job, JobState.CANCELLED, keep_ms, run_ms=run_ms, detail=reason)
         self._tell(q, job, reason=reason)
 

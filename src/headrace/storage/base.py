@@ -97,8 +97,10 @@ class Producer(Protocol):
 
         An id whose job has not ended is a ``duplicate`` and one that is kept completed is
         ``completed``: neither is changed, but a duplicate's ``reply_to`` is added to the job's
-        channels. A failed or cancelled record makes room for the new job, with all that belongs to
-        it. The second of an id inside one batch is a duplicate of the first.
+        channels, and its record and result are kept for a minute at least once it has completed or
+        been cancelled, whatever the first caller asked for. A failed or cancelled record makes room
+        for the new job, with all that belongs to it. The second of an id inside one batch is a
+        duplicate of the first.
 
         A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to
         the tail of its lane and tier and is ``queued``. Jobs of one call stand in its order, those

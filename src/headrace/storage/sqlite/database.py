@@ -14,7 +14,7 @@ from headrace.storage.sqlite.errors import code_of
 from headrace.storage.sqlite.location import PRIVATE, Place
 
 APPLICATION_ID = 0x68656164  # "head"
-STEPS = ("schema.sql",)
+STEPS = ("schema.sql", "joined.sql")
 """Scripts beside this module: the first makes schema 1, each other one the next of the one before.
 
 Processes of the release before go on with what a step has made, until they end.

@@ -71,6 +71,7 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
     rows: list[tuple[Any, ...]] = []
     payloads: list[tuple[int, str, bytes]] = []
     outcomes = []
+    joined: list[str] = []
     new: dict[str, int] = {}
     for job in jobs:
         record = standing.get(job.id)
@@ -78,17 +79,21 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
             is_completed = record.state == "completed"
             if not is_completed and job.reply_to:
                 records.add_inbox(view, record, job.reply_to)
+                joined.append(job.id)
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
             if job.reply_to:
                 _add_to_row(rows, new[job.id], job.reply_to)
+                joined.append(job.id)
         else:
             new[job.id] = len(rows)
             outcomes.append(_store(view, job, rows, payloads))
     view.db.executemany(_INSERT, rows)
     if payloads:
         view.db.executemany(_ADD_PAYLOAD, payloads)
+    if joined:
+        records.join(view, joined)
     if rows:
         view.tally("enqueued", len(rows))
     return outcomes

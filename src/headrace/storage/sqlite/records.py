@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.job import ErrorInfo, JobState
+from headrace.job import WAITED_RESULT_TTL_MS, ErrorInfo, JobState
 from headrace.storage.sqlite.view import View, json_list
 from headrace.storage.values import End
 
@@ -23,7 +23,7 @@ INLINE_LIMIT = 256
 
 _FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,
-jobs.expires, max_stalls, keep, released
+jobs.expires, max_stalls, keep, released, joined
 """
 _LOAD = f"""
 SELECT {_FIELDS} FROM jobs
@@ -75,6 +75,7 @@ class Record(msgspec.Struct):
     max_stalls: int
     keep: int
     released: int | None
+    joined: int
     is_erased: bool = False
 
     @property
@@ -172,10 +173,22 @@ def join_inbox(seen: str | None, channel: str) -> str:
     return f"{seen} {channel}"
 
 
+def join(view: View, job_ids: Iterable[str]) -> None:
+    """Note that a later enqueue waits for the results too."""
+    sql = "UPDATE jobs SET joined = 1 WHERE queue = ? AND id IN (SELECT value FROM json_each(?))"
+    view.db.execute(sql, (view.key, json_list(job_ids)))
+
+
+def _for_waiters(record: Record, ms: int) -> int:
+    """Return how long to keep what a later enqueue has joined: a minute at least."""
+    return max(ms, WAITED_RESULT_TTL_MS) if record.joined else ms
+
+
 def complete(
     view: View, record: Record, *, result: bytes, result_ttl_ms: int, keep_ms: int, run_ms: int
 ) -> None:
     """End a job with its result."""
+    result_ttl_ms, keep_ms = _for_waiters(record, result_ttl_ms), _for_waiters(record, keep_ms)
     # A result that outlived its record would pass for the next job's with that id.
     ttl_ms = min(result_ttl_ms, keep_ms)
     kept = result if ttl_ms else None
@@ -207,7 +220,8 @@ def fail(
 
 def cancel(view: View, record: Record, *, keep: int, run_ms: int = 0, reason: str = "") -> None:
     """End a job as cancelled; ``could_not_stop`` is the reason of one whose handler goes on."""
-    _end(view, record, "cancelled", keep, run_ms=run_ms, reason=reason)
+    keep_ms = _for_waiters(record, keep)
+    _end(view, record, "cancelled", keep_ms, run_ms=run_ms, reason=reason)
     if record.inbox:
         _tell(view, record, JobState.CANCELLED, reason=reason)
 

@@ -15,7 +15,8 @@ UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events 
 """
 _REDRIVE = """
 UPDATE jobs SET state = 'queued', seq = ?, at = ?, dies = NULL, attempts = 0, stalls = 0,
-  expires = 0, released = NULL, reason = '', error = '', cancel = 0, inbox = NULL, run = 0
+  expires = 0, released = NULL, reason = '', error = '', cancel = 0, inbox = NULL, run = 0,
+  joined = 0
 WHERE key = ?
 """
 

@@ -45,6 +45,30 @@ STRANGE_IDS = [
 class EnqueueContract(Contract):
     """Tests of ``enqueue``."""
 
+    @pytest.mark.parametrize("size", [10, 1_000, 100_000])
+    async def test_a_duplicate_that_waits_has_the_result_kept_for_a_minute(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, size: int
+    ) -> None:
+        channel = storage.open_inbox().channel
+        await client.enqueue(a_job("x", keep_ms=0))
+        assert await client.enqueue(a_job("x", keep_ms=0, reply_to=channel)) == [DUPLICATE]
+        await client.enqueue(a_job("y", keep_ms=0), a_job("y", keep_ms=0, reply_to=channel))
+        for job in await worker.claim():
+            await worker.settle(job, completed(b"." * size, ttl_ms=0, keep_ms=0))
+        await advance(MINUTE_MS - 1)
+        for job_id in ("x", "y"):
+            record = await storage.get(QUEUE, job_id)
+            assert record is not None
+            assert record.result == b"." * size
+            assert await client.enqueue(a_job(job_id, reply_to=channel)) == [COMPLETED]
+
+    async def test_a_duplicate_that_waits_for_nothing_changes_nothing(
+        self, storage: Storage, client: Client, worker: Incarnation
+    ) -> None:
+        await client.enqueue(a_job(keep_ms=0), a_job(keep_ms=0))
+        await worker.settle(await worker.claim_one(), completed(keep_ms=0))
+        assert await state_of(storage) is None
+
     async def test_a_stored_job_shows_all_that_was_asked(
         self, storage: Storage, client: Client, advance: Advance
     ) -> None:
