@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -42,6 +43,9 @@ from headrace.storage.values import (
     Settlement,
     WorkerInfo,
 )
+
+INTRODUCED_FOR_S = 30.0
+"""How long a queue is taken for listed once it was put on the tenant's list."""
 
 
 class RedisBeater:
@@ -95,10 +99,16 @@ class RedisStorage:
             raise translate(error) from error
 
     async def _introduce(self, queue: str) -> None:
-        """Put the queue on the tenant's list, which is in another slot than the queue itself."""
+        """Put the queue on the tenant's list, which is in another slot than the queue itself.
+
+        The list may be lost while this process lives, so that the next call after a while says it
+        again.
+        """
+        await self._command("SADD", keys.queues(self.tenant), queue)
         if queue not in self._known_queues:
-            await self._command("SADD", keys.queues(self.tenant), queue)
             self._known_queues.add(queue)
+            loop = asyncio.get_running_loop()
+            loop.call_later(INTRODUCED_FOR_S, self._known_queues.discard, queue)
 
     # Producer
 
