@@ -20,9 +20,11 @@ local function promote(q)
   local members = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
   for _, member in ipairs(members) do
     local record = job.of_member(q, member)
-    if record and job.is_overdue(q, record) then
+    if not record then
+      job.erase_lost(q, job.id_of(member) or '')
+    elseif job.is_overdue(q, record) then
       finish.fail(q, record, 'expired', '', '', '')
-    elseif record then
+    else
       job.make_ready(q, record, q.tails)
       queue.event(q, 'queued', record.id, record.task, record.epoch, '', '', '', '')
     end
@@ -114,6 +116,9 @@ local function take(q, entry, claim, reply)
   if not is_new(q, known, claim, v[1], generation) then
     known = look(q, key, id, v[1], generation, claim)
     if not known then
+      if not v[1] then
+        job.erase(q, id) -- what lies beside a record that was lost
+      end
       return nil
     elseif known.is_overdue then
       finish.fail(q, job.load_waiting(q, id), 'expired', '', '', '')

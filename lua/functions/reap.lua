@@ -7,6 +7,9 @@ local function take_back(q, incarnation, id, error)
   local processing = q.root .. ':processing:' .. incarnation
   if not (record and record.state == 'active' and job.owner(record) == incarnation) then
     q.call('SREM', processing, id)
+    if not record then
+      job.erase(q, id)
+    end
     return
   end
   worker.stall(q, record, incarnation, error, 'WorkerDied', '')

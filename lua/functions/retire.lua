@@ -13,6 +13,9 @@ function functions.retire(keys, args)
       worker.send_back(q, record, q.heads)
     else
       q.call('SREM', processing, id)
+      if not record then
+        job.erase(q, id)
+      end
     end
   end
   -- A token that ends with it must not leave jobs unseen.

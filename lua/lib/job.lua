@@ -119,12 +119,21 @@ function job.is_overdue(q, record)
   return record.expires > 0 and record.expires <= q.now and record.epoch == '0'
 end
 
+-- Return how many keys there were.
 function job.erase(q, id)
   local root = q.root
-  q.call(
+  return q.call(
     'UNLINK', root .. ':job:' .. id, root .. ':payload:' .. id, root .. ':result:' .. id, root .. ':errors:' .. id,
     root .. ':output:' .. id
   )
+end
+
+-- Erase what lies beside a record that was lost behind our back; return how many keys that were.
+function job.erase_lost(q, id)
+  if q.call('EXISTS', job.key(q, id)) == 1 then
+    return 0
+  end
+  return job.erase(q, id)
 end
 
 -- Erase what an index pointed to, and only those keys that such a job can have: to look for four that are not there

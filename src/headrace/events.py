@@ -26,6 +26,7 @@ __all__ = [
     "ProcessEnded",
     "ProcessFailed",
     "QueueFenced",
+    "QueueRepaired",
     "StorageLost",
     "StorageRecovered",
     "WorkerEnding",
@@ -167,6 +168,13 @@ class JobsReconciled(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+class QueueRepaired(msgspec.Struct, frozen=True, kw_only=True):
+    """Records had been lost behind the storage's back; what they left was put right."""
+
+    queue: str
+    count: int
+
+
 class StorageLost(msgspec.Struct, frozen=True, kw_only=True):
     """The storage can't be reached; retrying with backoff."""
 
@@ -244,6 +252,7 @@ WorkerEvent = (
     | QueueFenced
     | WorkerReaped
     | JobsReconciled
+    | QueueRepaired
     | StorageLost
     | StorageRecovered
     | LoopStalled

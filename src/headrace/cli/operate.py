@@ -128,6 +128,11 @@ async def _problem(target: Target) -> str:
     is_flag=True,
     help="Delete the functions that other releases left on the server.",
 )
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Bring counts, lists and places of the tenant's queues back to the jobs that are there.",
+)
 @click.option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
 @click.option(
     "--dry-run", is_flag=True, allow_from_autoenv=False, help="Show it, and change nothing."
@@ -135,7 +140,13 @@ async def _problem(target: Target) -> str:
 @output_option
 @on_target
 def doctor(
-    *, target: Target, remove_old_libraries: bool, yes: bool, dry_run: bool, output: str
+    *,
+    target: Target,
+    remove_old_libraries: bool,
+    repair: bool,
+    yes: bool,
+    dry_run: bool,
+    output: str,
 ) -> None:
     """Look the storage over and say what is wrong with it.
 
@@ -143,8 +154,17 @@ def doctor(
     embedded database. Exits with 1 if
     something is an error. A worker of another release whose functions were removed loads them again
     when it needs them.
+
+    After records were lost, by hand, by eviction or by a restored backup, --repair finds jobs that
+    have lost their place, and brings counts back. Workers' sweeps do most of it by themselves. It
+    does no harm to a queue in order, and may run while workers do; while many jobs wait and move,
+    counts can't be told: pause the queue, and run it again.
     """
-    if remove_old_libraries:
+    if repair and (remove_old_libraries or dry_run):
+        raise click.UsageError("--repair goes with neither --remove-old-libraries nor --dry-run")
+    if repair:
+        _show_repaired(run(_repair(target)), output=output)
+    elif remove_old_libraries:
         run(_tidy(target, yes=yes, dry_run=dry_run, output=output))
     else:
         _show(run(_findings(target)), output=output)
@@ -166,6 +186,35 @@ async def _findings(target: Target) -> list[Finding]:
     # What it refuses to work with is what it is asked about.
     async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
         return await storage.diagnose()
+
+
+class RepairedQueue(msgspec.Struct):
+    """One queue in the JSON document of ``doctor --repair``."""
+
+    queue: str
+    mended: int
+
+
+async def _repair(target: Target) -> list[RepairedQueue]:
+    found = []
+    async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
+        for queue in await storage.queues():
+            done = await storage.repair(queue, is_thorough=True)
+            mended = done.mended
+            while done.cursor:
+                done = await storage.repair(queue, cursor=done.cursor)
+                mended += done.mended
+            found.append(RepairedQueue(queue, mended))
+    return found
+
+
+def _show_repaired(found: list[RepairedQueue], *, output: str) -> None:
+    if output == "json":
+        echo_json(found)
+    elif not found:
+        note("The tenant has no queues.")
+    else:
+        table(("QUEUE", "PUT RIGHT"), [(one.queue, one.mended) for one in found])
 
 
 class Removed(msgspec.Struct):

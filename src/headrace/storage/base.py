@@ -44,7 +44,7 @@ A storage serves one event loop; only a `Beater` is used in another thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from headrace.job import (
@@ -69,6 +69,7 @@ from headrace.storage.values import (
     Page,
     QueueSettings,
     QueueStats,
+    Repaired,
     Report,
     Settlement,
     WorkerInfo,
@@ -322,6 +323,33 @@ class Keeper(Protocol):
 
         Returns:
             The cursor for the next call, "" at the end.
+        """
+
+    async def repair(
+        self,
+        queue: str,
+        *,
+        cursor: str = "",
+        lanes: Collection[str] = (),
+        is_thorough: bool = False,
+    ) -> Repaired:
+        """Bring what is derived from records back to what is there.
+
+        Records may be lost behind the storage's back: deleted by hand, evicted, or not in a backup.
+        Then places that stand for no job go, with what lies beside the lost record, and counts are
+        those of the jobs that are there. A queue in order is not changed. A call looks at 500
+        places at most. A count is set by a call that has seen all that it counts, or at the end of
+        a walk during which no job moved; while jobs move it is only kept within what can be.
+
+        Thoroughly, it also looks for jobs that have lost their place, in as many calls as the
+        storage takes for it: a queued or delayed one waits again, an active one goes back to its
+        worker's, or to the head of its tier where nobody knows that worker.
+
+        Args:
+            queue: the queue; it need not be there.
+            cursor: what the last call returned, "" for the first.
+            lanes: those that the caller knows of.
+            is_thorough: with the first call only: look at all that is stored of the queue.
         """
 
 

@@ -261,6 +261,13 @@ class EventPage(msgspec.Struct, frozen=True):
     last_id: str
 
 
+class Repaired(msgspec.Struct, frozen=True):
+    """What a call of `repair` came to: the cursor for the next, "" at the end, and its work."""
+
+    cursor: str
+    mended: int
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One line of the doctor. ``level``: ok, warning, error or unknown."""
 

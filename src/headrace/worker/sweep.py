@@ -1,4 +1,4 @@
-"""Watches the other incarnations of a queue, takes back the jobs of dead ones, prunes what is over.
+"""Watches the other incarnations of a queue, takes back dead ones' jobs, prunes and repairs.
 
 Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for
 its whole lease by the watcher's own monotonic time, in which three of the watcher's own reads
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.events import JobsReconciled, WorkerReaped
+from headrace.events import JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
 from headrace.storage.values import Beat
 from headrace.worker.session import Session
@@ -51,6 +51,7 @@ class Sweeper:
         self._sightings: dict[str, Sighting] = {}
         self._strangers: set[tuple[str, Claim]] = set()
         self._cursor = ""
+        self._repaired = ""
 
     async def sweep_once(self) -> float:
         """Look once, act on it, and return the seconds until the next look is due."""
@@ -64,7 +65,18 @@ class Sweeper:
                 next_s = min(next_s, await self._judge(incarnation, beat, now))
         await self._reconcile()
         self._cursor = await session.storage.prune(session.queue, cursor=self._cursor)
+        await self._repair()
         return next_s
+
+    async def _repair(self) -> None:
+        """Go on with the walk that finds what lost records have left; in an orderly queue, none."""
+        session = self._session
+        done = await session.storage.repair(
+            session.queue, cursor=self._repaired, lanes=session.lanes.keys()
+        )
+        self._repaired = done.cursor
+        if done.mended:
+            session.emit(QueueRepaired(queue=session.queue, count=done.mended))
 
     async def _judge(self, incarnation: str, beat: Beat, now: float) -> float:
         sighting = self._sightings.get(incarnation)

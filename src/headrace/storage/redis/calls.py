@@ -5,7 +5,7 @@ No I/O: the async and the sync client both run these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -38,6 +38,7 @@ from headrace.storage.values import (
     CallId,
     ClaimReply,
     End,
+    Repaired,
     Report,
     Settlement,
     WorkerInfo,
@@ -323,3 +324,15 @@ def forget(root: str, incarnation: str) -> Call[bool]:
 def prune(root: str, cursor: str) -> Call[str]:
     """Build ``prune``."""
     return Call("prune", root, [cursor or "0"], bytes.decode)
+
+
+def repair(root: str, cursor: str, lanes: Iterable[str]) -> Call[Repaired]:
+    """Build ``repair``."""
+    return Call(
+        "repair", root, [cursor, *lanes], lambda reply: Repaired(reply[0].decode(), int(reply[1]))
+    )
+
+
+def restore(root: str, since_ms: int, seen: Sequence[tuple[bytes, bytes]]) -> Call[int]:
+    """Build ``restore``: ids, with the generations of their ready entries that were seen."""
+    return Call("restore", root, [since_ms, *(word for pair in seen for word in pair)], int)

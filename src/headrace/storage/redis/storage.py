@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +26,7 @@ from headrace.storage.redis.client import Address, AsyncClient, SyncClient
 from headrace.storage.redis.doctor import diagnose, remove_libraries
 from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import Library, library
+from headrace.storage.redis.lost import restore_lost
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     Beat,
@@ -39,6 +40,7 @@ from headrace.storage.values import (
     Page,
     QueueSettings,
     QueueStats,
+    Repaired,
     Report,
     Settlement,
     WorkerInfo,
@@ -193,6 +195,20 @@ class RedisStorage:
 
     async def prune(self, queue: str, *, cursor: str = "") -> str:
         return await self._client.run(calls.prune(self._root(queue), cursor))
+
+    async def repair(
+        self,
+        queue: str,
+        *,
+        cursor: str = "",
+        lanes: Collection[str] = (),
+        is_thorough: bool = False,
+    ) -> Repaired:
+        await self._introduce(queue)
+        root = self._root(queue)
+        restored = await restore_lost(self._client, root) if is_thorough else 0
+        done = await self._client.run(calls.repair(root, cursor, lanes))
+        return Repaired(done.cursor, done.mended + restored)
 
     # Inspector
 

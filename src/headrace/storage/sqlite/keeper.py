@@ -1,4 +1,4 @@
-"""What keeps a queue in order when others died: ``beats``, ``reap``, ``forget``, ``prune``."""
+"""What keeps a queue in order when others died or rows were lost: the verbs of `Keeper`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headrace.job import ErrorInfo
 from headrace.storage.sqlite import records, workers
 from headrace.storage.sqlite.producer import forget_calls
 from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.sqlite.view import COUNTS, View, find_view
 from headrace.storage.values import Beat
 
 REAPED_A_CALL = 200
@@ -19,6 +19,18 @@ SELECT key, state FROM jobs WHERE queue = ? AND state = 'failed' AND dies IS NOT
 LIMIT ?
 """
 _DEAD = "SELECT key, state FROM jobs WHERE queue = ? AND dies <= ? LIMIT ?"
+
+
+_STATES = "SELECT state, count(*) FROM jobs WHERE queue = ? GROUP BY state"
+_ORPHANS = """
+DELETE FROM {table} WHERE job IN (
+  SELECT {table}.job FROM {table} LEFT JOIN jobs ON jobs.key = {table}.job WHERE jobs.key IS NULL
+)
+"""
+_LOST_OWNERS = """
+SELECT id FROM jobs WHERE queue = ? AND state = 'active'
+  AND (owner IS NULL OR owner NOT IN (SELECT key FROM workers WHERE queue = ?))
+"""
 
 
 def beats(step: Step, name: QueueName) -> dict[str, Beat]:
@@ -96,3 +108,24 @@ def _erase(view: View, rows: list[tuple[int, str]]) -> None:
         view.count(records.pile_of(state), -1)
         view.erase(key)
     view.flush()
+
+
+def recount(step: Step, name: QueueName) -> int:
+    """Bring counts back to the rows that are there; return how many things were put right."""
+    view = find_view(step, name)
+    if view is None:
+        return 0
+    ids = [row[0] for row in step.db.execute(_LOST_OWNERS, (view.key, view.key)).fetchall()]
+    lost = records.load(view, ids) if ids else {}
+    for record in lost.values():
+        records.send_back(view, record)
+    view.flush()
+    found = dict.fromkeys(COUNTS, 0)
+    for state, n in step.db.execute(_STATES, (view.key,)).fetchall():
+        found[records.pile_of(state)] += n
+    mended = len(lost) + sum(view.counts[pile] != n for pile, n in found.items())
+    view.counts.update(found)
+    view.close()
+    for table in ("payloads", "errors", "outputs"):
+        mended += step.db.execute(_ORPHANS.format(table=table)).rowcount
+    return mended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -38,6 +38,7 @@ from headrace.storage.values import (
     Page,
     QueueSettings,
     QueueStats,
+    Repaired,
     Report,
     Settlement,
     WorkerInfo,
@@ -169,6 +170,19 @@ class SqliteStorage:
 
     async def prune(self, queue: str, *, cursor: str = "") -> str:
         return await self._pass(lambda s: keeper.prune(s, self._name(queue)))
+
+    async def repair(
+        self,
+        queue: str,
+        *,
+        cursor: str = "",
+        lanes: Collection[str] = (),
+        is_thorough: bool = False,
+    ) -> Repaired:
+        # No row is lost but by hand: nothing to look for at every sweep.
+        if not is_thorough:
+            return Repaired("", 0)
+        return Repaired("", await self._write(lambda s: keeper.recount(s, self._name(queue))))
 
     # Inspector
 

@@ -28,6 +28,7 @@ from headrace.testing.contract.queues import QueuesContract
 from headrace.testing.contract.reap import ReapContract
 from headrace.testing.contract.redrive import RedriveContract
 from headrace.testing.contract.register import RegisterContract
+from headrace.testing.contract.repair import RepairContract
 from headrace.testing.contract.report import ReportContract
 from headrace.testing.contract.retire import RetireContract
 from headrace.testing.contract.settle import SettleContract
@@ -58,6 +59,7 @@ class StorageContract(
     QueuesContract,
     ReapContract,
     RedriveContract,
+    RepairContract,
     RegisterContract,
     ReportContract,
     RetireContract,

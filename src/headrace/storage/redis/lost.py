@@ -1,0 +1,74 @@
+"""Looks through all keys of a queue for jobs that have lost their place, and for what lost its job.
+
+Only who asks for it does this: it reads the name of every key on the server, in bounded calls.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from headrace.storage.redis import calls
+from headrace.storage.redis.client import AsyncClient
+from headrace.storage.redis.errors import translate
+
+PAGE = 500
+OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output")
+
+
+async def restore_lost(client: AsyncClient, root: str) -> int:
+    """Give jobs their places back; return how many things were put right."""
+    ids: set[bytes] = set()
+    lists: list[bytes] = []
+    async for key in _keys(client, root):
+        kind, _, name = key[len(root) + 1 :].partition(b":")
+        if kind in OF_A_JOB:
+            ids.add(name)
+        elif kind == b"ready":
+            lists.append(key)
+    # What was queued before this moment has an entry that the walk sees, if it has one at all.
+    seconds, micros = await _ask(client, "TIME")
+    since_ms = int(seconds) * 1000 + int(micros) // 1000
+    seen: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for key in lists:
+        async for entry in _entries(client, key):
+            generation, _, job_id = entry.partition(b":")
+            seen[job_id].append(generation)
+    mended = 0
+    known = sorted(ids)
+    for first in range(0, len(known), PAGE):
+        page = [(job_id, b" ".join(seen[job_id])) for job_id in known[first : first + PAGE]]
+        mended += await client.run(calls.restore(root, since_ms, page))
+    return mended
+
+
+async def _keys(client: AsyncClient, root: str) -> AsyncIterator[bytes]:
+    cursor = b"0"
+    while True:
+        cursor, keys = await _ask(client, "SCAN", cursor, "MATCH", f"{root}:*", "COUNT", PAGE)
+        for key in keys:
+            yield key
+        if cursor == b"0":
+            return
+
+
+async def _entries(client: AsyncClient, key: bytes) -> AsyncIterator[bytes]:
+    """Yield a list from its tail: what is taken from the head meanwhile hides no other entry."""
+    offset = 0
+    while True:
+        page = await _ask(client, "LRANGE", key, -offset - PAGE, -offset - 1)
+        for entry in page:
+            yield entry
+        if len(page) < PAGE:
+            return
+        offset += PAGE
+
+
+async def _ask(client: AsyncClient, *words: str | bytes | int) -> Any:
+    try:
+        return await client.command(*words)
+    except ResponseError as error:
+        raise translate(error) from error
