@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -33,8 +36,8 @@ def subject(redis_url: str, server: redis.Redis) -> RedisSubject:
     return RedisSubject(redis_url)
 
 
-async def repair(storage: Storage, *, is_thorough: bool = False) -> int:
-    done = await storage.repair(QUEUE, is_thorough=is_thorough)
+async def repair(storage: Storage, *, is_full: bool = False) -> int:
+    done = await storage.repair(QUEUE, is_full=is_full)
     mended = done.mended
     while done.cursor:
         done = await storage.repair(QUEUE, cursor=done.cursor)
@@ -102,9 +105,9 @@ async def test_jobs_that_have_lost_their_place_get_it_back(
     await a_full_queue(storage, 3)
     server.delete(f"{ROOT}:{place}")
     await subject.advance(1)
-    assert await repair(storage, is_thorough=True) > 0
+    assert await repair(storage, is_full=True) > 0
     assert problems(server) == []
-    assert await repair(storage, is_thorough=True) == 0
+    assert await repair(storage, is_full=True) == 0
     await subject.aclose()
 
 
@@ -115,7 +118,7 @@ async def test_an_active_job_of_nobody_waits_again_and_runs(
     storage = subject.storage
     await a_full_queue(storage, 1)
     server.delete(f"{ROOT}:processing:w1", f"{ROOT}:worker:w1", f"{ROOT}:beats")
-    assert await repair(storage, is_thorough=True) > 0
+    assert await repair(storage, is_full=True) > 0
     assert problems(server) == []
     other = await Incarnation(storage, "w2").register()
     assert [job.id for job in await other.claim(1)] == ["active 0"]
@@ -148,3 +151,28 @@ async def test_the_sweep_of_a_worker_repairs_its_queue(
         await handles[2].result(timeout=10)
         assert log.of(QueueRepaired)
     assert (await queue.stats()).active == 0
+
+
+def test_the_doctor_says_what_is_wrong_and_puts_it_right(
+    redis_url: str, server: redis.Redis
+) -> None:
+    async def fill() -> list[str]:
+        async with App(redis_url, tenant="acme") as app:
+            handles = [await app.enqueue("work", queue=QUEUE, text="." * 100) for _ in range(3)]
+            return [handle.id for handle in handles]
+
+    ids = asyncio.run(fill())
+    server.delete(f"{ROOT}:job:{ids[0]}", f"{ROOT}:ready:default:5")
+    words = ["--url", redis_url, "--tenant", "acme"]
+    said = doctor(*words)
+    assert "counts 3 queued jobs, and has 0: headrace doctor --repair" in said
+    assert json.loads(doctor("--repair", "-o", "json", *words)) == [{"queue": QUEUE, "mended": 4}]
+    assert problems(server) == []
+    assert "queues" not in doctor(*words)
+
+
+def doctor(*words: str) -> str:
+    command = [sys.executable, "-m", "headrace", "doctor", *words]
+    return subprocess.run(  # our own command
+        command, capture_output=True, text=True, timeout=60, check=False
+    ).stdout

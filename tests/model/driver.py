@@ -181,6 +181,19 @@ class Driver:
         while cursor:
             cursor = await self.subject.storage.prune(QUEUE, cursor=cursor)
 
+    def repair(self) -> None:
+        """Repair to the end, thoroughly: in a queue in order there is nothing to do."""
+        mended = self.run(self._repair())
+        self._compare("repair", mended, lambda: self.model.repair(QUEUE))
+
+    async def _repair(self) -> int:
+        done = await self.subject.storage.repair(QUEUE, is_full=True)
+        mended = done.mended
+        while done.cursor:
+            done = await self.subject.storage.repair(QUEUE, cursor=done.cursor)
+            mended += done.mended
+        return mended
+
     def list_jobs(self, state: JobState, limit: int) -> None:
         """Compare the rows of all pages; those of queued jobs in their order too."""
         rows = self.run(self._pages(state, limit))

@@ -15,7 +15,7 @@ BUCKETS = 6
 
 
 class KeeperModel(State):
-    """``beats``, ``reap``, ``forget``, ``prune``."""
+    """``beats``, ``reap``, ``forget``, ``prune``, ``repair``."""
 
     def beats(self, queue: str) -> dict[str, Beat]:
         """Return every listed incarnation."""
@@ -59,6 +59,11 @@ class KeeperModel(State):
                 del ended[job_id]
         for job_id in [i for i, at in q.dead.items() if at <= oldest]:
             self.erase(q, q.jobs[job_id])
+
+    def repair(self, queue: str) -> int:
+        """Put nothing right: the model loses no record."""
+        self.queue(queue)
+        return 0
 
 
 class InspectorModel(State):

@@ -19,6 +19,7 @@ from tests.model.subjects import LANES, QUEUE
 
 LISTED = [state for state in JobState if state is not JobState.BLOCKED]
 
+STEERED = ("pause", "resume", "prune", "repair", "prune")
 job_ids = st.sampled_from((*asks.IDS, *asks.IDS, asks.UNKNOWN_ID))
 some_ids = st.lists(job_ids, min_size=1, max_size=3)
 new_or_known = st.sampled_from((*asks.IDS, ""))
@@ -258,15 +259,15 @@ class StorageMachine(MachineMemory):
             self._hit("purge")
             self._driver.call("purge", state, ids + fitting)
 
-    @rule(what=st.sampled_from(("pause", "resume", "prune", "prune", *sorted(asks.SETTINGS))))
+    @rule(what=st.sampled_from((*STEERED, *sorted(asks.SETTINGS))))
     def steer(self, what: str) -> None:
-        """Pause, resume, prune, or configure one of the settings."""
+        """Pause, resume, prune, repair, or configure one of the settings."""
         if what in asks.SETTINGS:
             self._hit("configure")
             self._driver.call("configure", asks.SETTINGS[what])
-        elif what == "prune":
+        elif what in ("prune", "repair"):
             self._hit(what)
-            self._driver.prune()
+            getattr(self._driver, what)()
         else:
             self._hit(what)
             self._driver.call(what)

@@ -23,8 +23,8 @@ from tests.model.subjects import ModelSubject, SqliteSubject
 # fmt: off
 VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
-    "retire", "report", "output", "beats", "reap", "forget", "prune", "get", "list_jobs", "stats",
-    "workers", "pause", "resume", "configure", "redrive", "purge",
+    "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
+    "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",

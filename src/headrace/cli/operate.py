@@ -11,6 +11,7 @@ import msgspec
 from headrace.cli.bulk import ask
 from headrace.cli.options import Target, on_target, output_option, run
 from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
+from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_repaired
 from headrace.cli.views import WorkerView, worker_view
 from headrace.errors import HeadraceError
 from headrace.release import VERSION
@@ -163,7 +164,7 @@ def doctor(
     if repair and (remove_old_libraries or dry_run):
         raise click.UsageError("--repair goes with neither --remove-old-libraries nor --dry-run")
     if repair:
-        _show_repaired(run(_repair(target)), output=output)
+        show_repaired(run(_repair(target)), output=output)
     elif remove_old_libraries:
         run(_tidy(target, yes=yes, dry_run=dry_run, output=output))
     else:
@@ -185,36 +186,12 @@ def _show(found: list[Finding], *, output: str) -> None:
 async def _findings(target: Target) -> list[Finding]:
     # What it refuses to work with is what it is asked about.
     async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
-        return await storage.diagnose()
-
-
-class RepairedQueue(msgspec.Struct):
-    """One queue in the JSON document of ``doctor --repair``."""
-
-    queue: str
-    mended: int
+        return [*await storage.diagnose(), *await find_lost(storage)]
 
 
 async def _repair(target: Target) -> list[RepairedQueue]:
-    found = []
     async with msgspec.structs.replace(target, allow_eviction=True).open() as storage:
-        for queue in await storage.queues():
-            done = await storage.repair(queue, is_thorough=True)
-            mended = done.mended
-            while done.cursor:
-                done = await storage.repair(queue, cursor=done.cursor)
-                mended += done.mended
-            found.append(RepairedQueue(queue, mended))
-    return found
-
-
-def _show_repaired(found: list[RepairedQueue], *, output: str) -> None:
-    if output == "json":
-        echo_json(found)
-    elif not found:
-        note("The tenant has no queues.")
-    else:
-        table(("QUEUE", "PUT RIGHT"), [(one.queue, one.mended) for one in found])
+        return await repair_queues(storage)
 
 
 class Removed(msgspec.Struct):

@@ -24,12 +24,12 @@ from headrace.storage.base import (
     Inbox,
     Inspector,
     Keeper,
-    Opener,
     Producer,
     Storage,
     Waiter,
 )
 from headrace.storage.connect import open_storage
+from headrace.storage.opener import Opener
 from headrace.storage.values import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,

@@ -81,7 +81,6 @@ __all__ = [
     "Inbox",
     "Inspector",
     "Keeper",
-    "Opener",
     "Producer",
     "Storage",
     "Waiter",
@@ -331,25 +330,22 @@ class Keeper(Protocol):
         *,
         cursor: str = "",
         lanes: Collection[str] = (),
-        is_thorough: bool = False,
+        is_full: bool = False,
     ) -> Repaired:
         """Bring what is derived from records back to what is there.
 
-        Records may be lost behind the storage's back: deleted by hand, evicted, or not in a backup.
-        Then places that stand for no job go, with what lies beside the lost record, and counts are
-        those of the jobs that are there. A queue in order is not changed. A call looks at 500
-        places at most. A count is set by a call that has seen all that it counts, or at the end of
-        a walk during which no job moved; while jobs move it is only kept within what can be.
-
-        Thoroughly, it also looks for jobs that have lost their place, in as many calls as the
-        storage takes for it: a queued or delayed one waits again, an active one goes back to its
-        worker's, or to the head of its tier where nobody knows that worker.
+        Where records were lost behind the storage's back, places that stand for no job go, with
+        what lies beside the record, and counts are those of the jobs that are there. A queue in
+        order is not changed. A call looks at 500 places at most. A count is set by a call that has
+        seen all that it counts, or at the end of a walk during which no job moved.
 
         Args:
             queue: the queue; it need not be there.
             cursor: what the last call returned, "" for the first.
             lanes: those that the caller knows of.
-            is_thorough: with the first call only: look at all that is stored of the queue.
+            is_full: with the first call, look at all that is stored of the queue: a queued or
+                delayed job that has lost its place waits again, an active one goes back to its
+                worker's, or to the head of its tier where nobody knows that worker.
         """
 
 
@@ -487,19 +483,3 @@ class Storage(Producer, Consumer, Keeper, Inspector, Protocol):
 
     async def aclose(self) -> None:
         """Close every connection. Later calls connect again; a second call is no error."""
-
-
-class Opener(Protocol):
-    """Opens a scheme's URLs: what an entry point of the group ``headrace.storages`` names."""
-
-    def __call__(self, url: str, *, tenant: str, allow_eviction: bool) -> Storage:
-        """Return the storage for ``url``, not connected yet.
-
-        Args:
-            url: whole, with its scheme; it may hold a password, so don't show it.
-            tenant: whose queues; a valid name.
-            allow_eviction: the user accepts a server that may throw jobs away.
-
-        Raises:
-            InvalidOption: the URL can't be used.
-        """

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
-from headrace.storage.base import Opener, Storage
+from headrace.storage.base import Storage
+from headrace.storage.opener import Opener
 from headrace.storage.sqlite.location import place_of
 
 REDIS = "headrace.storage.redis.storage:RedisStorage"

@@ -10,7 +10,7 @@ from typing import cast
 
 from headrace.description import told
 from headrace.errors import InvalidOption
-from headrace.storage.base import Opener
+from headrace.storage.opener import Opener
 
 GROUP = "headrace.storages"
 

@@ -202,11 +202,11 @@ class RedisStorage:
         *,
         cursor: str = "",
         lanes: Collection[str] = (),
-        is_thorough: bool = False,
+        is_full: bool = False,
     ) -> Repaired:
         await self._introduce(queue)
         root = self._root(queue)
-        restored = await restore_lost(self._client, root) if is_thorough else 0
+        restored = await restore_lost(self._client, root) if is_full else 0
         done = await self._client.run(calls.repair(root, cursor, lanes))
         return Repaired(done.cursor, done.mended + restored)
 

@@ -177,10 +177,10 @@ class SqliteStorage:
         *,
         cursor: str = "",
         lanes: Collection[str] = (),
-        is_thorough: bool = False,
+        is_full: bool = False,
     ) -> Repaired:
         # No row is lost but by hand: nothing to look for at every sweep.
-        if not is_thorough:
+        if not is_full:
             return Repaired("", 0)
         return Repaired("", await self._write(lambda s: keeper.recount(s, self._name(queue))))
 

@@ -21,9 +21,9 @@ MANY = 1_300
 """More jobs than a call looks at."""
 
 
-async def repair_all(storage: Storage, *, is_thorough: bool) -> int:
+async def repair_all(storage: Storage, *, is_full: bool) -> int:
     """Repair to the end and return how many things were put right."""
-    done = await storage.repair(QUEUE, is_thorough=is_thorough)
+    done = await storage.repair(QUEUE, is_full=is_full)
     mended = done.mended
     while done.cursor:
         done = await storage.repair(QUEUE, cursor=done.cursor)
@@ -50,7 +50,7 @@ async def fill(client: Client, **options: int) -> None:
 class RepairContract(Contract):
     """Tests of ``repair``."""
 
-    @pytest.mark.parametrize("is_thorough", [False, True])
+    @pytest.mark.parametrize("is_full", [False, True])
     async def test_repair_leaves_a_queue_in_order_as_it_is(
         self,
         storage: Storage,
@@ -58,18 +58,18 @@ class RepairContract(Contract):
         worker: Incarnation,
         dump: Dump,
         *,
-        is_thorough: bool,
+        is_full: bool,
     ) -> None:
         for state in EACH_STATE:
             await bring(state, client, worker, f"{state}", payload=b"." * 300)
         await client.enqueue(a_job("left over"), a_job("elsewhere", lane="process"))
         await storage.cancel(QUEUE, ["left over"])
         before = await dump()
-        assert await repair_all(storage, is_thorough=is_thorough) == 0
+        assert await repair_all(storage, is_full=is_full) == 0
         assert await dump() == before
 
     @pytest.mark.parametrize("options", [{}, {"delay_ms": MINUTE_MS}], ids=["ready", "delayed"])
-    @pytest.mark.parametrize("is_thorough", [False, True])
+    @pytest.mark.parametrize("is_full", [False, True])
     async def test_repair_leaves_many_jobs_in_order_as_they_are(
         self,
         storage: Storage,
@@ -77,11 +77,11 @@ class RepairContract(Contract):
         dump: Dump,
         options: dict[str, int],
         *,
-        is_thorough: bool,
+        is_full: bool,
     ) -> None:
         await fill(client, **options)
         before = await dump()
-        assert await repair_all(storage, is_thorough=is_thorough) == 0
+        assert await repair_all(storage, is_full=is_full) == 0
         assert await dump() == before
 
     async def test_repair_changes_no_count_while_jobs_move(
@@ -101,4 +101,4 @@ class RepairContract(Contract):
         assert mended == 0  # and the counts agree with the records, as the subject's problems say
 
     async def test_repair_of_a_queue_that_is_not_there_does_nothing(self, storage: Storage) -> None:
-        assert await storage.repair("nowhere", is_thorough=True) == Repaired("", 0)
+        assert await storage.repair("nowhere", is_full=True) == Repaired("", 0)
