@@ -1,7 +1,7 @@
 -- Give jobs back the place that their records say they have, where it was lost behind our back; a record that is gone
--- loses what lies beside it. With each id come the generations of the ready entries that the caller has seen of it, in a
--- walk that began at a time: a job that was queued before it, and has no such entry, has none. Reply: how many were
--- put right.
+-- loses what lies beside it. With each id come the generations of its ready entries that the caller has seen in a walk
+-- that began at a time: a job that was queued before it, and has none of them, has no entry. Reply: how many were put
+-- right.
 local function restore_active(q, record)
   local owner = job.owner(record)
   if not q.call('HGET', q.root .. ':beats', owner) then
