@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from headrace.backoff import Backoff
-from headrace.errors import ReplyLost, StorageError, StorageUnavailable
+from headrace.errors import ReplyLost, StorageError, StorageFault, StorageUnavailable
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.base import Producer
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId
@@ -30,7 +30,8 @@ class Batcher:
         queue: the queue's name.
         storage: where to.
         client: this loop's random id.
-        retry_for_s: how long a call is repeated before its error is raised.
+        retry_for_s: how long a call is repeated before its error is raised. A refusal is raised at
+            once; after a lost answer every error is a `ReplyLost`.
     """
 
     def __init__(self, queue: str, storage: Producer, *, client: str, retry_for_s: float) -> None:
@@ -118,7 +119,7 @@ class Batcher:
         try:
             outcomes = await self._repeat(CallId(self._client, number), jobs)
         except BaseException as error:
-            failure = error if isinstance(error, StorageError) else _closed()
+            failure = _told(error)
             for _, answer in batch:
                 if not answer.done():
                     answer.set_exception(failure)
@@ -148,11 +149,15 @@ class Batcher:
                 failure: StorageError = error
             except StorageUnavailable as error:
                 failure = error
+            except StorageError as error:
+                # Once an answer was lost, the jobs may be stored, whatever came after.
+                if lost is None:
+                    raise
+                raise lost from error
             if self._is_closed:
                 raise _closed()
             pause = backoff.next_s()
             if loop.time() + pause > give_up_at:
-                # Once an answer was lost, the jobs may be stored, whatever came after.
                 raise lost or failure
             await asyncio.sleep(pause)
 
@@ -177,6 +182,17 @@ class Batcher:
             task.cancel()
         if late:
             await asyncio.wait(late)
+
+
+def _told(error: BaseException) -> StorageError:
+    """Return what the callers of a shared call hear of its end."""
+    if isinstance(error, StorageError):
+        return error
+    if isinstance(error, Exception):
+        fault = StorageFault(f"the jobs could not be sent: {type(error).__name__}: {error}")
+        fault.__cause__ = error
+        return fault
+    return _closed()
 
 
 def _closed() -> ReplyLost:
