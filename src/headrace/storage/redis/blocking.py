@@ -8,18 +8,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 
-from redis.exceptions import ResponseError
+import anyio
 
 from headrace.errors import StorageError, StorageUnavailable
 from headrace.storage.redis import calls, keys
 from headrace.storage.redis.client import Address, AsyncClient
-from headrace.storage.redis.errors import translate
 from headrace.storage.redis.wire import Subscription, Wire
 from headrace.storage.values import CallId, ClaimReply, End
 
-UNBLOCK_PAUSES_S = (0.001, 0.05)
 LONGEST_BLOCK_S = 2.0
 
 
@@ -29,9 +26,13 @@ class RedisWaiter:
     The token is never popped, so a crash between here and the claim costs a delay at most. A claim
     may wait on the server behind the BLMOVE: what comes on one connection is done in order.
 
+    What is pending ends with its connection, and never by CLIENT UNBLOCK: where that meets a client
+    that CLIENT PAUSE holds up, Redis 7.0 crashes. A token that was moved meanwhile lies in the
+    incarnation's list, and is passed on by what ends that.
+
     Args:
         address: where to connect.
-        client: unblocks this connection over its own.
+        client: knows the functions.
         root: the queue's.
         source: the wake-up list of the lane.
         target: the incarnation's own list.
@@ -46,10 +47,11 @@ class RedisWaiter:
         self._source = source
         self._target = target
         self._wire: Wire | None = None
-        self._client_id = b""
-        self._is_blocked = False
+        self._opening = anyio.CancelScope()
         self._is_sent = asyncio.Event()
-        self._interrupted = asyncio.Event()
+        self._has_ended = asyncio.Event()
+        self._has_ended.set()
+        self._is_interrupted = False
 
     async def wait(self, timeout_s: float) -> bool:
         """Block for at most ``timeout_s`` (0.01 to 2); whether a token came.
@@ -61,23 +63,23 @@ class RedisWaiter:
         """
         # 0 would block for ever, and the reply time-out must stay longer than the block.
         block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
-        if self._interrupted.is_set():
-            return False
-        self._is_blocked = True
+        self._has_ended.clear()
         try:
-            if self._wire is None or not self._wire.is_open:
-                self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
-                self._client_id = str(await self._wire.call("CLIENT", "ID")).encode()
-                if self._interrupted.is_set():
-                    return False
+            if not self._is_interrupted and (self._wire is None or not self._wire.is_open):
+                with anyio.CancelScope() as self._opening:
+                    self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
+            if self._is_interrupted or self._wire is None:
+                return False
             self._is_sent.set()  # it is before anybody hears of this
             token = await self._wire.call(
                 "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
             )
-        except ResponseError as error:
-            raise translate(error) from error
+        except StorageError:
+            if self._is_interrupted:
+                return False
+            raise
         finally:
-            self._is_blocked = False
+            self._has_ended.set()
             self._is_sent.set()  # a claim that still waits goes ahead, or fails
             self._is_sent.clear()
         return token is not None
@@ -88,32 +90,25 @@ class RedisWaiter:
         Raises:
             StorageError: it has not claimed, or the answer was lost.
         """
-        if self._is_blocked:
+        if not self._has_ended.is_set():
             await self._is_sent.wait()
-        if self._wire is None or self._interrupted.is_set():
+        if self._wire is None or self._is_interrupted:
             raise StorageUnavailable("the waiter was interrupted or closed")
         claim = calls.claim(self._root, call, nonce, slots)
-        try:
-            return claim.read(await self._wire.call(*self._client.words(claim)))
-        except ResponseError as error:
-            raise translate(error) from error
+        return claim.read(await self._wire.call(*self._client.words(claim)))
 
     async def interrupt(self) -> None:
-        """Unblock a pending `wait`, again and again: an UNBLOCK misses a call not yet blocked."""
-        self._interrupted.set()
-        pause_s, longest_s = UNBLOCK_PAUSES_S
-        while self._is_blocked:
-            if self._client_id:
-                with suppress(StorageError, ResponseError):
-                    await self._client.command("CLIENT", "UNBLOCK", self._client_id)
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, longest_s)
+        """End a pending `wait`, and the `claim` behind it, by closing the connection."""
+        self._is_interrupted = True
+        self._opening.cancel()
+        await self.aclose()
+        await self._has_ended.wait()
 
     async def aclose(self) -> None:
         """Close the connection."""
-        if self._wire is not None:
-            await self._wire.aclose()
-            self._wire = None
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.aclose()
 
 
 class RedisInbox:
