@@ -26,7 +26,7 @@ from headrace import (
     WaitTimeout,
 )
 from headrace.errors import Signal, StaleCall, StorageFault
-from headrace.storage.redis.errors import translate
+from headrace.storage.redis.errors import NotPermitted, translate
 
 
 def own_errors() -> Iterator[type[BaseException]]:
@@ -87,7 +87,7 @@ def test_every_error_of_redis_py_becomes_one_of_ours(kind: type[Exception], *, s
         (redis.TimeoutError("slow"), StorageUnavailable, ReplyLost),
         (OSError("no route"), StorageUnavailable, ReplyLost),
         (redis.AuthenticationError("no"), StorageRefused, StorageRefused),
-        (redis.exceptions.NoPermissionError("no"), StorageRefused, StorageRefused),
+        (redis.exceptions.NoPermissionError("no"), NotPermitted, NotPermitted),
         (redis.exceptions.OutOfMemoryError("full"), StorageFull, StorageFull),
         (redis.exceptions.ReadOnlyError("replica"), StorageUnavailable, StorageUnavailable),
         (redis.BusyLoadingError("loading"), StorageUnavailable, StorageUnavailable),

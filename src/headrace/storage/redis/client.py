@@ -7,23 +7,30 @@ have been executed, since only the caller can repeat it with the same number.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import redis
 from redis.asyncio import ConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from headrace.errors import (
     InvalidOption,
     ReplyLost,
     StorageError,
+    StorageFault,
     StorageRefused,
-    StorageUnavailable,
 )
 from headrace.storage.redis.calls import READS, Call
-from headrace.storage.redis.errors import is_known_library, is_missing_function, translate
+from headrace.storage.redis.errors import (
+    FunctionMissing,
+    LibraryKnown,
+    NotPermitted,
+    translate,
+    unsent,
+)
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
 from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Subscription, Wire
@@ -72,10 +79,8 @@ class Address:
         await wire.open()
         try:
             await wire.call("SUBSCRIBE", channel)
-        except BaseException as error:
+        except BaseException:
             await wire.aclose()
-            if isinstance(error, ResponseError):
-                raise translate(error) from error
             raise
         return wire
 
@@ -123,28 +128,35 @@ class AsyncClient:
     async def _run(self, words: tuple[Any, ...]) -> Any:
         try:
             return await self.command(*words)
-        except ResponseError as error:
-            if not is_missing_function(error):
-                raise translate(error) from error
-        await self._load()
-        try:
-            return await self.command(*words)
-        except ResponseError as error:
-            raise translate(error) from error
+        except FunctionMissing:
+            await self._load()
+        return await self.command(*words)
 
     async def command(self, *words: str | bytes | int) -> Any:
-        """Run a plain command and return its raw reply; a server's error is a `ResponseError`."""
+        """Run a plain command and return its raw reply.
+
+        Raises:
+            StorageError: as `run`.
+        """
         wire = self._wire
         if wire is None or not wire.is_open:
             wire = await self._open()
         return await wire.call(*words)
 
-    async def _load(self) -> None:
+    async def prepare(self, *words: str | bytes | int) -> Any:
+        """Run a command that only makes ready for another one, which is not sent if this fails.
+
+        Raises:
+            StorageError: as `run`, but never `ReplyLost`.
+        """
         try:
-            await self.command("FUNCTION", "LOAD", self._library.source)
-        except ResponseError as error:
-            if not is_known_library(error):
-                raise translate(error) from error
+            return await self.command(*words)
+        except ReplyLost as error:
+            raise unsent(error) from error
+
+    async def _load(self) -> None:
+        with suppress(LibraryKnown):
+            await self.prepare("FUNCTION", "LOAD", self._library.source)
 
     async def _open(self) -> Wire:
         async with self._opening:
@@ -179,11 +191,8 @@ class AsyncClient:
         try:
             fields = parse_info((await wire.call("INFO")).decode())
         except ReplyLost as error:
-            # Only the question was sent, and none of the calls that wait for the connection.
-            raise StorageUnavailable(str(error)) from error
-        except ResponseError as error:
-            if "NOAUTH" in str(error) or isinstance(error, redis.exceptions.AuthenticationError):
-                raise translate(error) from error
+            raise unsent(error) from error
+        except (NotPermitted, StorageFault):
             return None  # a user without the right to INFO: the operator's choice
         return server_info(fields, {})
 
@@ -206,23 +215,18 @@ class SyncClient:
         """Run a call; the same contract as the async client's."""
         words = (self._library.function(call.verb), 1, call.root, *call.words)
         try:
-            try:
-                reply = self._redis.execute_command("FCALL", *words)
-            except ResponseError as error:
-                if not is_missing_function(error):
-                    raise
-                self._load()
-                reply = self._redis.execute_command("FCALL", *words)
-        except (RedisError, OSError) as error:
-            raise translate(error, sent=True) from error
+            reply = self._command("FCALL", *words)
+        except FunctionMissing:
+            with suppress(LibraryKnown):
+                self._command("FUNCTION LOAD", self._library.source)
+            reply = self._command("FCALL", *words)
         return call.read(reply)
 
-    def _load(self) -> None:
+    def _command(self, *words: str | bytes | int) -> Any:
         try:
-            self._redis.execute_command("FUNCTION LOAD", self._library.source)
-        except ResponseError as error:
-            if not is_known_library(error):
-                raise
+            return self._redis.execute_command(*words)
+        except (RedisError, OSError) as error:
+            raise translate(error, sent=True) from error
 
     def close(self) -> None:
         """Close the connection."""

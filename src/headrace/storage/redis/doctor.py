@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
-from redis.exceptions import ResponseError
-
+from headrace.errors import StorageFault, StorageRefused
 from headrace.storage.redis.client import AsyncClient
-from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import PREFIX, Library
 from headrace.storage.redis.server import findings, parse_info, server_info
 from headrace.storage.values import Finding
@@ -21,12 +18,12 @@ async def diagnose(client: AsyncClient, library: Library) -> list[Finding]:
     Raises:
         StorageError: it can't be reached, or INFO is not allowed.
     """
-    info = parse_info((await _ask(client, "INFO")).decode())
+    info = parse_info((await client.command("INFO")).decode())
     config: dict[str, str] = {}
     for name in ("save", "appendfsync"):
         try:
             reply = await client.command("CONFIG", "GET", name)
-        except ResponseError:
+        except (StorageRefused, StorageFault):
             continue  # not allowed, as on many hosted servers: said as unknown
         config.update(
             {
@@ -35,7 +32,7 @@ async def diagnose(client: AsyncClient, library: Library) -> list[Finding]:
             }
         )
     before = time.time()
-    seconds, micros = await _ask(client, "TIME")
+    seconds, micros = await client.command("TIME")
     skew_ms = (int(seconds) + int(micros) / 1e6 - (before + time.time()) / 2) * 1000
     found = findings(server_info(info, config), clock_skew_ms=skew_ms)
     return [*found, _libraries(await _loaded(client), library)]
@@ -45,19 +42,12 @@ async def remove_libraries(client: AsyncClient, library: Library) -> list[str]:
     """Delete every headrace library but this release's; return their names."""
     others = [name for name in await _loaded(client) if name != library.name]
     for name in others:
-        await _ask(client, "FUNCTION", "DELETE", name)
+        await client.command("FUNCTION", "DELETE", name)
     return others
 
 
-async def _ask(client: AsyncClient, *words: str) -> Any:
-    try:
-        return await client.command(*words)
-    except ResponseError as error:
-        raise translate(error) from error
-
-
 async def _loaded(client: AsyncClient) -> list[str]:
-    reply = await _ask(client, "FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")
+    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")
     return sorted(entry[entry.index(b"library_name") + 1].decode() for entry in reply)
 
 

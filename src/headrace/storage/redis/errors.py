@@ -1,8 +1,13 @@
-"""Where the server's and redis-py's errors become ours; nowhere else."""
+"""Where the server's and redis-py's errors become ours; nowhere else.
+
+What leaves a connection has been translated: nobody beyond it meets an error of redis-py.
+"""
 
 from __future__ import annotations
 
-from redis import exceptions as redis_errors
+from typing import NamedTuple
+
+from redis import exceptions as theirs
 
 from headrace.errors import (
     ReplyLost,
@@ -14,55 +19,122 @@ from headrace.errors import (
     StorageUnavailable,
 )
 
-_BY_CODE: dict[str, type[StorageError]] = {
-    "STALECALL": StaleCall,
-    "NEWLAYOUT": StorageRefused,
-    "MISCONF": StorageUnavailable,
-    "BUSY": StorageUnavailable,
-    "NOREPLICAS": StorageUnavailable,
-    "UNBLOCKED": StorageUnavailable,
-}
 
-# The first match counts, so a subclass stands before its base.
-_BY_CLASS: tuple[tuple[type[BaseException], type[StorageError]], ...] = (
-    (redis_errors.AuthenticationError, StorageRefused),
-    (redis_errors.AuthorizationError, StorageRefused),
-    (redis_errors.ExternalAuthProviderError, StorageRefused),
-    (redis_errors.AuthenticationWrongNumberOfArgsError, StorageRefused),
-    (redis_errors.NoPermissionError, StorageRefused),
-    (redis_errors.OutOfMemoryError, StorageFull),
-    (redis_errors.ReadOnlyError, StorageUnavailable),
-    (redis_errors.MasterDownError, StorageUnavailable),
-    (redis_errors.ClusterDownError, StorageUnavailable),
-    (redis_errors.TryAgainError, StorageUnavailable),
-    (redis_errors.AskError, StorageRefused),
-    (redis_errors.ClusterCrossSlotError, StorageRefused),
-    (redis_errors.BusyLoadingError, StorageUnavailable),
-    (redis_errors.MaxConnectionsError, StorageUnavailable),
-    (redis_errors.ConnectionError, StorageUnavailable),
-    (redis_errors.TimeoutError, StorageUnavailable),
-    (redis_errors.RedisError, StorageFault),
-    (redis_errors.RedisClusterException, StorageFault),
-    (OSError, StorageUnavailable),
-    (Exception, StorageFault),
-    # A caller that was cancelled while it wrote broke the connection of all who wait on it.
-    (BaseException, StorageUnavailable),
+class FunctionMissing(StorageUnavailable):
+    """The server doesn't have the library: it is new, was flushed or failed over."""
+
+
+class LibraryKnown(StorageFault):
+    """Loading the library failed because somebody else just loaded it."""
+
+
+class NotPermitted(StorageRefused):
+    """The user may not use a command, a key or a channel."""
+
+
+class Meaning(NamedTuple):
+    """What some errors mean, and what to do about them."""
+
+    kind: type[StorageError]
+    words: frozenset[str] = frozenset()
+    """First words of the server's errors."""
+    texts: tuple[str, ...] = ()
+    """What is in the text of those that begin with another word, such as ERR; in small letters."""
+    classes: tuple[type[Exception], ...] = ()
+    """redis-py's; one that no line names is what its nearest base is."""
+    advice: str = ""
+
+
+_MEANINGS = (
+    # An outage: nothing was done, and it is worth trying again.
+    Meaning(
+        StorageUnavailable,
+        words=frozenset(
+            {
+                "BUSY",
+                "CLUSTERDOWN",
+                "LOADING",
+                "MASTERDOWN",
+                "MISCONF",
+                "NOREPLICAS",
+                "READONLY",
+                "TRYAGAIN",
+                "UNBLOCKED",
+                "UNKILLABLE",
+            }
+        ),
+        texts=("max number of clients reached",),
+        classes=(
+            theirs.ClusterDownError,
+            theirs.ConnectionError,
+            theirs.ReadOnlyError,
+            theirs.TimeoutError,
+            theirs.TryAgainError,
+            OSError,
+        ),
+    ),
+    # A refusal: somebody has to change something first.
+    Meaning(
+        NotPermitted,
+        words=frozenset({"NOPERM"}),
+        texts=("unknown command",),
+        classes=(theirs.NoPermissionError,),
+        advice="check the URL's user, password and permissions",
+    ),
+    Meaning(
+        StorageRefused,
+        words=frozenset({"NOAUTH", "WRONGPASS"}),
+        texts=("without any password", "invalid password", "for 'auth' command"),
+        classes=(
+            theirs.AuthenticationError,
+            theirs.AuthenticationWrongNumberOfArgsError,
+            theirs.AuthorizationError,
+            theirs.ExternalAuthProviderError,
+        ),
+        advice="check the URL's user, password and permissions",
+    ),
+    Meaning(
+        StorageRefused,
+        words=frozenset({"ASK", "CROSSSLOT", "MOVED"}),
+        texts=("in cluster mode",),
+        classes=(theirs.AskError, theirs.ClusterCrossSlotError),
+        advice="this is a node of a cluster: name a server that has every slot, and database 0",
+    ),
+    Meaning(
+        StorageRefused,
+        texts=("db index",),
+        advice="the server has no such database: name another in the URL",
+    ),
+    Meaning(
+        StorageRefused,
+        words=frozenset({"DENIED", "NOPROTO"}),
+        advice="see the server's version and settings",
+    ),
+    Meaning(StorageRefused, words=frozenset({"NEWLAYOUT"})),
+    Meaning(
+        StorageFull,
+        words=frozenset({"OOM"}),
+        classes=(theirs.OutOfMemoryError,),
+        advice="Redis is at maxmemory: let workers drain, or give it more memory",
+    ),
+    Meaning(StaleCall, words=frozenset({"STALECALL"})),
+    Meaning(FunctionMissing, texts=("function not found",)),
+    Meaning(LibraryKnown, texts=("already exists",)),
 )
+_FAULT = Meaning(StorageFault)  # anything else should never come
+_CUT = Meaning(StorageUnavailable)  # a task was cancelled, and took its connection along
 
-_ADVICE: dict[type[StorageError], str] = {
-    StorageFull: "Redis is at maxmemory: let workers drain, or give it more memory",
-    StorageRefused: "check the URL's user, password and permissions",
-}
+_BY_WORD = {word: meaning for meaning in _MEANINGS for word in meaning.words}
+_BY_TEXT = [(text, meaning) for meaning in _MEANINGS for text in meaning.texts]
+_BY_CLASS = {cls: meaning for meaning in _MEANINGS for cls in meaning.classes}
+
+_ANSWERS = (theirs.ResponseError, theirs.BusyLoadingError)
+"""What the server said itself, so that no connection was lost."""
 
 
-def is_missing_function(error: BaseException) -> bool:
-    """Whether the server doesn't have the library: it is new, was flushed or failed over."""
-    return isinstance(error, redis_errors.ResponseError) and "Function not found" in str(error)
-
-
-def is_known_library(error: BaseException) -> bool:
-    """Whether loading failed because somebody else just loaded it."""
-    return isinstance(error, redis_errors.ResponseError) and "already exists" in str(error)
+def refused(text: str) -> StorageError:
+    """Return our error for the server's own. Nothing was done, or the server says what it did."""
+    return _made(_told(text), text)
 
 
 def translate(error: BaseException, *, sent: bool = False) -> StorageError:
@@ -72,14 +144,37 @@ def translate(error: BaseException, *, sent: bool = False) -> StorageError:
         error: what redis-py raised.
         sent: whether a call was on its way, so that a lost connection leaves its effect unknown.
     """
-    text = str(error) or type(error).__name__
-    code = text.partition(" ")[0]
-    # A library that was flushed between its loading and the call: nothing was done, so try again.
-    kind = StorageUnavailable if is_missing_function(error) else _BY_CODE.get(code)
-    if kind is None:
-        kind = next(ours for theirs, ours in _BY_CLASS if isinstance(error, theirs))
-    is_reply = isinstance(error, redis_errors.ResponseError | redis_errors.BusyLoadingError)
-    if kind is StorageUnavailable and sent and not is_reply:
-        kind = ReplyLost
-    advice = _ADVICE.get(kind, "")
-    return kind(f"Redis: {text}{f' ({advice})' if advice and code not in _BY_CODE else ''}")
+    if isinstance(error, StorageError):
+        return error
+    text = str(error)
+    meaning = _told(text) if isinstance(error, theirs.RedisError) else _FAULT
+    is_answer = meaning is not _FAULT or isinstance(error, _ANSWERS)
+    if meaning is _FAULT:
+        known = (_BY_CLASS[cls] for cls in type(error).__mro__ if cls in _BY_CLASS)
+        meaning = next(known, _FAULT if isinstance(error, Exception) else _CUT)
+    if meaning.kind is StorageUnavailable and sent and not is_answer:
+        return lost(error)
+    return _made(meaning, text or type(error).__name__)
+
+
+def lost(error: BaseException) -> ReplyLost:
+    """Return what a call hears that was on its way when ``error`` ended its connection."""
+    return ReplyLost(f"Redis: {str(error) or type(error).__name__}")
+
+
+def unsent(error: ReplyLost) -> StorageUnavailable:
+    """Return what a call hears that was to follow another one, whose answer was lost."""
+    return StorageUnavailable(str(error))
+
+
+def _told(text: str) -> Meaning:
+    """Return the meaning of a server's words."""
+    known = _BY_WORD.get(text.partition(" ")[0])
+    if known is not None:
+        return known
+    lowered = text.lower()
+    return next((meaning for part, meaning in _BY_TEXT if part in lowered), _FAULT)
+
+
+def _made(meaning: Meaning, text: str) -> StorageError:
+    return meaning.kind(f"Redis: {text}{f' ({meaning.advice})' if meaning.advice else ''}")

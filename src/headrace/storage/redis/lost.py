@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from typing import Any
-
-from redis.exceptions import ResponseError
 
 from headrace.storage.redis import calls
 from headrace.storage.redis.client import AsyncClient
-from headrace.storage.redis.errors import translate
 
 PAGE = 500
 OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output")
@@ -30,7 +26,7 @@ async def restore_lost(client: AsyncClient, root: str) -> int:
         elif kind == b"ready":
             lists.append(key)
     # What was queued before this moment has an entry that the walk sees, if it has one at all.
-    seconds, micros = await _ask(client, "TIME")
+    seconds, micros = await client.command("TIME")
     since_ms = int(seconds) * 1000 + int(micros) // 1000
     seen: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for key in lists:
@@ -48,7 +44,7 @@ async def restore_lost(client: AsyncClient, root: str) -> int:
 async def _keys(client: AsyncClient, root: str) -> AsyncIterator[bytes]:
     cursor = b"0"
     while True:
-        cursor, keys = await _ask(client, "SCAN", cursor, "MATCH", f"{root}:*", "COUNT", PAGE)
+        cursor, keys = await client.command("SCAN", cursor, "MATCH", f"{root}:*", "COUNT", PAGE)
         for key in keys:
             yield key
         if cursor == b"0":
@@ -59,16 +55,9 @@ async def _entries(client: AsyncClient, key: bytes) -> AsyncIterator[bytes]:
     """Yield a list from its tail: what is taken from the head meanwhile hides no other entry."""
     offset = 0
     while True:
-        page = await _ask(client, "LRANGE", key, -offset - PAGE, -offset - 1)
+        page = await client.command("LRANGE", key, -offset - PAGE, -offset - 1)
         for entry in page:
             yield entry
         if len(page) < PAGE:
             return
         offset += PAGE
-
-
-async def _ask(client: AsyncClient, *words: str | bytes | int) -> Any:
-    try:
-        return await client.command(*words)
-    except ResponseError as error:
-        raise translate(error) from error

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
-
-from redis.exceptions import ResponseError
 
 from headrace.errors import StorageFull
 from headrace.job import (
@@ -24,7 +21,6 @@ from headrace.storage.redis import calls, keys, reports
 from headrace.storage.redis.blocking import RedisInbox, RedisWaiter
 from headrace.storage.redis.client import Address, AsyncClient, SyncClient
 from headrace.storage.redis.doctor import diagnose, remove_libraries
-from headrace.storage.redis.errors import translate
 from headrace.storage.redis.library import Library, library
 from headrace.storage.redis.lost import restore_lost
 from headrace.storage.values import (
@@ -94,19 +90,13 @@ class RedisStorage:
     def _root(self, queue: str) -> str:
         return keys.root(self.tenant, queue)
 
-    async def _command(self, *words: str | bytes | int) -> Any:
-        try:
-            return await self._client.command(*words)
-        except ResponseError as error:
-            raise translate(error) from error
-
     async def _introduce(self, queue: str) -> None:
         """Put the queue on the tenant's list, which is in another slot than the queue itself.
 
         The list may be lost while this process lives, so that the next call after a while says it
         again.
         """
-        await self._command("SADD", keys.queues(self.tenant), queue)
+        await self._client.prepare("SADD", keys.queues(self.tenant), queue)
         if queue not in self._known_queues:
             self._known_queues.add(queue)
             loop = asyncio.get_running_loop()
@@ -179,7 +169,7 @@ class RedisStorage:
     # Keeper
 
     async def beats(self, queue: str) -> dict[str, Beat]:
-        flat = await self._command("HGETALL", self._root(queue) + ":beats")
+        flat = await self._client.command("HGETALL", self._root(queue) + ":beats")
         return {
             incarnation.decode(): calls.read_beat(beat)
             for incarnation, beat in zip(flat[::2], flat[1::2], strict=True)
@@ -213,7 +203,7 @@ class RedisStorage:
     # Inspector
 
     async def queues(self) -> list[str]:
-        names = await self._command("SMEMBERS", keys.queues(self.tenant))
+        names = await self._client.command("SMEMBERS", keys.queues(self.tenant))
         return sorted(name.decode() for name in names)
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
@@ -236,7 +226,7 @@ class RedisStorage:
         return await self._client.run(reports.workers(self._root(queue)))
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
-        entries = await self._command(
+        entries = await self._client.command(
             "XRANGE", self._root(queue) + ":events", f"({after}", "+", "COUNT", limit
         )
         return reports.read_events(entries)
@@ -257,7 +247,7 @@ class RedisStorage:
         return await self._client.run(reports.purge(self._root(queue), state, job_ids))
 
     async def check(self) -> None:
-        await self._command("PING")
+        await self._client.command("PING")
 
     async def diagnose(self) -> list[Finding]:
         return await diagnose(self._client, self._library)

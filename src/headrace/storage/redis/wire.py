@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import Any
 
 import hiredis
-from redis.asyncio.connection import AbstractConnection, DefaultParser
+from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import InvalidResponse, RedisError
 
-from headrace.storage.redis.errors import translate
+from headrace.storage.redis.errors import lost, refused, translate
 
 CONNECT_TIMEOUT_S = 5.0
 PING_AFTER_S = 3.0
@@ -39,9 +39,7 @@ class Wire(asyncio.Protocol):
         self._heard_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
-        self._replies: Any = hiredis.Reader(
-            protocolError=InvalidResponse, replyError=DefaultParser.parse_error
-        )
+        self._replies: Any = hiredis.Reader(protocolError=InvalidResponse, replyError=refused)
         self._watch: asyncio.TimerHandle | None = None
         self._broken: BaseException | None = None
         self._is_writable = asyncio.Event()
@@ -58,7 +56,7 @@ class Wire(asyncio.Protocol):
 
         Raises:
             StorageUnavailable: not reached.
-            StorageRefused: wrong credentials.
+            StorageRefused: wrong credentials, or no such database.
         """
         try:
             # redis-py bounds the connecting alone, and not the words exchanged after it.
@@ -91,8 +89,9 @@ class Wire(asyncio.Protocol):
         """Send a command and return its reply, strings as bytes.
 
         Raises:
-            ResponseError: the server's own error, untranslated.
+            StorageUnavailable: the connection has ended, and the command was not sent.
             ReplyLost: the connection ended before the reply.
+            StorageError: the server's own error; see `errors.refused`.
         """
         command = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub misses bytes
         if not self._is_writable.is_set():
@@ -159,7 +158,7 @@ class Wire(asyncio.Protocol):
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_exception(translate(error, sent=True))
+                future.set_exception(lost(error))
                 future.exception()  # a caller that was cancelled meanwhile never looks
         if self._watch is not None:
             self._watch.cancel()
