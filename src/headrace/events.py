@@ -23,6 +23,7 @@ __all__ = [
     "LoopBlocked",
     "LoopFailed",
     "LoopStalled",
+    "MessageDropped",
     "ProcessEnded",
     "ProcessFailed",
     "QueueFenced",
@@ -203,6 +204,13 @@ class LoopFailed(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class MessageDropped(msgspec.Struct, frozen=True, kw_only=True):
+    """What came on a channel is no end of a job, and was dropped; said once for a channel."""
+
+    channel: str
+    error: str
+
+
 class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A slot's child process has ended or is worn, and is replaced."""
 
@@ -257,6 +265,7 @@ WorkerEvent = (
     | StorageRecovered
     | LoopStalled
     | LoopFailed
+    | MessageDropped
     | ProcessEnded
     | ProcessFailed
     | HandlerStuck

@@ -10,9 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 
 from headrace.backoff import Backoff
-from headrace.errors import StorageError, StorageUnavailable, WaitTimeout
+from headrace.errors import (
+    ReplyLost,
+    StorageError,
+    StorageFault,
+    StorageRefused,
+    StorageUnavailable,
+    WaitTimeout,
+)
+from headrace.guard import Guard
 from headrace.job import JobState
 from headrace.storage.base import Inbox, Storage
 from headrace.storage.values import BATCH_LIMIT, End
@@ -43,25 +52,34 @@ class Waits:
         self._unborn: set[asyncio.Future[End]] = set()
         self._told_early: set[asyncio.Future[End]] = set()
         self._tasks: list[asyncio.Task[None]] = []
-        self._is_subscribed = asyncio.Event()
+        self._has_answer = asyncio.Event()  # of whoever was asked to subscribe
+        self._refusal: StorageError | None = None
+        self._guard = Guard()
         self._is_stale = asyncio.Event()
         self._is_closed = False
 
     async def channel(self) -> str:
-        """Return this client's channel, once it is subscribed or can't be just now."""
+        """Return this client's channel, once it is subscribed or can't be just now.
+
+        Raises:
+            StorageRefused: this client may not subscribe.
+        """
         if self._inbox is None and not self._is_closed:
             self._inbox = self._storage.open_inbox()
+            listen, poll = partial(self._listen, self._inbox), partial(self._poll, self._inbox)
             self._tasks = [
-                asyncio.create_task(self._listen(self._inbox), name="headrace-inbox"),
-                asyncio.create_task(self._poll(self._inbox.channel), name="headrace-poll"),
+                asyncio.create_task(self._guard.keep("inbox", listen), name="headrace-inbox"),
+                asyncio.create_task(self._guard.keep("poll", poll), name="headrace-poll"),
             ]
-        if not self._is_subscribed.is_set():
+        if not self._has_answer.is_set():
             # Without it the poll alone brings the ends, later.
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
-                    await self._is_subscribed.wait()
+                    await self._has_answer.wait()
         if self._inbox is None:
             raise _closed()
+        if self._refusal is not None:
+            raise type(self._refusal)(str(self._refusal))
         return self._inbox.channel
 
     def expect(self, queue: str, job_id: str, *, is_stored: bool = True) -> asyncio.Future[End]:
@@ -103,6 +121,7 @@ class Waits:
         Raises:
             WaitTimeout: it has not in time.
             StorageUnavailable: the storage was away for ten seconds at the start.
+            StorageRefused, StorageFault: it can't tell how the job stands.
         """
         future = self.expect(queue, job_id)
         timeout_s = None if timeout_ms is None else timeout_ms / 1000
@@ -132,7 +151,7 @@ class Waits:
         while True:
             try:
                 return (await self._storage.watch(queue, [job_id], channel=channel))[0]
-            except StorageError:
+            except (StorageUnavailable, ReplyLost):
                 if self._is_closed:
                     raise _closed() from None
                 pause = backoff.next_s()
@@ -162,30 +181,47 @@ class Waits:
             if future not in self._unborn and not future.done():
                 future.set_result(end)
 
+    def _fail(self, queue: str, job_id: str, error: Exception) -> None:
+        """End the waits for a job of which the storage can't tell how it stands."""
+        if not isinstance(error, StorageError):
+            fault = StorageFault(f"how job {job_id!r} stands can't be read: {error!r}")
+            fault.__cause__ = error
+            error = fault
+        for future in self._open.get((queue, job_id), []):
+            if future not in self._unborn and not future.done():
+                future.set_exception(error)
+                future.exception()  # who has given up never looks
+
     async def _listen(self, inbox: Inbox) -> None:
         backoff = Backoff()
         while True:
             try:
                 end = await inbox.receive()
-            except StorageError:
-                self._is_subscribed.clear()
+            except (StorageUnavailable, ReplyLost):
+                self._has_answer.clear()
+                await backoff.pause()
+                continue
+            except StorageError as error:
+                self._refusal = error
+                self._has_answer.set()
                 await backoff.pause()
                 continue
             if end is None:
                 backoff.reset()
-                self._is_subscribed.set()
+                self._refusal = None
+                self._has_answer.set()
                 self._is_stale.set()
             else:
                 self._resolve(end)
 
-    async def _poll(self, channel: str) -> None:
+    async def _poll(self, inbox: Inbox) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
                     await self._is_stale.wait()
             self._is_stale.clear()
-            with suppress(StorageError):
-                await self._read_all(channel)
+            with suppress(StorageUnavailable, ReplyLost):
+                await self._read_all(inbox.channel)
 
     async def _read_all(self, channel: str) -> None:
         by_queue: defaultdict[str, list[str]] = defaultdict(list)
@@ -194,14 +230,29 @@ class Waits:
                 by_queue[queue].append(job_id)
         for queue, ids in by_queue.items():
             for first in range(0, len(ids), BATCH_LIMIT):
-                batch = ids[first : first + BATCH_LIMIT]
-                for end in await self._storage.watch(queue, batch, channel=channel):
-                    self._resolve(end)
+                await self._read(queue, ids[first : first + BATCH_LIMIT], channel)
+
+    async def _read(self, queue: str, ids: list[str], channel: str) -> None:
+        """Read how some jobs stand; an error that is no outage ends the waits for who causes it."""
+        try:
+            ends = await self._storage.watch(queue, ids, channel=channel)
+        except (StorageUnavailable, ReplyLost):
+            raise
+        except Exception as error:  # whatever it was, nobody must wait for ever
+            if len(ids) == 1 or isinstance(error, StorageRefused):
+                for job_id in ids:
+                    self._fail(queue, job_id, error)
+                return
+            for job_id in ids:
+                await self._read(queue, [job_id], channel)
+        else:
+            for end in ends:
+                self._resolve(end)
 
     async def aclose(self) -> None:
         """End the tasks; open waits, and those that begin later, raise `StorageUnavailable`."""
         self._is_closed = True
-        self._is_subscribed.set()
+        self._has_answer.set()
         for task in self._tasks:
             task.cancel()
         if self._tasks:

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import App, EnqueueOutcome, ReplyLost
 from headrace.storage.redis.library import library
-from tests.support.answers import answer, answer_again
+from tests.support.answers import answer, answer_again, error
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
 
@@ -51,7 +51,7 @@ async def test_a_refusal_after_a_lost_answer_is_a_lost_answer(
         async with asyncio.timeout(10):
             await lost.wait()
             await proxy.refuse()
-            answer(server, "enqueue", words)
+            answer(server, "enqueue", error(words))
             await proxy.admit()
             with pytest.raises(ReplyLost) as caught:
                 await calling

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from headrace.events import LoopBlocked, WorkerEvent
+from headrace.guard import Guard
 from headrace.worker.watch import LoopWatch
 from tests.support.until import until
 
@@ -32,7 +33,7 @@ class Told:
 
 @contextmanager
 def watching(told: Told) -> Iterator[LoopWatch]:
-    watch = LoopWatch(worker="w", emit=told, interval_s=0.01)
+    watch = LoopWatch(worker="w", emit=told, guard=Guard(), interval_s=0.01)
     watch.start()
     try:
         yield watch
@@ -126,7 +127,7 @@ def test_it_ends_when_its_loop_was_closed() -> None:
     told = Told()
 
     async def leave() -> None:
-        LoopWatch(worker="w", emit=told, interval_s=0.01).start()
+        LoopWatch(worker="w", emit=told, guard=Guard(), interval_s=0.01).start()
 
     asyncio.run(leave())
     watches = [thread for thread in threading.enumerate() if thread.name == "headrace-watch"]

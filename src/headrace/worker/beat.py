@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from headrace.errors import StorageError
 from headrace.events import Emit, LoopStalled
+from headrace.guard import Guard
 from headrace.storage.base import Beater
 from headrace.worker.session import Session
 
@@ -27,6 +28,7 @@ class Beats:
         stalled_s: how long the loop has stood still.
         worker: the worker's name.
         emit: told when that is too long.
+        guard: keeps the thread alive.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Beats:
         stalled_s: Callable[[], float],
         worker: str,
         emit: Emit,
+        guard: Guard,
     ) -> None:
         self._open_beater = open_beater
         self._interval_s = interval_s
@@ -45,9 +48,10 @@ class Beats:
         self._stalled_s = stalled_s
         self._worker = worker
         self._emit = emit
+        self._guard = guard
         self._sessions: dict[str, Session] = {}
         self._is_stalled = False
-        self._is_closing = False
+        self._is_closing = threading.Event()
         self._due = threading.Event()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="headrace-beat", daemon=True)
@@ -71,7 +75,7 @@ class Beats:
 
     def stop(self) -> None:
         """End the thread; it may take one call's time-out to be gone."""
-        self._is_closing = True
+        self._is_closing.set()
         self._due.set()
 
     def join(self, timeout_s: float) -> None:
@@ -79,12 +83,17 @@ class Beats:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        self._guard.keep_thread("beat", self._beat_forever, sleep=self._is_closing.wait)
+
+    def _beat_forever(self) -> None:
+        if self._is_closing.is_set():
+            return
         beater = self._open_beater()
         try:
-            while not self._is_closing:
+            while not self._is_closing.is_set():
                 self._due.wait(self._interval_s)
                 self._due.clear()
-                if not self._is_closing and self._loop_turns():
+                if not self._is_closing.is_set() and self._loop_turns():
                     for session in self._sessions.values():
                         self._beat(beater, session)
         finally:
@@ -104,6 +113,9 @@ class Beats:
             reply = beater.beat(session.queue, session.incarnation)
         except StorageError:
             return  # the session fences itself when this goes on
+        except Exception as error:  # the other sessions' beats must not suffer
+            self._guard.failed("beat", error, pause_s=self._interval_s)
+            return
         if not reply.is_gone:
             session.acked_at = sent_at
         if reply.is_gone or reply.cancel_ids:

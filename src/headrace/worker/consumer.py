@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 import anyio
 import msgspec
 
 from headrace.backoff import Backoff
-from headrace.description import told
 from headrace.errors import (
     ReplyLost,
     StorageError,
@@ -19,7 +19,8 @@ from headrace.errors import (
     StorageRefused,
     StorageUnavailable,
 )
-from headrace.events import Emit, LoopFailed
+from headrace.events import Emit
+from headrace.guard import Guard
 from headrace.job import new_job_id
 from headrace.storage.base import Storage
 from headrace.storage.values import WorkerInfo
@@ -46,6 +47,7 @@ class Consumer:
         grace_s: how long running jobs may go on after `close`.
         sweep_s: time between looks for dead workers.
         emit: told what happens.
+        guard: keeps its loops alive.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Consumer:
         grace_s: float,
         sweep_s: float,
         emit: Emit,
+        guard: Guard,
     ) -> None:
         self.queue: str = queue
         self.put_back: int = 0
@@ -72,6 +75,7 @@ class Consumer:
         self._grace_s = grace_s
         self._sweep_s = sweep_s
         self._emit = emit
+        self._guard = guard
         self._is_closing = anyio.Event()
         self._is_quiet = False
         self._hurries = False
@@ -172,27 +176,21 @@ class Consumer:
 
     async def _hold(self, session: Session) -> None:
         """Run one session to its end: stopped or fenced."""
-        self._fetchers = [
-            Fetcher(
-                session,
-                lane,
-                session.storage.open_waiter(session.queue, session.incarnation, lane),
-            )
-            for lane in session.lanes
-        ]
+        self._fetchers = [Fetcher(session, lane) for lane in session.lanes]
         if self._is_quiet or self._is_closing.is_set():
             for fetcher in self._fetchers:
                 fetcher.close()  # said before this session was there
         sweeper = Sweeper(session, interval_s=self._sweep_s)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._keep, "settle", session.settler.run)
-            group.start_soon(self._keep, "report", session.reports.run)
-            group.start_soon(self._keep, "sweep", lambda: _sweep_forever(sweeper))
-            group.start_soon(_guard, session)
+            keep = self._guard.keep
+            group.start_soon(keep, "settle", session.settler.run)
+            group.start_soon(keep, "report", session.reports.run)
+            group.start_soon(keep, "sweep", partial(_sweep_forever, sweeper))
+            group.start_soon(keep, "fence", partial(_fence, session))
             try:
                 async with anyio.create_task_group() as lanes:
                     for fetcher in self._fetchers:
-                        lanes.start_soon(self._keep, "fetch", fetcher.run)
+                        lanes.start_soon(keep, "fetch", fetcher.run)
                 if not session.is_gone.is_set():
                     self.has_made_last_claim.set()
                     await self._is_closing.wait()
@@ -235,16 +233,6 @@ class Consumer:
             await session.settler.drain()
             await session.retire()
 
-    async def _keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run a loop; one that dies of an error starts again, and says so."""
-        backoff = Backoff()
-        while True:
-            try:
-                return await loop()
-            except Exception as error:  # whatever it was, a dead loop would go unseen
-                self._emit(LoopFailed(loop=name, error=told(error)))
-                await backoff.pause()
-
 
 async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
     await event.wait()
@@ -261,7 +249,7 @@ async def _sweep_forever(sweeper: Sweeper) -> None:
         await anyio.sleep(next_s * random.uniform(0.9, 1.0))  # noqa: S311
 
 
-async def _guard(session: Session) -> None:
+async def _fence(session: Session) -> None:
     """Fence the session when its beats went unanswered for nearly its lease."""
     while not session.is_gone.is_set():
         left_s = session.fence_at - time.monotonic()

@@ -6,8 +6,6 @@ time at most.
 
 from __future__ import annotations
 
-import anyio
-
 from headrace.backoff import Backoff
 from headrace.errors import StorageError
 from headrace.storage.base import Inbox
@@ -15,17 +13,13 @@ from headrace.worker.beat import Beats
 
 
 async def obey(inbox: Inbox, beats: Beats) -> None:
-    """Beat at once for every message, until this is cancelled."""
+    """Beat at once for every message, until this is cancelled; the caller closes the inbox."""
     backoff = Backoff()
-    try:
-        while True:
-            try:
-                await inbox.receive()
-            except StorageError:
-                await backoff.pause()
-            else:
-                backoff.reset()
-                beats.hurry()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await inbox.aclose()
+    while True:
+        try:
+            await inbox.receive()
+        except StorageError:
+            await backoff.pause()
+        else:
+            backoff.reset()
+            beats.hurry()

@@ -15,6 +15,7 @@ import asyncio
 import math
 import time
 from contextlib import suppress
+from typing import Any
 
 import anyio
 
@@ -37,14 +38,13 @@ class Fetcher:
     Args:
         session: whose jobs.
         lane: which of them.
-        waiter: blocks on the lane's wake-up token.
     """
 
-    def __init__(self, session: Session, lane: str, waiter: Waiter) -> None:
+    def __init__(self, session: Session, lane: str) -> None:
         self._session = session
         self._lane = lane
         self._slots = session.lanes[lane]
-        self._waiter = waiter
+        self._waiter: Waiter
         self._nudge = asyncio.Event()
         self._blocked: asyncio.Task[bool] | None = None
         self._quiet_until = -math.inf  # until then only a token brings a job, by the loop's clock
@@ -70,9 +70,11 @@ class Fetcher:
         self._nudge.set()
 
     async def run(self) -> None:
-        """Claim until the session is closed or gone."""
+        """Claim until the session is closed or gone; after an error it may be called again."""
         session = self._session
         slots = self._slots
+        # A new one each time: the one before was interrupted for good.
+        self._waiter = session.storage.open_waiter(session.queue, session.incarnation, self._lane)
         try:
             while not self._is_over:
                 self._nudge.clear()
@@ -170,7 +172,7 @@ class Fetcher:
         ahead = asyncio.create_task(
             self._waiter.claim(call=call, nonce=nonce, slots={self._lane: 1})
         )
-        ahead.add_done_callback(lambda _task: self._nudge.set())
+        ahead.add_done_callback(self._has_ended)
         try:
             while not (ahead.done() or self._is_over or self._quiet_s <= 0):
                 self._nudge.clear()
@@ -224,7 +226,12 @@ class Fetcher:
         """Have one blocking call on its way; it ends by itself, or with its connection."""
         if self._blocked is None:
             self._blocked = asyncio.create_task(self._waiter.wait(BLOCK_S))
-            self._blocked.add_done_callback(lambda _task: self._nudge.set())
+            self._blocked.add_done_callback(self._has_ended)
+
+    def _has_ended(self, task: asyncio.Task[Any]) -> None:
+        self._nudge.set()
+        if not task.cancelled():
+            task.exception()  # where the session is over nobody looks
 
     def _take_token(self) -> bool:
         """Whether a blocking call has ended with a token."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -16,6 +17,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from headrace.errors import InvalidOption
+from headrace.guard import Guard
 from headrace.worker.vitals import Vitals
 
 LOOK_S = 0.25
@@ -76,7 +78,10 @@ class HealthServer:
             ) from error
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(LOOK_S,), name="headrace-health", daemon=True
+            target=Guard().keep_thread,
+            args=("health", partial(self._server.serve_forever, LOOK_S)),
+            name="headrace-health",
+            daemon=True,
         )
 
     def look(self) -> None:

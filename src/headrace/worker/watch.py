@@ -10,6 +10,7 @@ import traceback
 from contextlib import suppress
 
 from headrace.events import Emit, LoopBlocked
+from headrace.guard import Guard
 
 INTERVAL_S = 0.5
 BLOCKED_S = 0.5
@@ -22,12 +23,16 @@ class LoopWatch:
     Args:
         worker: the worker's name.
         emit: told once of every time that the loop stood still for half a second.
+        guard: keeps the thread alive.
         interval_s: time between two questions.
     """
 
-    def __init__(self, *, worker: str, emit: Emit, interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self, *, worker: str, emit: Emit, guard: Guard, interval_s: float = INTERVAL_S
+    ) -> None:
         self._worker = worker
         self._emit = emit
+        self._guard = guard
         self._interval_s = interval_s
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
@@ -57,6 +62,9 @@ class LoopWatch:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        self._guard.keep_thread("watch", self._ask_forever, sleep=self._ended.wait)
+
+    def _ask_forever(self) -> None:
         while not self._ended.wait(self._interval_s):
             self._asked_at = time.monotonic()
             self._answered.clear()

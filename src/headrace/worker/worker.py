@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,7 +15,7 @@ import anyio
 from headrace.app import App
 from headrace.backoff import Backoff
 from headrace.clock import Duration
-from headrace.errors import StorageUnavailable
+from headrace.errors import ReplyLost, StorageUnavailable
 from headrace.events import (
     Emit,
     WorkerEnding,
@@ -23,12 +24,14 @@ from headrace.events import (
     WorkerStopped,
     WorkerStopping,
 )
+from headrace.guard import Guard
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
 from headrace.logs import configured, log_events, unfailing
 from headrace.release import VERSION
-from headrace.storage.base import Storage
+from headrace.storage.base import Inbox, Storage
 from headrace.storage.values import WorkerInfo
 from headrace.worker.beat import Beats
+from headrace.worker.cause import sole_cause
 from headrace.worker.consumer import Consumer
 from headrace.worker.control import obey
 from headrace.worker.execute import Executor
@@ -128,6 +131,7 @@ class Worker:
             name or f"{socket.gethostname()}:{os.getpid()}", what="worker name"
         )
         self._emit = unfailing(check_emit(emit) or log_events("warning"))
+        self._guard = Guard(self._emit)
         self._is_closing = False
         self._is_quiet = False
         self._consumers: list[Consumer] = []
@@ -146,9 +150,14 @@ class Worker:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can consume: each queue's last claim was answered, and it is not stopping."""
+        """Whether it can consume.
+
+        Each queue's last claim was answered, all that works in the background does, and it is not
+        stopping.
+        """
         return (
             not self._is_closing
+            and self._guard.is_whole
             and bool(self._consumers)
             and all(consumer.is_consuming for consumer in self._consumers)
         )
@@ -203,6 +212,10 @@ class Worker:
             StorageRefused: it can't be used, at the start or any more.
             StorageFault: it failed, and nothing that it says can be relied on.
         """
+        with sole_cause():
+            await self._run()
+
+    async def _run(self) -> None:
         storage = self._app.open_storage()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
@@ -222,7 +235,7 @@ class Worker:
         while not self._is_closing:
             try:
                 return await storage.check()
-            except StorageUnavailable:
+            except (StorageUnavailable, ReplyLost):
                 if anyio.current_time() > give_up_at:
                     raise
                 await backoff.pause()
@@ -230,7 +243,7 @@ class Worker:
 
     async def _serve(self, storage: Storage, state: Any) -> None:
         limits = self._limits
-        watch = self._watch = LoopWatch(worker=self.name, emit=self._emit)
+        watch = self._watch = LoopWatch(worker=self.name, emit=self._emit, guard=self._guard)
         interval_s = limits.lease_ms / 3000
         beats = Beats(
             lambda: storage.open_beater(timeout_s=min(interval_s, 5.0)),
@@ -239,6 +252,7 @@ class Worker:
             stalled_s=lambda: watch.stalled_s,
             worker=self.name,
             emit=self._emit,
+            guard=self._guard,
         )
         watch.start()
         beats.start()
@@ -337,14 +351,16 @@ class Worker:
                 grace_s=limits.grace_s,
                 sweep_s=limits.sweep_s,
                 emit=self._emit,
+                guard=self._guard,
             )
             for queue in limits.queues
         ]
+        keep = self._guard.keep
         async with anyio.create_task_group() as group:
-            group.start_soon(obey, inbox, beats)
-            group.start_soon(self._tell_when_quiet)
+            group.start_soon(self._obey, inbox, beats)
+            group.start_soon(keep, "quiet", self._tell_when_quiet)
             if self._limits.has_end or self._is_burst:
-                group.start_soon(self._end_by_itself)
+                group.start_soon(keep, "limits", self._end_by_itself)
             async with anyio.create_task_group() as queues:
                 for consumer in self._consumers:
                     if self._is_quiet:
@@ -353,6 +369,13 @@ class Worker:
                         consumer.close()  # likewise
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
+
+    async def _obey(self, inbox: Inbox, beats: Beats) -> None:
+        try:
+            await self._guard.keep("control", partial(obey, inbox, beats))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await inbox.aclose()
 
     async def _tell_when_quiet(self) -> None:
         for consumer in self._consumers:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import anyio
 
 from headrace.errors import StorageError, StorageUnavailable
+from headrace.guard import Drops
 from headrace.storage.redis import calls, keys
 from headrace.storage.redis.client import Address, AsyncClient
 from headrace.storage.redis.wire import Subscription, Wire
@@ -47,7 +48,7 @@ class RedisWaiter:
         self._source = source
         self._target = target
         self._wire: Wire | None = None
-        self._opening = anyio.CancelScope()
+        self._opening: anyio.CancelScope | None = None
         self._is_sent = asyncio.Event()
         self._has_ended = asyncio.Event()
         self._has_ended.set()
@@ -100,7 +101,8 @@ class RedisWaiter:
     async def interrupt(self) -> None:
         """End a pending `wait`, and the `claim` behind it, by closing the connection."""
         self._is_interrupted = True
-        self._opening.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
         await self.aclose()
         await self._has_ended.wait()
 
@@ -118,6 +120,7 @@ class RedisInbox:
         self.channel: str = keys.inbox(tenant, secrets.token_hex(8))
         self._address = address
         self._wire: Subscription | None = None
+        self._drops = Drops(self.channel)
 
     async def receive(self) -> End | None:
         """Wait for the next end; None: just subscribed, so read what may have been missed.
@@ -129,7 +132,12 @@ class RedisInbox:
             self._wire = await self._address.open_subscription(self.channel)
             return None
         try:
-            return calls.read_end(await self._wire.message())
+            while True:
+                message = await self._wire.message()
+                try:
+                    return calls.read_end(message)
+                except Exception as error:  # anybody may have sent anything
+                    self._drops.drop(error)
         except StorageError:
             await self.aclose()
             raise

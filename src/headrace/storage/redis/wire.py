@@ -126,6 +126,7 @@ class Wire(asyncio.Protocol):
             return
         if isinstance(reply, Exception):
             future.set_exception(reply)
+            future.exception()  # nobody looks at what a sign of life brings
         else:
             future.set_result(reply)
 

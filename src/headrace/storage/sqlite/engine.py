@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from headrace.guard import Drops, Guard
 from headrace.storage.sqlite.database import open_database
 from headrace.storage.sqlite.location import Place
 from headrace.storage.sqlite.post import Post
@@ -46,6 +47,8 @@ class Engine:
         self._post: Post | None = None
         self._is_look_due = False
         self._writer: Writer | None = None
+        self._guard = Guard()
+        self._drops = Drops(self.name)
 
     def start(self) -> None:
         """Start the thread."""
@@ -55,6 +58,7 @@ class Engine:
             process=self.name,
             committed=self._committed,
             ended=self._ended,
+            guard=self._guard,
             before=self._writer,
         )
         _writers.add(self._writer)
@@ -115,7 +119,12 @@ class Engine:
         sql = "SELECT key, channel, body FROM messages WHERE process = ? ORDER BY key"
         rows = step.db.execute(sql, (self.name,)).fetchall()
         for _, channel, body in rows:
-            step.effects.ends.append((channel, msgspec.msgpack.decode(body, type=End)))
+            try:
+                end = msgspec.msgpack.decode(body, type=End)
+            except (msgspec.DecodeError, TypeError) as error:
+                self._drops.drop(error)
+            else:
+                step.effects.ends.append((channel, end))
         if rows:
             sql = "DELETE FROM messages WHERE process = ? AND key <= ?"
             step.db.execute(sql, (self.name, rows[-1][0]))

@@ -11,8 +11,10 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+from headrace.guard import Guard
 from headrace.storage.sqlite.errors import start
 from headrace.storage.sqlite.location import PRIVATE
 
@@ -56,7 +58,10 @@ class Post:
         self._make_folder()
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         thread = threading.Thread(
-            target=self._read, args=(receiver, heard), name="headrace-wakeups", daemon=True
+            target=Guard().keep_thread,
+            args=("wakeups", partial(self._read, receiver, heard)),
+            name="headrace-wakeups",
+            daemon=True,
         )
         try:
             receiver.bind(self._address(self._name))
@@ -115,7 +120,9 @@ class Post:
             try:
                 receiver.recv(16)
             except OSError:
-                return
+                if self._is_closing:
+                    return
+                raise
             if self._is_closing:
                 return
             heard()

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
+from headrace.guard import Guard
 from headrace.storage.sqlite.errors import code_of, start, translate
 from headrace.storage.sqlite.location import Place
 from headrace.storage.sqlite.presence import Presence
@@ -82,6 +83,7 @@ class Writer:
         process: this process's name among those that share the database.
         committed: called in the thread with what a transaction's calls left to be told.
         ended: called in the thread, last.
+        guard: keeps the thread alive.
         before: an earlier thread that may still use the same connection.
     """
 
@@ -93,6 +95,7 @@ class Writer:
         process: str,
         committed: Callable[[Effects], None],
         ended: Callable[[sqlite3.Connection | None], None],
+        guard: Guard,
         before: Writer | None = None,
     ) -> None:
         self._place = place
@@ -100,7 +103,9 @@ class Writer:
         self._process = process
         self._committed = committed
         self._ended = ended
+        self._guard = guard
         self._before = before
+        self._is_ending = False
         self._requests: SimpleQueue[Request | None] = SimpleQueue()
         self._db: sqlite3.Connection | None = None
         self._presence = Presence(place)
@@ -167,17 +172,7 @@ class Writer:
         if self._before is not None:
             self._before.join()
             self._before = None
-        while True:
-            first = self._requests.get()
-            if first is None:
-                break
-            batch = [first]
-            is_last = self._gather(batch)
-            with self.turn:
-                self._commit(batch)
-            _answer(batch)
-            if is_last:
-                break
+        self._guard.keep_thread("sqlite", self._serve)
         try:
             with self.turn:
                 self._ended(self._db)
@@ -186,17 +181,30 @@ class Writer:
             for tell in self._whenever_ended:
                 tell()
 
-    def _gather(self, batch: list[Request]) -> bool:
-        """Take along what else is queued; whether the end is among it."""
+    def _serve(self) -> None:
+        while not self._is_ending:
+            first = self._requests.get()
+            if first is None:
+                return
+            batch = [first]
+            self._gather(batch)
+            try:
+                with self.turn:
+                    self._commit(batch)
+            finally:
+                _answer(batch)  # also where those could not be told who wait for what it did
+
+    def _gather(self, batch: list[Request]) -> None:
+        """Take along what else is queued, and note it if the end is among it."""
         while len(batch) < GROUP:
             try:
                 request = self._requests.get_nowait()
             except Empty:
-                return False
+                return
             if request is None:
-                return True
+                self._is_ending = True
+                return
             batch.append(request)
-        return False
 
     def _commit(self, batch: list[Request]) -> None:
         effects = Effects()
