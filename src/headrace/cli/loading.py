@@ -12,7 +12,7 @@ from typing import Any
 from headrace.app import App
 from headrace.cli.options import Target
 from headrace.description import is_a, told, traceback_of
-from headrace.errors import AppImportError
+from headrace.errors import AppImportError, InvalidOption
 from headrace.storage.connect import check_url
 
 DEFAULT_ATTRIBUTE = "app"
@@ -63,6 +63,8 @@ def load_app_for(path: str, target: Target) -> App[Any]:
 def _import(module_name: str, path: str) -> Any:
     try:
         return importlib.import_module(module_name)
+    except InvalidOption:
+        raise  # of its App, whose URL and tenant the environment may have said
     except (Exception, SystemExit) as error:  # a user's module may do anything
         missing = error.name if type(error) is ModuleNotFoundError else None
         if missing and f"{module_name}.".startswith(f"{missing}."):

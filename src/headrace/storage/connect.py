@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from typing import cast
-from urllib.parse import urlsplit
 
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.storage.base import Storage
 from headrace.storage.opener import Opener
+from headrace.storage.redis.location import location_of
 from headrace.storage.sqlite.location import place_of
 
 REDIS = "headrace.storage.redis.storage:RedisStorage"
@@ -25,8 +25,8 @@ def check_url(url: str) -> str:
     """Return ``url`` if a storage can be opened with it; nothing connects.
 
     Raises:
-        InvalidOption: the scheme is not known, host and port can't be read, a directory or its
-            options are not valid, or an installed storage can't be loaded.
+        InvalidOption: the scheme is not known, the URL can't be read, one of its options is not
+            known or not valid, or an installed storage can't be loaded.
     """
     scheme = _scheme_of(url)
     if scheme not in SCHEMES:
@@ -35,14 +35,7 @@ def check_url(url: str) -> str:
     if SCHEMES[scheme] is SQLITE:
         place_of(url)
         return url
-    try:
-        _ = urlsplit(url).port
-    except ValueError:
-        # The error's own words may hold a part of the password.
-        raise InvalidOption(
-            f"the host and port of the storage URL {redacted(url)!r} can't be read: "
-            "percent-encode special characters in user and password"
-        ) from None
+    location_of(url)
     return url
 
 

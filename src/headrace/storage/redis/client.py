@@ -7,11 +7,18 @@ have been executed, since only the caller can repeat it with the same number.
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import redis
-from redis.asyncio import ConnectionPool
+from redis.asyncio import (
+    Connection,
+    ConnectionPool,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -32,10 +39,22 @@ from headrace.storage.redis.errors import (
     unsent,
 )
 from headrace.storage.redis.library import Library
+from headrace.storage.redis.location import TLS_PATHS, location_of
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
 from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Subscription, Wire
 
 T = TypeVar("T")
+
+_CLASSES: dict[str, type[AbstractConnection]] = {
+    "tcp": Connection,
+    "tls": SSLConnection,
+    "unix": UnixDomainSocketConnection,
+}
+_SYNC_CLASSES = {
+    "tcp": redis.Connection,
+    "tls": redis.SSLConnection,
+    "unix": redis.UnixDomainSocketConnection,
+}
 
 REPLY_TIMEOUT_S = 5.0
 RECONNECT_PAUSE_S = 0.05
@@ -45,27 +64,44 @@ class Address:
     """Where a server is, and how to open connections to it.
 
     Raises:
-        InvalidOption: redis-py can't read the URL.
+        InvalidOption: the URL is not valid, or a file that it names for TLS can't be used.
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        try:
-            self._pool = ConnectionPool.from_url(
-                url,
-                socket_timeout=None,
-                socket_connect_timeout=CONNECT_TIMEOUT_S,
-                client_name="headrace",
-                **self._settings(),
-            )
-        except ValueError as error:
-            raise InvalidOption(f"the storage URL can't be read: {error}") from None
+        self._location = location_of(url)
+        self._pool = ConnectionPool(
+            connection_class=_CLASSES[self._location.kind],
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            **self._settings("headrace"),
+        )
+        if self._location.kind == "tls":
+            self._check_tls()
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, client_name: str) -> dict[str, Any]:
         # RESP2: replies are the same, and a message on a channel is a plain array.
-        settings = {"protocol": 2, "driver_info": None, "retry": Retry(NoBackoff(), 0)}
+        settings = {
+            "client_name": client_name,
+            **self._location.settings,
+            "protocol": 2,
+            "driver_info": None,
+            "retry": Retry(NoBackoff(), 0),
+        }
         # redis-py refuses a TCP option for a Unix socket.
-        return settings if self._url.startswith("unix:") else {**settings, "socket_keepalive": True}
+        return settings if self._location.kind == "unix" else {**settings, "socket_keepalive": True}
+
+    def _check_tls(self) -> None:
+        named = [name for name in TLS_PATHS if name in self._location.settings]
+        for name in named:
+            path = self._location.settings[name]
+            if not os.access(path, os.R_OK):
+                raise InvalidOption(f"the storage URL's {name}={path!r} can't be read")
+        try:
+            connection: Any = self._pool.make_connection()
+            connection.ssl_context.get()
+        except (OSError, ValueError) as error:  # ssl's own is an OSError
+            said = ", ".join(named) or "settings for TLS"
+            raise InvalidOption(f"the storage URL's {said} can't be used: {error}") from None
 
     async def open_wire(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Wire:
         """Return a new open connection for calls."""
@@ -86,13 +122,13 @@ class Address:
 
     def sync_client(self, *, timeout_s: float) -> redis.Redis:
         """Return a synchronous redis-py client without retries."""
-        return redis.Redis.from_url(
-            self._url,
+        pool = redis.ConnectionPool(
+            connection_class=_SYNC_CLASSES[self._location.kind],
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
-            client_name="headrace-beat",
-            **self._settings(),
+            **self._settings("headrace-beat"),
         )
+        return redis.Redis.from_pool(pool)
 
 
 class AsyncClient:
