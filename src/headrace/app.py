@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from headrace.client import Client, CurrentClient, StandIn
+from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import decode_any
 from headrace.context import Context
@@ -57,7 +57,8 @@ class App(Generic[S]):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
-    the end; the connection opens on first use and can be shared by any number of coroutines.
+    the end; the connection opens on first use and can be shared by any number of coroutines. Each
+    event loop that uses the app has a connection of its own.
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``; without a server ``file:///directory`` or
@@ -115,11 +116,9 @@ class App(Generic[S]):
         self.tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
-        self._client: Client | None = None
+        self._clients = Clients(self._open_client)
         self._stand_in: StandIn | None = None
         self._jobs = CurrentClient(self.client)
-        self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
-        self._entered = 0
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
@@ -362,22 +361,17 @@ class App(Generic[S]):
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
 
     def client(self) -> Client:
-        """Return the client of the running event loop.
+        """Return the client of the running event loop, opened on first use."""
+        return self._clients.current()
 
-        A loop or process that did not make the current one gets a new one: connections don't cross.
-        """
-        owner = (_forks, asyncio.get_running_loop())
-        if self._client is None or self._owner != owner:
-            open_client = Client if self._stand_in is None else self._stand_in.open_client
-            self._client = open_client(
-                self.open_storage(),
-                decoder_of=self._decoder_of,
-                jobs=self._jobs,
-                retry_for_s=self._retry_for_s,
-            )
-            self._owner = owner
-            self._entered = 0
-        return self._client
+    def _open_client(self) -> Client:
+        open_client = Client if self._stand_in is None else self._stand_in.open_client
+        return open_client(
+            self.open_storage(),
+            decoder_of=self._decoder_of,
+            jobs=self._jobs,
+            retry_for_s=self._retry_for_s,
+        )
 
     @contextmanager
     def standing_in(self, stand_in: StandIn) -> Iterator[None]:
@@ -390,14 +384,13 @@ class App(Generic[S]):
         """
         if self._stand_in is not None:
             raise UsageError(f"{self!r} is in a Kit already: leave that one first")
-        resting = (self._client, self._owner, self._entered)
-        self._client, self._owner, self._entered = None, None, 0
+        resting, self._clients = self._clients, Clients(self._open_client)
         self._stand_in = stand_in
         try:
             yield
         finally:
             self._stand_in = None
-            self._client, self._owner, self._entered = resting
+            self._clients = resting
 
     def _inspector(self) -> Inspector:
         return self.client().storage
@@ -407,15 +400,15 @@ class App(Generic[S]):
         return decode_any if known is None else known.signature.decode_result
 
     async def aclose(self) -> None:
-        """Send what waits, then close every connection. The app can be used again afterwards."""
-        client, self._client = self._client, None
-        # The client of another loop or of a forked child's parent is not ours to close.
-        if client is not None and self._owner == (_forks, asyncio.get_running_loop()):
-            await client.aclose()
+        """Send what waits, then close every connection of the running event loop.
+
+        Another loop that uses the app closes its own, or loses them at its end. The app can be used
+        again afterwards.
+        """
+        await self._clients.aclose()
 
     async def __aenter__(self) -> Self:
-        self.client()
-        self._entered += 1
+        self._clients.enter()
         return self
 
     async def __aexit__(
@@ -425,9 +418,7 @@ class App(Generic[S]):
         traceback: TracebackType | None,
     ) -> None:
         # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
-        self._entered -= 1
-        if self._entered <= 0:
-            await self.aclose()
+        await self._clients.leave()
 
 
 class TaskDecorator(Generic[S]):
@@ -478,14 +469,3 @@ def _default_name(function: Callable[..., Any]) -> str:
         spec = getattr(main, "__spec__", None)
         module = spec.name if spec else Path(getattr(main, "__file__", "main")).stem
     return f"{module}.{function.__qualname__}"
-
-
-_forks = 0
-
-
-def _count_fork() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(after_in_child=_count_fork)
