@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -66,6 +65,7 @@ class HealthServer:
     def __init__(self, worker: Vitals, *, host: str | None = None, port: int) -> None:
         self._worker = worker
         self._has_started = False
+        self._is_over = False
         if not 0 <= port <= 65_535:
             raise InvalidOption(f"health_port={port} is out of bounds: use 0 to 65,535")
         try:
@@ -79,10 +79,14 @@ class HealthServer:
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
             target=Guard().keep_thread,
-            args=("health", partial(self._server.serve_forever, LOOK_S)),
+            args=("health", self._serve),
             name="headrace-health",
             daemon=True,
         )
+
+    def _serve(self) -> None:
+        if not self._is_over:
+            self._server.serve_forever(LOOK_S)
 
     def look(self) -> None:
         """Remember that the worker is ready, if it is."""
@@ -120,6 +124,7 @@ class HealthServer:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._is_over = True
         self._server.shutdown()
         self._server.server_close()
 
