@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 
+from headrace import forks
 from headrace.client import Client
 
 
@@ -31,19 +31,19 @@ class Clients:
     def __init__(self, open_client: Callable[[], Client]) -> None:
         self._open_client = open_client
         self._held: dict[asyncio.AbstractEventLoop, Held] = {}
-        self._forks = _forks
+        self._forks = forks.count()
 
     def current(self) -> Client:
         """Return the client of the running loop."""
         held = self._held.get(asyncio.get_running_loop())
-        if held is None or self._forks != _forks:
+        if held is None or self._forks != forks.count():
             held = self._open()
         return held.client
 
     def _open(self) -> Held:
-        if self._forks != _forks:
+        if self._forks != forks.count():
             # Those of the parent are not ours to use or to close.
-            self._forks, self._held = _forks, {}
+            self._forks, self._held = forks.count(), {}
         for loop in list(self._held):
             if loop.is_closed():
                 self._held.pop(loop, None)
@@ -66,16 +66,5 @@ class Clients:
     async def aclose(self) -> None:
         """Close the client of the running loop, if this process opened one."""
         held = self._held.pop(asyncio.get_running_loop(), None)
-        if held is not None and self._forks == _forks:
+        if held is not None and self._forks == forks.count():
             await held.client.aclose()
-
-
-_forks = 0
-
-
-def _count_fork() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(after_in_child=_count_fork)

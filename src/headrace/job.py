@@ -13,6 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from headrace.errors import InvalidOption
+from headrace.forks import on_fork
 from headrace.retry import Retry
 
 DEFAULT_LANE = "default"
@@ -314,4 +315,4 @@ class JobIds:
 new_job_id: JobIds = JobIds()
 """The process's own source of job ids."""
 
-os.register_at_fork(after_in_child=new_job_id.reset)
+on_fork(in_child=new_job_id.reset)

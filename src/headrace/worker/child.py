@@ -27,6 +27,7 @@ import structlog
 from headrace.codec import Signature
 from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import told, traceback_of
+from headrace.forks import handle
 from headrace.logs import configure
 from headrace.outcome import Outcome
 from headrace.task import is_awaitable
@@ -192,8 +193,10 @@ def _prepare(settings: ChildSettings) -> None:
     # Ctrl-C goes to every process of the terminal, and systemd's SIGTERM to every process of a
     # service; the worker decides what becomes of it. What handlers start does not inherit a
     # function, as it would inherit that a signal is ignored.
-    signal.signal(signal.SIGINT, _pass)
-    signal.signal(signal.SIGTERM, _pass)
+    handle(signal.SIGINT, _pass)
+    handle(signal.SIGTERM, _pass)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handle(signal.SIGHUP, _pass)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if settings.memory_limit_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (settings.memory_limit_bytes,) * 2)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from headrace.errors import InvalidOption
+from headrace.forks import keep
 from headrace.guard import Guard
 from headrace.worker.vitals import Vitals
 
@@ -76,6 +77,7 @@ class HealthServer:
                 f"the health port {port} can't be opened on {host or 'all addresses'}: {why}: "
                 "choose another, or another address"
             ) from error
+        keep(self._server.socket)  # a fork that stays would keep the port
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
             target=Guard().keep_thread,

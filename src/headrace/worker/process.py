@@ -27,6 +27,7 @@ import anyio
 
 from headrace.context import Reporter
 from headrace.errors import UsageError
+from headrace.forks import keep, on_fork
 from headrace.worker import child
 from headrace.worker.child import ChildSettings
 from headrace.worker.functions import Function
@@ -77,6 +78,7 @@ def _kill_running() -> None:
 # later goes first, so that a program whose loop was just left does not hang at its end; `atexit`
 # would come after both.
 threading._register_atexit(_kill_running)  # type: ignore[attr-defined]  # noqa: SLF001
+on_fork(in_child=_running.clear)
 
 
 class Spawning(SpawnContext):
@@ -189,6 +191,7 @@ class Child:
         self.pid = process.pid
         self._process = process
         self._socket = ours
+        keep(ours)
         ours.setblocking(False)  # noqa: FBT003 (its only parameter)
         self._life = _life_of(process)
         self._loop.add_reader(ours, self._read)

@@ -7,8 +7,10 @@ its outcome is recorded, and the thread is counted as leaked until it ends by it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import thread as pool
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -16,8 +18,16 @@ from typing import Any
 
 import anyio
 
+from headrace.forks import on_fork
+
 ASK_S = 0.25
 """How long a function may take to return once `Context.cancelled` is true."""
+
+
+# At its end a process waits for the threads of all pools. In the fork of one of them that thread
+# would wait for itself, which is an error, and make the exit code of a child 1.
+_waited_for: MutableMapping[Any, Any] = pool._threads_queues  # type: ignore[assignment]  # noqa: SLF001
+on_fork(in_child=_waited_for.clear)
 
 
 class Threads:
@@ -72,10 +82,14 @@ class Threads:
 
 def _call(function: Callable[[], Any]) -> Any:
     """Call it as a coroutine would: a future can't hold `StopIteration`, and would never end."""
+    pid = os.getpid()
     try:
         return function()
     except StopIteration as error:
         raise RuntimeError("the handler raised StopIteration") from error
+    finally:
+        if os.getpid() != pid:
+            os._exit(0)  # it forked and returned in both processes
 
 
 def _tell(loop: asyncio.AbstractEventLoop, on_end: Callable[[], None], _done: Future[Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import secrets
 import sqlite3
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from headrace.forks import on_fork
 from headrace.guard import Drops, Guard
 from headrace.storage.sqlite.database import open_database
 from headrace.storage.sqlite.location import Place
@@ -252,6 +252,4 @@ def _after_fork_in_child() -> None:
 
 # Newer Pythons warn of a connection that ends with the process.
 atexit.register(_close_all_kept)
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
-)
+on_fork(before=_before_fork, in_parent=_after_fork, in_child=_after_fork_in_child)
