@@ -17,6 +17,7 @@
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
+    ├── LifespanTimeout           the app's lifespan did not start or end in time
     └── JobError                  what waiting for a job can raise
         ├── JobFailed             the job is a dead letter
         ├── JobCancelled          the job was cancelled
@@ -102,6 +103,10 @@ class StaleCall(StorageError):
 
 class StorageFault(StorageError):
     """The storage answered something that it should never answer."""
+
+
+class LifespanTimeout(HeadraceError):
+    """The app's lifespan did not start or end in the time that a worker gives it."""
 
 
 class JobError(HeadraceError):

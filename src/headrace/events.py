@@ -20,6 +20,7 @@ __all__ = [
     "JobFinished",
     "JobStarted",
     "JobsReconciled",
+    "LifespanOverdue",
     "LoopBlocked",
     "LoopFailed",
     "LoopStalled",
@@ -240,6 +241,17 @@ class HandlerStuck(msgspec.Struct, frozen=True, kw_only=True):
     stuck: int
 
 
+class LifespanOverdue(msgspec.Struct, frozen=True, kw_only=True):
+    """The app's lifespan did not start or end in time, or at once when the worker was to end.
+
+    It was cancelled. ``is_stuck``: it goes on, or blocks the event loop; a thread tells this.
+    """
+
+    worker: str
+    error: str
+    is_stuck: bool
+
+
 class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
     """The event loop stands still: ``stack`` is what it runs, outermost call first."""
 
@@ -270,6 +282,7 @@ WorkerEvent = (
     | ProcessFailed
     | HandlerStuck
     | LoopBlocked
+    | LifespanOverdue
 )
 
 Emit = Callable[[WorkerEvent], None]

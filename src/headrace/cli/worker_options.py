@@ -119,6 +119,18 @@ run_options: Decorator[Any] = _all(
         default="25s",
     ),
     _duration(
+        "--startup-timeout",
+        "HEADRACE_STARTUP_TIMEOUT",
+        "How long the app's lifespan may take to start.",
+        default="5m",
+    ),
+    _duration(
+        "--teardown-timeout",
+        "HEADRACE_TEARDOWN_TIMEOUT",
+        "How long the app's lifespan may take to end.",
+        default="10s",
+    ),
+    _duration(
         "--sweep-interval",
         "HEADRACE_SWEEP_INTERVAL",
         "Time between looks for dead workers.",

@@ -49,6 +49,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float
     sweep_s: float
     loop_stall_s: float
+    start_s: float
+    end_s: float
     max_jobs: int
     max_resident_bytes: int
     max_lifetime_s: float
@@ -73,6 +75,8 @@ def check_limits(
     shutdown_timeout: Duration,
     sweep_interval: Duration,
     max_loop_stall: Duration | None,
+    startup_timeout: Duration,
+    teardown_timeout: Duration,
     max_jobs: int | None,
     max_memory: int | None,
     max_lifetime: Duration | None,
@@ -102,6 +106,8 @@ def check_limits(
         grace_s=duration_ms(shutdown_timeout, name="shutdown_timeout") / 1000,
         sweep_s=duration_ms(sweep_interval, name="sweep_interval", least_ms=10) / 1000,
         loop_stall_s=duration_ms(stall, name="max_loop_stall", least_ms=1) / 1000,
+        start_s=duration_ms(startup_timeout, name="startup_timeout", least_ms=1) / 1000,
+        end_s=duration_ms(teardown_timeout, name="teardown_timeout", least_ms=1) / 1000,
         max_jobs=_bound(max_jobs, name="max_jobs"),
         max_resident_bytes=_bound(max_memory, name="max_memory"),
         max_lifetime_s=0.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import anyio
 from headrace.app import App
 from headrace.backoff import Backoff
 from headrace.clock import Duration
-from headrace.errors import ReplyLost, StorageUnavailable
+from headrace.errors import LifespanTimeout, ReplyLost, StorageUnavailable
 from headrace.events import (
     Emit,
     WorkerEnding,
@@ -35,6 +36,7 @@ from headrace.worker.cause import sole_cause
 from headrace.worker.consumer import Consumer
 from headrace.worker.control import obey
 from headrace.worker.execute import Executor
+from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_emit, check_limits, process_functions, queue_weights
 from headrace.worker.memory import resident_bytes
 from headrace.worker.slots import Slots
@@ -73,6 +75,10 @@ class Worker:
         sweep_interval: time between looks for dead workers, default 5 seconds.
         max_loop_stall: how long the event loop may stand still before the worker gives its jobs up,
             default four leases.
+        startup_timeout: how long the app's lifespan may take to start, up to ten years, default 5
+            minutes.
+        teardown_timeout: how long it may take to end, default 10 seconds. Over either limit it is
+            cancelled, and `run` raises `LifespanTimeout`.
         max_jobs: end, as by `stop`, after about so many attempts, default never.
         max_memory: end when this process has more bytes of resident memory, default never.
         max_lifetime: end after this long, default never.
@@ -100,6 +106,8 @@ class Worker:
         shutdown_timeout: Duration = 25.0,
         sweep_interval: Duration = 5.0,
         max_loop_stall: Duration | None = None,
+        startup_timeout: Duration = 300.0,
+        teardown_timeout: Duration = 10.0,
         max_jobs: int | None = None,
         max_memory: int | None = None,
         max_lifetime: Duration | None = None,
@@ -122,6 +130,8 @@ class Worker:
             shutdown_timeout=shutdown_timeout,
             sweep_interval=sweep_interval,
             max_loop_stall=max_loop_stall,
+            startup_timeout=startup_timeout,
+            teardown_timeout=teardown_timeout,
             max_jobs=max_jobs,
             max_memory=max_memory,
             max_lifetime=max_lifetime,
@@ -132,11 +142,26 @@ class Worker:
         )
         self._emit = unfailing(check_emit(emit) or log_events("warning"))
         self._guard = Guard(self._emit)
-        self._is_closing = False
+        self._lifespan = Lifespan(
+            app.lifespan,
+            worker=self.name,
+            start_s=self._limits.start_s,
+            end_s=self._limits.end_s,
+            emit=self._emit,
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_quiet = False
+        self._stops = 0
+        self._stops_seen = 0  # that the lifespan's end need not heed
+        self._has_told = False
         self._consumers: list[Consumer] = []
         self._executor: Executor | None = None
         self._watch: LoopWatch | None = None
+
+    @property
+    def app(self) -> App[Any]:
+        """The app whose tasks it runs."""
+        return self._app
 
     @property
     def queues(self) -> dict[str, int]:
@@ -183,51 +208,87 @@ class Worker:
         return 0 if self._executor is None else self._executor.stuck
 
     def quiet(self) -> None:
-        """Claim no more, but go on running and beating until `stop`."""
+        """Claim no more, but go on running and beating until `stop`.
+
+        May be called in any thread, in a signal handler, and before `run`.
+        """
         self._is_quiet = True
-        for consumer in self._consumers:
-            consumer.quiet()
+        self._heed_soon()
 
     def stop(self) -> None:
         """Claim no more, give running jobs the grace, then hand back the rest and end.
 
-        A second call ends the grace: what runs is cancelled and handed back now.
+        A second call ends the grace: what runs is cancelled and handed back now. While the app's
+        lifespan starts the first call cancels that, while it ends the second one does. May be
+        called in any thread, in a signal handler, and before `run`.
         """
-        if self._is_closing:
-            for consumer in self._consumers:
-                consumer.hurry()
-            return
-        self._is_closing = True
+        self._stops += 1
+        self._heed_soon()
+
+    @property
+    def _is_closing(self) -> bool:
+        return self._stops > 0
+
+    def _heed_soon(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it was closed: the worker has ended
+                self._loop.call_soon_threadsafe(self._heed)
+
+    def _heed(self) -> None:
+        """Have everybody do what was asked for by now; in the loop, and safe to repeat."""
         for consumer in self._consumers:
-            consumer.close()
-        self._emit(
-            WorkerStopping(worker=self.name, active=self.active, grace_s=self._limits.grace_s)
-        )
+            if self._is_quiet:
+                consumer.quiet()
+            if self._stops:
+                consumer.close()
+            if self._stops > 1:
+                consumer.hurry()
+        if self._stops > self._stops_seen:
+            self._lifespan.cut()
+        if self._stops and not self._has_told:
+            self._has_told = True
+            self._emit(
+                WorkerStopping(worker=self.name, active=self.active, grace_s=self._limits.grace_s)
+            )
 
     async def run(self) -> None:
         """Run until `stop`; one call a worker.
 
         Raises:
+            LifespanTimeout: the app's lifespan did not start or end in time.
             StorageUnavailable: the storage could not be reached for ten seconds at the start.
             StorageRefused: it can't be used, at the start or any more.
             StorageFault: it failed, and nothing that it says can be relied on.
         """
-        with sole_cause():
-            await self._run()
+        self._loop = asyncio.get_running_loop()
+        self._heed()  # what was said before
+        try:
+            with sole_cause():
+                await self._run()
+        finally:
+            self._loop = None
+        put_back = sum(consumer.put_back for consumer in self._consumers)
+        self._emit(WorkerStopped(worker=self.name, put_back=put_back, stuck=self.stuck))
 
     async def _run(self) -> None:
         storage = self._app.open_storage()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
             await self._connect(storage)
+            if self._is_closing:
+                return
             # What handlers and the lifespan enqueue goes through the app's own client.
             await stack.enter_async_context(self._app)
-            state = None
-            if self._app.lifespan is not None:
-                state = await stack.enter_async_context(self._app.lifespan())
-            await self._serve(storage, state)
-        put_back = sum(consumer.put_back for consumer in self._consumers)
-        self._emit(WorkerStopped(worker=self.name, put_back=put_back, stuck=self.stuck))
+            try:
+                state = await stack.enter_async_context(self._lifespan)
+            except LifespanTimeout:
+                if self._stops:
+                    return  # which has cut it
+                raise
+            try:
+                await self._serve(storage, state)
+            finally:
+                self._stops_seen = max(1, self._stops)
 
     async def _connect(self, storage: Storage) -> None:
         backoff = Backoff()
@@ -362,11 +423,8 @@ class Worker:
             if self._limits.has_end or self._is_burst:
                 group.start_soon(keep, "limits", self._end_by_itself)
             async with anyio.create_task_group() as queues:
+                self._heed()  # what was said before they were there
                 for consumer in self._consumers:
-                    if self._is_quiet:
-                        consumer.quiet()  # said before it was there
-                    if self._is_closing:
-                        consumer.close()  # likewise
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
 
