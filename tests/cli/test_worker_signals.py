@@ -14,7 +14,7 @@ import pytest
 from headrace import App, JobState, Worker
 from headrace.events import WorkerQuiet
 from headrace.testing import EventLog
-from headrace.worker.signals import run_with_signals
+from headrace.worker.signals import Signals
 from tests.cli.conftest import APP
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.redis_server import free_port
@@ -183,8 +183,10 @@ async def test_idle_workers_end_at_once_and_leave_no_name(crew: Crew) -> None:
 async def test_handlers_of_signals_are_put_back(crew: Crew) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)]
     worker = Worker(crew.app, ["slow"], lease=1)
-    worker.stop()
-    await run_with_signals(worker)
+    with Signals() as signals:
+        signals.obey(worker)
+        signal.raise_signal(signal.SIGTERM)
+        await worker.run()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)] == before
 
 

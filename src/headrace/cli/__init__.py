@@ -12,6 +12,7 @@ import click
 from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.jobs import job
+from headrace.cli.leaving import EXIT_CUT_OFF
 from headrace.cli.operate import doctor, health, version, workers
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
@@ -21,6 +22,7 @@ from headrace.errors import (
     AppImportError,
     JobCancelled,
     JobFailed,
+    LifespanTimeout,
     StorageRefused,
     StorageUnavailable,
     UsageError,
@@ -35,6 +37,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (StorageRefused, 3),
     (JobFailed, 5),
     (JobCancelled, 5),
+    (LifespanTimeout, EXIT_CUT_OFF),
     (WaitTimeout, 124),
     (click.Abort, 130),
     (KeyboardInterrupt, 130),

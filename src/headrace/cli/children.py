@@ -1,7 +1,7 @@
 """The processes that a supervisor starts, all of its own command line.
 
-Each is in a session of its own, so that Ctrl-C reaches it once, from here. A worker process holds
-one end of a socket pair, by which it knows when this process is gone and says how it is.
+Each is in a session of its own, so that Ctrl-C reaches it once, from here. It holds one end of a
+socket pair, by which it knows when this process is gone, and a worker says how it is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 
 import anyio
@@ -29,22 +29,29 @@ OWN = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC")
 READ_BYTES = 4096
 
 
-async def start(env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> anyio.abc.Process:
-    """Start this command once more, with some variables added.
+async def start(env: Mapping[str, str]) -> tuple[anyio.abc.Process, socket.socket]:
+    """Start this command once more, with some variables added; return it and our end of its pair.
 
     Raises:
         OSError: there is no room for another process.
     """
     kept = {name: value for name, value in os.environ.items() if name not in OWN}
-    return await anyio.open_process(
-        [sys.executable, "-m", "headrace", *sys.argv[1:]],
-        stdin=None,
-        stdout=None,
-        stderr=None,
-        env={**kept, **env},
-        pass_fds=pass_fds,
-        start_new_session=True,
-    )
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = await anyio.open_process(
+                [sys.executable, "-m", "headrace", *sys.argv[1:]],
+                stdin=None,
+                stdout=None,
+                stderr=None,
+                env={**kept, **env, CHANNEL: str(theirs.fileno())},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+    except BaseException:
+        ours.close()
+        raise
+    return process, ours
 
 
 class Child:
@@ -88,10 +95,8 @@ class Child:
             OSError: it can't be started.
         """
         self.asked = anyio.Event()
-        ours, theirs = socket.socketpair()
+        process, ours = await start({})
         with ours:
-            with theirs:
-                process = await start({CHANNEL: str(theirs.fileno())}, [theirs.fileno()])
             self._process, self.pid = process, process.pid
             self._log.info("worker.process_started", number=self.number, pid=self.pid)
             try:

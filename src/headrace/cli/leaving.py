@@ -1,4 +1,4 @@
-"""The end of a worker process, even if a handler that can't be stopped would hold it for ever."""
+"""The end of a worker process, even if something in it would hold it for ever."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ import sys
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
 from headrace.cli.output import leading, message_of
 from headrace.worker.worker import Worker
 
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
 EXIT_CUT_OFF = 6
 """The exit code of a process that ended although something in it went on."""
 
 LEAVE_S = 5.0
-"""How long tasks and threads that are not the worker's own may hold the process."""
+"""How long tasks, threads and processes that are not the worker's own may hold the process."""
 
 
 def run_and_leave(worker: Worker, runner: asyncio.Runner, main: Coroutine[Any, Any, None]) -> None:
     """Run the program's main coroutine, in which the worker runs, and see that the process can end.
 
     Handlers that were given up are cut off at once. What else may hold the process, such as a
-    thread of ``asyncio.to_thread``, has five seconds. The exit code is 6 in both cases.
+    thread of ``asyncio.to_thread`` or a process of ``multiprocessing``, has five seconds. The exit
+    code is 6 in both cases.
 
     Raises:
         Exception: what the coroutine raised.
@@ -39,28 +43,40 @@ def run_and_leave(worker: Worker, runner: asyncio.Runner, main: Coroutine[Any, A
         raise
     finally:
         if worker.stuck:
-            _cut_off(worker, error)
+            cut_off(worker.name, stuck=worker.stuck, error=error)
         is_free = threading.Event()
         threading.Thread(
             target=_cut_off_later, args=(worker, is_free), name="headrace-leave", daemon=True
         ).start()
         # Waits for tasks that swallow their cancellation, as the interpreter does for threads.
         runner.close()
-        if not _threads():
+        if not _threads() and not _processes():
             is_free.set()
 
 
 def _cut_off_later(worker: Worker, is_free: threading.Event) -> None:
     if not is_free.wait(LEAVE_S):
-        _cut_off(worker, "")
+        cut_off(worker.name, stuck=worker.stuck, error="")
 
 
-def _cut_off(worker: Worker, error: str) -> NoReturn:
-    fields = {"error": error} if error else {}
+def cut_off(name: str, *, stuck: int, error: str) -> NoReturn:
+    """End the process at once, with what handlers have started by ``multiprocessing``.
+
+    Args:
+        name: the worker's.
+        stuck: how many handlers go on.
+        error: why it ends, "" if it was asked to.
+    """
+    processes = _processes()
+    fields: dict[str, Any] = {"error": error} if error else {}
+    if processes:
+        fields["processes"] = [process.pid for process in processes]
     with suppress(OSError, ValueError):
         structlog.get_logger("headrace").error(
-            "worker.cut_off", worker=worker.name, stuck=worker.stuck, threads=_threads(), **fields
+            "worker.cut_off", worker=name, stuck=stuck, threads=_threads(), **fields
         )
+    for process in processes:
+        process.kill()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -74,3 +90,9 @@ def _threads() -> list[str]:
         for thread in threading.enumerate()
         if not thread.daemon and thread is not threading.main_thread()
     ]
+
+
+def _processes() -> list[BaseProcess]:
+    """Return what the interpreter would wait for in the same way, if anything has started some."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return [] if multiprocessing is None else multiprocessing.active_children()

@@ -17,10 +17,11 @@ from headrace.cli.children import CHECK, Child, start
 from headrace.cli.crew import Crew
 from headrace.cli.restarts import Restarts
 from headrace.worker.notify import Systemd
+from headrace.worker.signals import stopping
 
 FAILED = 1
 
-ENDED_EARLY = (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
+ENDED_EARLY = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, 128 + signal.SIGINT)
 """How a process ends by the first signal while it starts, when it has no jobs yet."""
 
 
@@ -57,7 +58,7 @@ class Supervisor:
     async def _obey(
         self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGTSTP) as signals:
+        with anyio.open_signal_receiver(*stopping(), signal.SIGTSTP) as signals:
             task_status.started()
             async for number in signals:
                 if number == signal.SIGTSTP:
@@ -76,14 +77,15 @@ class Supervisor:
             Its exit code, 0 if all is well; the end, when it is asked for, is not waited for.
         """
         try:
-            process = await start({CHECK: "1"})
+            process, channel = await start({CHECK: "1"})
         except OSError as error:
             self._log.error("worker.process_failed", error=str(error))
             return FAILED
-        async with process, anyio.create_task_group() as group:
-            group.start_soon(self._kill_at_end, process)
-            code = await process.wait()
-            group.cancel_scope.cancel()
+        with channel:
+            async with process, anyio.create_task_group() as group:
+                group.start_soon(self._kill_at_end, process)
+                code = await process.wait()
+                group.cancel_scope.cancel()
         return code
 
     async def _kill_at_end(self, process: anyio.abc.Process) -> None:

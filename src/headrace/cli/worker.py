@@ -15,19 +15,20 @@ import click
 import structlog
 
 from headrace.cli.crew import Crew
-from headrace.cli.leaving import run_and_leave
+from headrace.cli.leaving import cut_off, run_and_leave
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import Target, app_option, is_in_memory, on_target, run
+from headrace.cli.process_one import stand_in_front
 from headrace.cli.supervised import Supervision
 from headrace.cli.supervisor import Supervisor
 from headrace.cli.watch import Changes, follow, open_changes
 from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
-from headrace.events import Emit, WorkerEvent
+from headrace.events import Emit, LifespanOverdue, WorkerEvent
 from headrace.logs import configure, log_events
 from headrace.storage.connect import redacted
 from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
-from headrace.worker.signals import run_with_signals
+from headrace.worker.signals import Signals
 from headrace.worker.vitals import Vitals
 from headrace.worker.worker import Worker
 
@@ -60,10 +61,10 @@ def worker(
     """Run the jobs of an app, until a signal stops it.
 
     \b
-    TERM, INT   stop claiming and let running jobs end, for --shutdown-timeout
-    the second  hand back what still runs now, free of charge
-    the third   exit at once with 128 + signal; others take the jobs when the lease ends
-    TSTP        claim no more, but go on running, until one of the others
+    TERM, INT, HUP  stop claiming and let running jobs end, for --shutdown-timeout
+    the second      hand back what still runs now, free of charge
+    the third       exit at once with 128 + signal; others take the jobs when the lease ends
+    TSTP            claim no more, but go on running, until one of the others
 
     \b
     headrace worker shop:app
@@ -78,43 +79,69 @@ def worker(
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
     supervision = Supervision.of_environment()
-    if supervision is not None:
-        supervision.end_with_it(settings["shutdown_timeout"])
-    elif (watch or processes > 1) and not check:
+    if supervision is None and not check:
+        stand_in_front()
+        if watch or processes > 1:
+            configure(log_format, log_level)
+            sys.exit(supervise(processes, watch, health_host, health_port, settings))
+    with ExitStack() as stack:
+        signals = Signals()
+        if not check:
+            stack.enter_context(signals)  # the app's import may take long
+        if supervision is not None:
+            supervision.end_with_it(settings["shutdown_timeout"] + settings["teardown_timeout"])
+        systemd = None if check else Systemd.of_environment()
+        settings["emit"] = _emit(log_events(log_level), systemd)
+        made = make(chosen, target, weights(queues), processes, settings)
+        if check:
+            return
         configure(log_format, log_level)
-        sys.exit(supervise(processes, watch, health_host, health_port, settings))
-    app = load_app_for(chosen, target)
+        if systemd is not None:
+            stack.callback(systemd.close)
+        if supervision is None:
+            stack.enter_context(probed(made, made.name, health_host, health_port))
+        announce(made, chosen, loop="asyncio" if factory is None else "uvloop")
+        signals.obey(made)
+        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd, supervision))
+
+
+def make(
+    path: str,
+    target: Target,
+    queues: dict[str, int] | None,
+    processes: int,
+    settings: dict[str, Any],
+) -> Worker:
+    """Import the app and return its worker.
+
+    Raises:
+        UsageError: the app can't be imported, or an option does not fit it.
+    """
+    app = load_app_for(path, target)
     if processes > 1 and is_in_memory(app.url):
         raise click.UsageError(
             f"--processes {processes}: {app.url} is the memory of one process, so that each would "
             "have jobs of its own: name a storage that processes share, or use one process"
         )
     settings["process_slots"] = slots_of_each(settings["process_slots"], processes)
-    systemd = None if check else Systemd.of_environment()
     # What is left of the options has the names of the worker's arguments.
-    made = Worker(app, weights(queues), emit=_emit(log_events(log_level), systemd), **settings)
-    if check:
-        return
-    configure(log_format, log_level)
+    return Worker(app, queues, **settings)
+
+
+def announce(worker: Worker, path: str, *, loop: str) -> None:
+    """Log what is about to run, and where."""
+    app = worker.app
     logger = structlog.get_logger("headrace")
-    with ExitStack() as stack:
-        if systemd is not None:
-            stack.callback(systemd.close)
-        if supervision is None:
-            stack.enter_context(probed(made, made.name, health_host, health_port))
-        if is_in_memory(app.url):
-            logger.warning(
-                "worker.alone", url=app.url, why="only this process can enqueue jobs for it"
-            )
-        logger.info(
-            "worker.connecting",
-            worker=made.name,
-            app=chosen,
-            url=redacted(app.url),
-            tenant=app.tenant,
-            loop="asyncio" if factory is None else "uvloop",
-        )
-        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd, supervision))
+    if is_in_memory(app.url):
+        logger.warning("worker.alone", url=app.url, why="only this process can enqueue jobs for it")
+    logger.info(
+        "worker.connecting",
+        worker=worker.name,
+        app=path,
+        url=redacted(app.url),
+        tenant=app.tenant,
+        loop=loop,
+    )
 
 
 @contextmanager
@@ -139,6 +166,8 @@ def _emit(log: Emit, systemd: Systemd | None) -> Emit:
         log(event)
         if systemd is not None:
             systemd.heard(event)
+        if isinstance(event, LifespanOverdue) and event.is_stuck:
+            cut_off(event.worker, stuck=0, error=event.error)
 
     return emit
 
@@ -154,7 +183,7 @@ async def serve(worker: Worker, systemd: Systemd | None, supervision: Supervisio
             group.start_soon(systemd.attend, worker)
         if supervision is not None:
             group.start_soon(supervision.attend, worker)
-        await run_with_signals(worker)
+        await worker.run()
         group.cancel_scope.cancel()
 
 

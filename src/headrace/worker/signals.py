@@ -6,47 +6,68 @@ process whose loop a handler blocks.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-from contextlib import ExitStack
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Self
 
+from headrace.forks import handle, release_signals
 from headrace.worker.worker import Worker
 
-STOPPING = (signal.SIGTERM, signal.SIGINT)
 
+def stopping() -> list[signal.Signals]:
+    """Return the signals that stop a worker.
 
-async def run_with_signals(worker: Worker) -> None:
-    """Run the worker until a signal stops it.
-
-    The first SIGTERM or SIGINT gives running jobs the grace, the second hands them back now, the
-    third ends the process at once with status 128 + signal: other workers take its jobs over when
-    the lease ends. SIGTSTP makes the worker quiet. The former handlers are back when this returns.
-
-    Raises:
-        StorageError: as `Worker.run`.
+    SIGHUP is one, since a terminal that is closed sends it; under ``nohup`` it is ignored from the
+    start, and stays so.
     """
-    loop = asyncio.get_running_loop()
-    received = 0
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGTERM, signal.SIGINT, *([] if is_ignored else [signal.SIGHUP])]
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal received
-        received += 1
-        if received > 2:
+
+class Signals:
+    """Handles signals inside its ``with`` block; afterwards the former handlers are back.
+
+    The first SIGTERM, SIGINT or SIGHUP gives running jobs the grace, the second hands them back
+    now, the third ends the process at once with status 128 + signal: other workers take its jobs
+    over when the lease ends. SIGTSTP makes the worker quiet. Before there is a worker, while its
+    app is imported, the first one ends the process at once with 0: nothing has begun.
+    """
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._received = 0
+        self._is_quiet = False
+
+    def obey(self, worker: Worker) -> None:
+        """Pass on to this worker what comes from now on."""
+        self._worker = worker
+        if self._is_quiet:
+            worker.quiet()
+
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        self._received += 1
+        if self._worker is None:
+            os._exit(0)
+        if self._received > 2:
             os._exit(128 + number)
-        loop.call_soon_threadsafe(worker.stop)
+        self._worker.stop()
 
-    def quiet(_number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(worker.quiet)
+    def _quiet(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_quiet = True
+        if self._worker is not None:
+            self._worker.quiet()
 
-    with ExitStack() as handlers:
-        for number in STOPPING:
-            handlers.callback(signal.signal, number, _set(number, stop))
-        handlers.callback(signal.signal, signal.SIGTSTP, _set(signal.SIGTSTP, quiet))
-        await worker.run()
+    def __enter__(self) -> Self:
+        for number in stopping():
+            handle(number, self._stop)
+        handle(signal.SIGTSTP, self._quiet)
+        return self
 
-
-def _set(number: signal.Signals, handler: signal._HANDLER) -> signal._HANDLER:
-    """Set a handler and return the former one; one that Python did not set can't be set again."""
-    return signal.signal(number, handler) or signal.SIG_DFL
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        release_signals()
