@@ -90,7 +90,8 @@ class Lifespan:
         except TimeoutError as error:
             if self._timeout is None or not self._timeout.expired():
                 raise  # one of its own
-            self._tell(is_stuck=False)
+            if not (self._is_cut and phase == "start"):  # which was of no use any more
+                self._tell(is_stuck=False)
             raise LifespanTimeout(self._what()) from error
         finally:
             self._timeout = None
