@@ -51,7 +51,7 @@ def aside(storage_url: str) -> Aside:
 async def test_another_thread_can_stop_a_worker(aside: Aside) -> None:
     aside.thread.start()
     await until(lambda: aside.worker.is_ready, within=15, what="it is ready")
-    aside.worker.stop()
+    await asyncio.to_thread(aside.worker.stop)
     assert not aside.worker.is_ready
     await aside.ended()
 
@@ -61,9 +61,9 @@ async def test_another_thread_can_end_the_grace(aside: Aside, storage_url: str) 
         await app.enqueue("hold", queue="one")
         aside.thread.start()
         await until(lambda: aside.worker.active, within=15, what="the job runs")
-        aside.worker.stop()
+        await asyncio.to_thread(aside.worker.stop)
         await aside.log.wait(WorkerStopping, within=15)
-        aside.worker.stop()
+        await asyncio.to_thread(aside.worker.stop)
         await aside.ended()
         assert aside.log.of(WorkerStopped)[0].put_back == 1
 
@@ -71,9 +71,9 @@ async def test_another_thread_can_end_the_grace(aside: Aside, storage_url: str) 
 async def test_another_thread_can_make_it_quiet(aside: Aside) -> None:
     aside.thread.start()
     await until(lambda: aside.worker.is_ready, within=15, what="it is ready")
-    aside.worker.quiet()
+    await asyncio.to_thread(aside.worker.quiet)
     await aside.log.wait(WorkerQuiet, within=15)
-    aside.worker.stop()
+    await asyncio.to_thread(aside.worker.stop)
     await aside.ended()
 
 
@@ -87,8 +87,8 @@ async def test_many_threads_can_stop_it_before_and_while_it_starts(
     for thread in threads[1:]:
         thread.start()
     await aside.ended()
-    aside.worker.stop()
-    aside.worker.quiet()
+    await asyncio.to_thread(aside.worker.stop)
+    await asyncio.to_thread(aside.worker.quiet)
 
 
 async def test_a_signal_handler_can_stop_it(storage_url: str) -> None:

@@ -6,18 +6,16 @@ The process is the worker's child, and ends with it however that ends.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import pickle
 import resource
 import signal
 import socket
-import sys
 import threading
 import traceback
 from collections.abc import Awaitable, Mapping
 from contextvars import copy_context
-from multiprocessing import connection, parent_process
+from ctypes import c_uint64
 from types import FrameType
 from typing import Any
 
@@ -43,9 +41,8 @@ from headrace.worker.messages import (
     Reply,
     framed,
 )
+from headrace.worker.parent import watch_parent
 from headrace.worker.plan import Plan, undecodable
-
-PR_SET_PDEATHSIG = 1
 
 
 class Handler(msgspec.Struct, frozen=True):
@@ -142,12 +139,12 @@ class ChildReporter:
         self._has_ended = True
 
 
-_begin: tuple[socket.socket, ctypes.c_uint64, ChildSettings, Mapping[str, Function]]
+_begin: tuple[socket.socket, c_uint64, ChildSettings, Mapping[str, Function]]
 
 
 def begin(
     channel: socket.socket,
-    begun: ctypes.c_uint64,
+    begun: c_uint64,
     settings: ChildSettings,
     functions: Mapping[str, Function],
 ) -> None:
@@ -187,7 +184,7 @@ def serve() -> None:
 
 
 def _prepare(settings: ChildSettings) -> None:
-    _end_with_parent(settings.parent)
+    watch_parent(settings.parent)
     # What a handler starts is in its group, and is ended with it.
     os.setpgid(0, 0)
     # Ctrl-C goes to every process of the terminal, and systemd's SIGTERM to every process of a
@@ -206,28 +203,6 @@ def _prepare(settings: ChildSettings) -> None:
 
 def _pass(_number: int, _frame: FrameType | None) -> None:
     """Do nothing."""
-
-
-def _end_with_parent(parent: int) -> None:
-    """Have this process killed when the worker dies, even by SIGKILL.
-
-    Linux sends a signal; elsewhere, and if the worker died before that was asked for, a thread
-    notices. A handler that holds the interpreter's lock for ever keeps the thread from running,
-    but not the signal.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    worker = parent_process()
-    if worker is None or os.getppid() != parent:
-        os._exit(1)
-    threading.Thread(
-        target=_watch, args=(worker.sentinel,), name="headrace-parent", daemon=True
-    ).start()
-
-
-def _watch(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _load(function: Function) -> Handler:

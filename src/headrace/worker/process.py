@@ -42,6 +42,7 @@ from headrace.worker.messages import (
     Reply,
     frame,
 )
+from headrace.worker.parent import ArmedName
 from headrace.worker.plan import Plan
 
 ASK_S = 0.25
@@ -88,6 +89,7 @@ class Spawning(SpawnContext):
 
     def Process(self, *args: Any, **kwargs: Any) -> SpawnProcess:  # type: ignore[override]
         """Make a process; the executor calls this."""
+        kwargs["name"] = ArmedName("headrace-slot")
         self.started = SpawnProcess(*args, **kwargs)
         return self.started
 
