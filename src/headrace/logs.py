@@ -6,7 +6,8 @@ import logging
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
+from io import StringIO
+from typing import Any, TextIO
 
 import msgspec
 import structlog
@@ -96,7 +97,7 @@ def _logger() -> Any:
     # several processes may share the file.
     if structlog.is_configured():
         return structlog.get_logger("headrace")
-    return structlog.wrap_logger(structlog.WriteLogger(sys.stderr))
+    return structlog.wrap_logger(structlog.WriteLogger(_standard_error()))
 
 
 def unfailing(emit: Emit) -> Emit:
@@ -140,6 +141,16 @@ def check_level(level: str) -> int:
     return LEVELS[level]
 
 
+def _standard_error() -> TextIO:
+    """Return where logs go: nowhere, if the stream is closed."""
+    return sys.stderr or _Nowhere()
+
+
+class _Nowhere(StringIO):
+    def write(self, text: str) -> int:
+        return len(text)
+
+
 _configured: tuple[str, str] | None = None
 
 
@@ -157,11 +168,12 @@ def configure(log_format: str, level: str) -> None:
         raise InvalidOption(f"log format {log_format!r} is not known: use console or json")
     global _configured
     _configured = (log_format, level)
+    stream = _standard_error()
     renderer: Any
     if log_format == "json":
         renderer = structlog.processors.JSONRenderer()
     else:
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty())
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -171,6 +183,6 @@ def configure(log_format: str, level: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(check_level(level)),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )

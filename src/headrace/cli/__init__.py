@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from typing import NoReturn
 
 import click
 
+from headrace.cli import streams
 from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.jobs import job
@@ -84,10 +84,7 @@ for command in (dead, doctor, enqueue, health, job, queue, version, worker, work
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # What a job holds may have no character in the terminal's encoding.
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
     try:
         code = cli.main(prog_name="headrace", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -100,6 +97,10 @@ def main() -> NoReturn:
 
 def _fail(raised: BaseException) -> NoReturn:
     error = leading(raised)
+    if isinstance(error, OSError):
+        streams.drop_output()  # it may be what has failed
+    if isinstance(error, BrokenPipeError):
+        sys.exit(1)  # as `head` does, its reader has had enough
     if os.environ.get(TRACEBACK):
         click.echo(full_traceback(error), err=True, nl=False)
     if issubclass(type(error), click.Abort | KeyboardInterrupt):

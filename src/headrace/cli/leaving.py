@@ -79,7 +79,7 @@ def cut_off(name: str, *, stuck: int, error: str) -> NoReturn:
         process.kill()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            stream.flush()
+            stream.flush()  # a handler may have printed
     os._exit(EXIT_CUT_OFF)
 
 
