@@ -296,3 +296,8 @@ def test_all_is_sorted(name: str) -> None:
 
 def kind_and_name(word: str) -> tuple[bool, bool, str]:
     return (not word.isupper(), not word[:1].isupper(), word)
+
+
+def test_one_module_hears_of_forks() -> None:
+    found = {path.name for path in python_files("src") if "register_at_fork" in path.read_text()}
+    assert found == {"forks.py"}

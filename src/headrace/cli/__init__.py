@@ -51,8 +51,8 @@ HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all and --dry-run can't.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the storage can't be reached or used,
-4 the app can't be imported, 5 the awaited job failed, 6 handlers were
-cut off at a worker's end, 124 the wait timed out.
+4 the app can't be imported, 5 the awaited job failed, 6 handlers or the
+lifespan were cut off at a worker's end, 124 the wait timed out.
 """
 
 
