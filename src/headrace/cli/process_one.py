@@ -14,9 +14,12 @@ from contextlib import suppress
 from typing import NoReturn
 
 SI_KERNEL = 0x80
-"""Who sent a signal: the terminal, which sends it to the worker too."""
+"""Who sent a signal: the kernel, for what is typed in a terminal too."""
 
-NOT_FOR_US = {signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE}
+TYPED = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP}
+"""What a terminal sends to all processes of its foreground group, and so to the worker too."""
+
+NOT_FOR_IT = {signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE}
 
 
 def stand_in_front() -> None:
@@ -38,9 +41,11 @@ def stand_in_front() -> None:
 def _wait_for(child: int) -> NoReturn:
     while True:
         received = signal.sigwaitinfo(signal.valid_signals())
-        if received.si_signo not in NOT_FOR_US and received.si_code != SI_KERNEL:
+        number = received.si_signo
+        is_there_too = received.si_code == SI_KERNEL and number in TYPED
+        if number not in NOT_FOR_IT and not is_there_too:
             with suppress(ProcessLookupError):
-                os.kill(child, received.si_signo)
+                os.kill(child, number)
         _reap(child)
 
 
