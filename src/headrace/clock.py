@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from headrace.errors import InvalidOption
+from headrace.plain import plain_seconds, shown
 
 Duration = float | timedelta
 Monotonic = Callable[[], float]
@@ -29,18 +30,15 @@ def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
         InvalidOption: it is not a number or `timedelta`, or is under ``least_ms`` or over ten
             years.
     """
-    if isinstance(value, timedelta):
-        seconds = value.total_seconds()
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = value
-    else:
+    seconds = plain_seconds(value)
+    if seconds is None:
         raise InvalidOption(
-            f"{name}={value!r} is not a duration: pass seconds as a number, or a timedelta"
+            f"{name}={shown(value)} is not a duration: pass seconds as a number, or a timedelta"
         )
     # NaN compares as false, and an integer may be too large for a float.
     if not least_ms <= seconds * 1000 <= MAX_DURATION_MS:
         raise InvalidOption(
-            f"{name}={value!r} is out of bounds: use {least_ms / 1000:g} seconds to ten years"
+            f"{name}={shown(value)} is out of bounds: use {least_ms / 1000:g} seconds to ten years"
         )
     return math.ceil(seconds * 1000)
 
@@ -52,14 +50,21 @@ def instant_ms(value: datetime, *, name: str) -> int:
         InvalidOption: it is not an aware `datetime`, or is before 1970 or over ten years ahead.
     """
     if not isinstance(value, datetime):
-        raise InvalidOption(f"{name}={value!r} is not an instant: pass an aware datetime")
-    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidOption(f"{name}={shown(value)} is not an instant: pass an aware datetime")
+    try:
+        is_naive = value.tzinfo is None or value.utcoffset() is None
+        seconds = 0.0 if is_naive else datetime.timestamp(value)
+    except Exception as error:  # a time zone is anybody's code
+        raise InvalidOption(f"{name}={shown(value)}: its time zone can't be read") from error
+    if is_naive:
         raise InvalidOption(
-            f"{name}={value!r} is naive: give it a time zone, as in datetime.now(UTC)"
+            f"{name}={shown(value)} is naive: give it a time zone, as in datetime.now(UTC)"
         )
-    instant = math.ceil(value.timestamp() * 1000)
+    instant = math.ceil(seconds * 1000)
     if not 0 <= instant <= time.time() * 1000 + MAX_DURATION_MS:
-        raise InvalidOption(f"{name}={value!r} is out of bounds: use 1970 to ten years from now")
+        raise InvalidOption(
+            f"{name}={shown(value)} is out of bounds: use 1970 to ten years from now"
+        )
     return instant
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Generator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
@@ -13,7 +12,8 @@ from typing_extensions import TypeVar
 from headrace.clock import datetime_of
 from headrace.codec import encode_chunk
 from headrace.errors import InvalidOption
-from headrace.job import Claim, ClaimedJob, one_line
+from headrace.job import Claim, ClaimedJob
+from headrace.plain import one_line, plain_number, plain_text, shown
 
 S = TypeVar("S", default=None)
 
@@ -158,15 +158,19 @@ class Context(Generic[S]):
         Raises:
             InvalidOption: the fraction is not from 0 to 1, or the text is no string or longer.
         """
-        is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
-        if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
-            raise InvalidOption(f"progress {fraction!r} is out of bounds: use a number from 0 to 1")
-        if not isinstance(text, str) or len(text) > PROGRESS_TEXT_LIMIT:
+        number = plain_number(fraction)
+        # NaN compares as false, and an integer may be too large for a float.
+        if number is None or not 0 <= number <= 1:
             raise InvalidOption(
-                f"the progress text {str(text)[:40]!r}… is not valid: use a string of "
+                f"progress {shown(fraction)} is out of bounds: use a number from 0 to 1"
+            )
+        words = plain_text(text)
+        if words is None or len(words) > PROGRESS_TEXT_LIMIT:
+            raise InvalidOption(
+                f"the progress text {shown(text)} is not valid: use a string of "
                 f"{PROGRESS_TEXT_LIMIT} characters at most"
             )
-        self._reporter.progress(float(fraction), one_line(text))
+        self._reporter.progress(float(number), one_line(words))
         return _done
 
     def emit(self, value: object) -> Awaitable[None]:

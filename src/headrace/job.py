@@ -11,9 +11,11 @@ import time
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from headrace.errors import InvalidOption
 from headrace.forks import on_fork
+from headrace.plain import has_control, plain_text, shown
 from headrace.retry import Retry
 
 DEFAULT_LANE = "default"
@@ -100,11 +102,13 @@ class Job(msgspec.Struct, frozen=True):
     """One request to run a task, ready to be stored.
 
     Made by ``task.job(...)``; pass it to ``app.enqueue_many``. ``payload`` and ``options`` are
-    encoded. ``is_new_id``: the id was drawn at random for this job. ``is_plain``: nothing after
-    ``is_plain`` differs from its default, which shortens the call. ``delay_ms`` and
-    ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and ``expires_at_ms`` are
-    instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as workers have said of
-    its task. ``reply_to`` is the inbox channel that is told how the job ends.
+    encoded. ``is_new_id``: the id was drawn at random for this job, which was not sent before.
+    ``is_plain``: nothing between it and ``is_fresh`` differs from its default, which shortens the
+    call. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
+    ``expires_at_ms`` are instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as
+    workers have said of its task. ``reply_to`` is the inbox channel that is told how the job ends.
+    ``is_fresh``: its values were checked when a task made it, and it was not sent yet; set by
+    `fresh` alone, and no copy has it. A job without it is checked before it is sent.
     """
 
     id: str
@@ -123,6 +127,21 @@ class Job(msgspec.Struct, frozen=True):
     keep_ms: int = DEFAULT_KEEP_MS
     options: bytes = b""
     reply_to: str = ""
+    is_fresh: bool = False
+
+    def __post_init__(self) -> None:
+        # Whatever else makes a job says what it likes: a caller, `msgspec.structs.replace`, pickle.
+        if self.is_fresh:
+            force_setattr(self, "is_fresh", False)
+
+    def __copy__(self) -> Job:
+        return msgspec.structs.replace(self)
+
+
+def fresh(job: Job) -> Job:
+    """Return ``job``, now marked as just made of checked values."""
+    force_setattr(job, "is_fresh", True)
+    return job
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -227,52 +246,46 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def check_name(value: str, *, what: str) -> str:
-    """Return ``value`` if it may name a queue, tenant or lane.
+    """Return ``value`` as a plain string if it may name a queue, tenant or lane.
 
     Raises:
         InvalidOption: it does not match ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``.
     """
-    if not isinstance(value, str) or not _NAME.match(value):
+    name = plain_text(value)
+    if name is None or not _NAME.match(name):
         raise InvalidOption(
-            f"{what} {value!r} is not valid: use 1 to 100 letters, digits, '.', '_' and '-', "
+            f"{what} {shown(value)} is not valid: use 1 to 100 letters, digits, '.', '_' and '-', "
             "starting with a letter or digit"
         )
-    return value
+    return name
 
 
 def check_text(value: str, *, what: str) -> str:
-    """Return ``value`` if it may be a job id or task name.
+    """Return ``value`` as a plain string if it may be a job id or task name.
 
     Raises:
         InvalidOption: it is empty, over 256 bytes of UTF-8, not encodable, or has control
             characters.
     """
-    if isinstance(value, str) and value.isascii() and value.isprintable():
-        if 0 < len(value) <= ID_LIMIT_BYTES:
-            return value
-    elif isinstance(value, str) and not _CONTROL.search(value):
+    text = plain_text(value)
+    if text is None:
+        pass
+    elif text.isascii() and text.isprintable():
+        if 0 < len(text) <= ID_LIMIT_BYTES:
+            return text
+    elif not has_control(text):
         try:
-            if 0 < len(value.encode()) <= ID_LIMIT_BYTES:
-                return value
+            if 0 < len(text.encode()) <= ID_LIMIT_BYTES:
+                return text
         except UnicodeEncodeError:
             pass
-    shown = value if not isinstance(value, str) or len(value) <= 40 else value[:40] + "…"
     raise InvalidOption(
-        f"{what} {shown!r} is not valid: use 1 to {ID_LIMIT_BYTES} bytes of UTF-8 "
+        f"{what} {shown(value)} is not valid: use 1 to {ID_LIMIT_BYTES} bytes of UTF-8 "
         "without control characters"
     )
-
-
-def one_line(text: str) -> str:
-    """Return ``text`` with a space for each control character and ``?`` for what can't be encoded.
-
-    So it can stand in a line of an event, and on a terminal.
-    """
-    return _CONTROL.sub(" ", text).encode(errors="replace").decode()
 
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
@@ -10,6 +11,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
 from headrace.job import JobRow, JobState, check_name, check_text
+from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Inspector
 from headrace.storage.values import BATCH_LIMIT, QueueSettings, QueueStats, WorkerInfo
@@ -22,6 +24,8 @@ PURGEABLE = (
     JobState.FAILED,
     JobState.CANCELLED,
 )
+
+_STREAM_ID = re.compile(r"[0-9]{1,19}(-[0-9]{1,19})?\Z")
 
 
 class Queue:
@@ -94,7 +98,9 @@ class Queue:
                 repeated.
         """
         wanted = check_state(state)
-        cursor, left = "", limit
+        task = None if task is None else check_text(task, what="task name")
+        left = None if limit is None else check_count(limit, name="limit", most=2**62, least=0)
+        cursor = ""
         while True:
             page = await self._storage().list_jobs(
                 self.name, wanted, cursor=cursor, limit=BATCH_LIMIT
@@ -110,14 +116,23 @@ class Queue:
                 return
 
     async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
-        """Yield the kept events after a stream id, oldest first, up to now."""
+        """Yield the kept events after a stream id, oldest first, up to now.
+
+        Raises:
+            InvalidOption: ``after`` is no stream id.
+        """
+        last_id = plain_text(after)
+        if last_id is None or not _STREAM_ID.match(last_id):
+            raise InvalidOption(
+                f"after={shown(after)} is no stream id: use the stream_id of an event"
+            )
         while True:
-            page = await self._storage().events(self.name, after=after, limit=BATCH_LIMIT)
+            page = await self._storage().events(self.name, after=last_id, limit=BATCH_LIMIT)
             for event in page.events:
                 yield event
             if not page.last_id:
                 return
-            after = page.last_id
+            last_id = page.last_id
 
     async def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
         """Queue dead letters again, with counts and error history reset; return how many were.
@@ -174,7 +189,7 @@ class Queue:
 def check_state(state: JobState | str) -> JobState:
     """Return the state of that name, or raise `InvalidOption`."""
     try:
-        return JobState(state)
+        return JobState(plain_text(state) or "")
     except ValueError:
         known = ", ".join(JobState)
-        raise InvalidOption(f"state {state!r} is not known: use one of {known}") from None
+        raise InvalidOption(f"state {shown(state)} is not known: use one of {known}") from None

@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.clock import duration_ms
 from headrace.errors import InvalidOption
+from headrace.plain import plain_number, plain_seconds, shown
 
 RetryFunction = Callable[[int, BaseException], float]
 """A strategy of your own: (handler errors so far, the last error) to seconds."""
@@ -35,13 +36,16 @@ class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factor: float = 2.0
 
     def __post_init__(self) -> None:
-        duration_ms(self.min, name="Retry.min", least_ms=1)
-        duration_ms(self.max, name="Retry.max", least_ms=1)
+        for name in ("min", "max"):
+            duration_ms(getattr(self, name), name=f"Retry.{name}", least_ms=1)
+            seconds = plain_seconds(getattr(self, name))
+            msgspec.structs.force_setattr(self, name, seconds)
         if self.max < self.min:
             raise InvalidOption(f"Retry.max={self.max!r} is under Retry.min={self.min!r}")
-        is_number = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)
-        if not is_number or not 1 <= self.factor <= 100:
-            raise InvalidOption(f"Retry.factor={self.factor!r} is out of bounds: use 1 to 100")
+        factor = plain_number(self.factor)
+        if factor is None or not 1 <= factor <= 100:
+            raise InvalidOption(f"Retry.factor={shown(self.factor)} is out of bounds: use 1 to 100")
+        msgspec.structs.force_setattr(self, "factor", factor)
 
     def delay(self, errors: int, draw: Callable[[], float] = random.random) -> float:
         """Return the wait in seconds after ``errors`` handler errors (1 or more)."""

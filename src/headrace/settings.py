@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -25,7 +26,10 @@ from headrace.job import (
     check_name,
     check_text,
 )
+from headrace.plain import plain_integer, plain_text, shown
 from headrace.retry import Retry, RetryFunction
+
+MOST_ATTEMPTS = 1_000_000
 
 
 class ExecutorKind(StrEnum):
@@ -86,33 +90,57 @@ class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
         return not (has_time or has_limits or has_lane or self.encoded_options)
 
 
-def check_count(value: int, *, name: str, most: int) -> int:
-    """Return ``value`` if it is a whole number from 1 to ``most``, or raise `InvalidOption`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InvalidOption(f"{name}={value!r} is out of bounds: use a whole number, 1 to {most:,}")
-    return value
+def variable(*names: str) -> str | None:
+    """Return what the first of these environment variables says, None if none is set.
+
+    Raises:
+        InvalidOption: none says anything, but one is set: empty, it would pass for the default.
+    """
+    found = [(name, os.environ[name]) for name in names if name in os.environ]
+    for _, value in found:
+        if value:
+            return value
+    if found:
+        raise InvalidOption(
+            f"the variable {found[0][0]} is set but empty: unset it, or give a value"
+        )
+    return None
+
+
+def check_count(value: int, *, name: str, most: int, least: int = 1) -> int:
+    """Return a whole number from ``least`` to ``most``, or raise `InvalidOption`."""
+    count = plain_integer(value)
+    if count is None or not least <= count <= most:
+        raise InvalidOption(
+            f"{name}={shown(value)} is out of bounds: use a whole number, {least:,} to {most:,}"
+        )
+    return count
 
 
 def check_priority(value: int) -> int:
     """Return ``value`` if it is a tier, or raise `InvalidOption`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise InvalidOption(f"priority={value!r} is out of bounds: use 0 to 9, 9 runs first")
-    return value
+    tier = plain_integer(value)
+    if tier is None or tier not in PRIORITIES:
+        raise InvalidOption(f"priority={shown(value)} is out of bounds: use 0 to 9, 9 runs first")
+    return tier
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return a copy of ``headers`` if all are strings of 8 KiB together at most."""
     if not isinstance(headers, Mapping):
-        raise InvalidOption(f"headers={headers!r}: pass a mapping of strings to strings")
-    pairs = dict(headers)
+        raise InvalidOption(f"headers={shown(headers)}: pass a mapping of strings to strings")
+    pairs: dict[str, str] = {}
     size = 0
-    for name, value in pairs.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidOption(f"headers[{name!r}]={value!r}: names and values must be strings")
+    for key, value in headers.items():
+        name, text = plain_text(key), plain_text(value)
+        said = f"headers[{shown(key)}]={shown(value)}"
+        if name is None or text is None:
+            raise InvalidOption(f"{said}: names and values must be strings")
         try:
-            size += len(name.encode()) + len(value.encode())
+            size += len(name.encode()) + len(text.encode())
         except UnicodeEncodeError:
-            raise InvalidOption(f"headers[{name!r}]={value!r} can't be encoded as UTF-8") from None
+            raise InvalidOption(f"{said} can't be encoded as UTF-8") from None
+        pairs[name] = text
     if size > 8192:
         raise InvalidOption(f"the headers are {size:,} bytes, the limit is 8,192")
     return pairs
@@ -160,14 +188,14 @@ def task_settings(
     is_plain = not isinstance(retry, type) and not inspect.iscoroutinefunction(retry)
     if retry is not None and not (is_plain and isinstance(retry, Retry | Callable)):
         raise InvalidOption(
-            f"retry={retry!r}: pass a Retry, or a plain function of (errors so far, last error) to "
-            "seconds"
+            f"retry={shown(retry)}: pass a Retry, or a plain function of (errors so far, last error) "
+            "to seconds"
         )
     return TaskSettings(
         queue=check_name(queue, what="queue"),
         priority=check_priority(priority),
-        max_attempts=check_count(max_attempts, name="max_attempts", most=1_000_000),
-        max_stalls=check_count(max_stalls, name="max_stalls", most=1_000_000),
+        max_attempts=check_count(max_attempts, name="max_attempts", most=MOST_ATTEMPTS),
+        max_stalls=check_count(max_stalls, name="max_stalls", most=MOST_ATTEMPTS),
         timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
         retry=Retry() if retry is None else retry,
         result_ttl_ms=result_ttl_ms,
@@ -195,21 +223,23 @@ def call_settings(
 ) -> CallSettings:
     """Check and convert what one call asks for; see `Task.options`."""
     if delay is not None and run_at is not None:
-        raise InvalidOption(f"delay={delay!r} and run_at={run_at!r}: say one of them")
-    if retry is not None and not isinstance(retry, Retry):
+        raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
+    # Only the fields of a Retry itself can be stored with a job.
+    if retry is not None and type(retry) is not Retry:
         raise InvalidOption(
-            f"retry={retry!r}: a single call takes a Retry; a strategy function goes to @app.task"
+            f"retry={shown(retry)}: a single call takes a Retry; a strategy function goes to "
+            "@app.task"
         )
     ttl_ms, keep_ms = _call_retention(task, result_ttl, keep)
     options = JobOptions(
         max_attempts=None
         if max_attempts is None
-        else check_count(max_attempts, name="max_attempts", most=1_000_000),
+        else check_count(max_attempts, name="max_attempts", most=MOST_ATTEMPTS),
         timeout_ms=_optional_ms(timeout, name="timeout", least_ms=1),
         retry=retry,
         result_ttl_ms=ttl_ms,
         keep_ms=keep_ms,
-        headers=check_headers(headers or {}),
+        headers={} if headers is None else check_headers(headers),
     )
     expires_at = isinstance(expires, datetime)
     return CallSettings(
@@ -224,7 +254,7 @@ def call_settings(
         else _optional_ms(cast("Duration | None", expires), name="expires", least_ms=1) or 0,
         max_stalls=task.max_stalls
         if max_stalls is None
-        else check_count(max_stalls, name="max_stalls", most=1_000_000),
+        else check_count(max_stalls, name="max_stalls", most=MOST_ATTEMPTS),
         keep_ms=task.keep_ms if keep_ms is None else keep_ms,
         result_ttl_ms=task.result_ttl_ms if ttl_ms is None else ttl_ms,
         lane=task.lane,

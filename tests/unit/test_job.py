@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from headrace import InvalidOption, JobState
-from headrace.job import JobIds, check_name, check_text, new_job_id, one_line
+from headrace.job import JobIds, check_name, check_text, new_job_id
+from headrace.plain import one_line
 
 
 @pytest.mark.parametrize("name", ["a", "A9", "emails.high", "a_b-c.d", "0", "x" * 100])
@@ -54,7 +55,7 @@ def test_a_bad_name_is_refused_with_its_value_and_the_rule(name: Any) -> None:
     # RELIABILITY §5 27 to 33 and 35.
     with pytest.raises(InvalidOption, match="letters, digits") as caught:
         check_name(name, what="queue")
-    assert repr(name) in str(caught.value)
+    assert repr(name)[:100] in str(caught.value)
 
 
 @pytest.mark.parametrize(

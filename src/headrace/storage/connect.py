@@ -8,6 +8,7 @@ from typing import cast
 
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
+from headrace.plain import shown
 from headrace.storage.base import Storage
 from headrace.storage.opener import Opener
 from headrace.storage.redis.location import location_of
@@ -53,7 +54,7 @@ def open_storage(
     Raises:
         InvalidOption: the URL or the tenant is not valid, or an installed storage can't be loaded.
     """
-    check_name(tenant, what="tenant")
+    tenant = check_name(tenant, what="tenant")
     opener = _opener_of(check_url(url))
     return opener(url, tenant=tenant, allow_eviction=allow_eviction)
 
@@ -76,7 +77,7 @@ def _opener_of(url: str) -> Opener:
     if opener is None:
         brought = [name for name in installed_schemes() if name not in SCHEMES]
         raise InvalidOption(
-            f"the storage URL {redacted(str(url))!r} is not valid: use one of "
+            f"the storage URL {shown(redacted(str(url)))} is not valid: use one of "
             f"{_listed(SCHEMES)}, as in redis://localhost:6379/0"
             + (f"; installed besides: {_listed(brought)}" if brought else "")
         )

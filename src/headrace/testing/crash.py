@@ -10,6 +10,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
 from headrace.job import ClaimedJob, new_job_id
+from headrace.plain import shown
 from headrace.testing.clock import ManualClock
 from headrace.testing.place import LANES, Place
 from headrace.testing.storage import Graveyard, KitStorage
@@ -48,7 +49,9 @@ class Crashes:
         """
         lease_ms = duration_ms(lease, name="lease", least_ms=500)
         if lease_ms > 3_600_000:
-            raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
+            raise InvalidOption(
+                f"lease={shown(lease)} is out of bounds: use 0.5 seconds to an hour"
+            )
         place = await Place.register(self._app, self._storage, queue, lease_ms=lease_ms)
         claimed: list[ClaimedJob] = []
         for lane in LANES:

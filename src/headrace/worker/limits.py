@@ -14,6 +14,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
 from headrace.job import check_name
+from headrace.plain import shown
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import ExecutorKind, check_count
 from headrace.worker.functions import Function, cores, find
@@ -86,12 +87,12 @@ def check_limits(
     Raises:
         InvalidOption: a value is out of bounds.
     """
-    check_count(concurrency, name="concurrency", most=10_000)
+    concurrency = check_count(concurrency, name="concurrency", most=10_000)
     lease_ms = duration_ms(lease, name="lease", least_ms=500)
     if lease_ms > LONGEST_LEASE_MS:
-        raise InvalidOption(f"lease={lease!r} is out of bounds: use 0.5 seconds to an hour")
+        raise InvalidOption(f"lease={shown(lease)} is out of bounds: use 0.5 seconds to an hour")
     stall = 4 * lease_ms / 1000 if max_loop_stall is None else max_loop_stall
-    slots = _process_slots(process_slots)
+    slots = _count(process_slots, cores(), name="process_slots", most=1_000, least=0)
     return Limits(
         queues=queues,
         concurrency=concurrency,
@@ -119,21 +120,16 @@ def check_limits(
 def check_emit(emit: Emit | None) -> Emit | None:
     """Return what takes events, or raise `InvalidOption`."""
     if emit is not None and (not callable(emit) or inspect.iscoroutinefunction(emit)):
-        raise InvalidOption(f"emit={emit!r}: pass a plain function that takes an event")
+        raise InvalidOption(f"emit={shown(emit)}: pass a plain function that takes an event")
     return emit
 
 
-def _count(value: int | None, default: int, *, name: str, most: int) -> int:
-    return default if value is None else check_count(value, name=name, most=most)
+def _count(value: int | None, default: int, *, name: str, most: int, least: int = 1) -> int:
+    return default if value is None else check_count(value, name=name, most=most, least=least)
 
 
 def _bound(value: int | None, *, name: str) -> int:
     return _count(value, 0, name=name, most=2**62)
-
-
-def _process_slots(count: int | None) -> int:
-    is_none = isinstance(count, int) and not isinstance(count, bool) and count == 0
-    return 0 if is_none else _count(count, cores(), name="process_slots", most=1_000)
 
 
 def process_functions(app: App[Any]) -> dict[str, Function]:
@@ -162,8 +158,8 @@ def _check_retry(name: str, retry: Retry | RetryFunction) -> None:
         pickle.dumps(retry)
     except Exception as error:  # pickle raises what it likes
         raise UsageError(
-            f"the task {name!r} has executor='process', but its retry={retry!r} can't be passed to "
-            "another process: use a Retry, or a function at the top level of a module"
+            f"the task {name!r} has executor='process', but its retry={shown(retry)} can't be "
+            "passed to another process: use a Retry, or a function at the top level of a module"
         ) from error
 
 
@@ -177,16 +173,20 @@ def queue_weights(
         InvalidOption: a name or weight is not valid.
     """
     if queues is not None and (isinstance(queues, str) or not isinstance(queues, Iterable)):
-        raise InvalidOption(f"queues={queues!r}: pass a list of names or a dict of weights")
+        raise InvalidOption(f"queues={shown(queues)}: pass a list of names or a dict of weights")
     if queues is None:
-        weights = dict.fromkeys(sorted({t.settings.queue for t in app.tasks.values()}), 1)
+        said: dict[str, int] = dict.fromkeys(
+            sorted({t.settings.queue for t in app.tasks.values()}), 1
+        )
     elif isinstance(queues, Mapping):
-        weights = dict(queues)
+        said = dict(queues)
     else:
-        weights = dict.fromkeys(queues, 1)
-    if not weights:
+        said = dict.fromkeys(queues, 1)
+    if not said:
         raise UsageError("there is no queue to serve: the app has no tasks and no queues are named")
-    for queue, weight in weights.items():
-        check_name(queue, what="queue")
-        check_count(weight, name=f"the weight of queue {queue!r}", most=1000)
-    return weights
+    return {
+        check_name(queue, what="queue"): check_count(
+            weight, name=f"the weight of queue {shown(queue)}", most=1000
+        )
+        for queue, weight in said.items()
+    }

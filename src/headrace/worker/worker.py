@@ -137,10 +137,10 @@ class Worker:
             max_lifetime=max_lifetime,
         )
         self._is_burst = burst
-        self.name: str = check_text(
-            name or f"{socket.gethostname()}:{os.getpid()}", what="worker name"
-        )
-        self._emit = unfailing(check_emit(emit) or log_events("warning"))
+        own_name = f"{socket.gethostname()}:{os.getpid()}"
+        self.name: str = check_text(own_name if name is None else name, what="worker name")
+        told = check_emit(emit)
+        self._emit = unfailing(log_events("warning") if told is None else told)
         self._guard = Guard(self._emit)
         self._lifespan = Lifespan(
             app.lifespan,

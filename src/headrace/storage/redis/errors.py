@@ -18,6 +18,7 @@ from headrace.errors import (
     StorageRefused,
     StorageUnavailable,
 )
+from headrace.plain import cut
 
 
 class FunctionMissing(StorageUnavailable):
@@ -131,6 +132,9 @@ _BY_CLASS = {cls: meaning for meaning in _MEANINGS for cls in meaning.classes}
 _ANSWERS = (theirs.ResponseError, theirs.BusyLoadingError)
 """What the server said itself, so that no connection was lost."""
 
+TEXT_LIMIT = 500
+"""Most characters of the server's or the system's own words, which may repeat a long path."""
+
 
 def refused(text: str) -> StorageError:
     """Return our error for the server's own. Nothing was done, or the server says what it did."""
@@ -177,4 +181,5 @@ def _told(text: str) -> Meaning:
 
 
 def _made(meaning: Meaning, text: str) -> StorageError:
-    return meaning.kind(f"Redis: {text}{f' ({meaning.advice})' if meaning.advice else ''}")
+    advice = f" ({meaning.advice})" if meaning.advice else ""
+    return meaning.kind(f"Redis: {cut(text, TEXT_LIMIT)}{advice}")

@@ -13,6 +13,10 @@ from headrace.errors import (
     StorageRefused,
     StorageUnavailable,
 )
+from headrace.plain import cut
+
+TEXT_LIMIT = 300
+"""Most characters of the system's own words, which may repeat a long path."""
 
 # By primary result code, the low byte of an extended one.
 _BY_CODE: dict[int, type[StorageError]] = {
@@ -89,8 +93,8 @@ def translate(error: BaseException, where: str) -> StorageError:
     else:
         kind = StorageFault
     advice = _ADVICE.get(code, "")
-    text = str(error) or type(error).__name__
-    return kind(f"SQLite in {where}: {text}{f' ({advice})' if advice else ''}")
+    text = cut(str(error), TEXT_LIMIT) or type(error).__name__
+    return kind(f"SQLite in {cut(where)}: {text}{f' ({advice})' if advice else ''}")
 
 
 def _kind_of(error: OSError) -> type[StorageError]:

@@ -10,6 +10,7 @@ import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.job import check_name
+from headrace.plain import shown
 
 FILE_NAME = "headrace.sqlite3"
 WAKE_FOLDER = "wake"
@@ -73,14 +74,15 @@ def place_of(url: str) -> Place:
     path = _path(parts.path)
     if parts.netloc or not path.startswith("/") or path.strip("/") == "" or "\0" in path:
         raise InvalidOption(
-            f"the storage URL {url!r} is not valid: name an absolute directory after three "
+            f"the storage URL {shown(url)} is not valid: name an absolute directory after three "
             "slashes, as in file:///var/lib/app"
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     sync = options.pop("sync", "full")
     if options or parts.fragment or sync not in SYNC:
         raise InvalidOption(
-            f"the storage URL {url!r} is not valid: the only option is sync=full or sync=normal"
+            f"the storage URL {shown(url)} is not valid: the only option is sync=full or "
+            "sync=normal"
         )
     return Place(os.path.realpath(path), is_file=True, is_full_sync=SYNC[sync])
 
