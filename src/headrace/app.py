@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
 
@@ -18,6 +16,7 @@ from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import decode_any
 from headrace.context import Context
+from headrace.declaration import default_name, executor_kind
 from headrace.errors import InvalidArguments, UnknownTask, UsageError
 from headrace.handle import JobHandle
 from headrace.job import (
@@ -31,12 +30,13 @@ from headrace.job import (
     check_text,
 )
 from headrace.middleware import Middleware
+from headrace.plain import plain_text, shown
 from headrace.queues import Queue
 from headrace.retry import Retry, RetryFunction
-from headrace.settings import TaskSettings, call_settings, task_settings
+from headrace.settings import TaskSettings, call_settings, task_settings, variable
 from headrace.storage.base import Inspector, Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.task import Task, executor_kind, make_job
+from headrace.task import Task, make_job
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +72,7 @@ class App(Generic[S]):
         retry_for: how long a lost enqueue is repeated before it raises, default 10 seconds.
 
     Raises:
-        InvalidOption: the URL, tenant or duration is not valid.
+        InvalidOption: the URL, tenant or duration is not valid, or a variable is set but empty.
     """
 
     @overload
@@ -106,10 +106,12 @@ class App(Generic[S]):
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
     ) -> None:
-        environment = os.environ.get("HEADRACE_REDIS_URL") or os.environ.get("REDIS_URL")
-        self.url: str = check_url(url if url is not None else environment or DEFAULT_URL)
+        if url is None:
+            url = variable("HEADRACE_REDIS_URL", "REDIS_URL") or DEFAULT_URL
         if tenant is None:
-            tenant = os.environ.get("HEADRACE_TENANT") or DEFAULT_TENANT
+            tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
+        plain_url = plain_text(url)
+        self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = lifespan
         self.allow_eviction = allow_eviction
@@ -236,7 +238,7 @@ class App(Generic[S]):
         settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
         task: Task[..., Any] = Task(
             function,
-            name=name or _default_name(function),
+            name=default_name(function) if name is None else name,
             settings=settings,
             submitter=self,
         )
@@ -284,7 +286,7 @@ class App(Generic[S]):
     def _named_job(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], queue: str | None
     ) -> Job:
-        check_text(name, what="task name")
+        name = check_text(name, what="task name")
         task = self.tasks.get(name)
         if task is not None:
             call = task.options(queue=queue) if queue is not None else task
@@ -292,7 +294,7 @@ class App(Generic[S]):
         if queue is None:
             known = ", ".join(sorted(self.tasks)) or "none"
             raise UnknownTask(
-                f"the task {name!r} is not registered in this app (known: {known}); "
+                f"the task {shown(name)} is not registered in this app (known: {known}); "
                 "for one that only workers know, say its queue="
             )
         if args:
@@ -326,13 +328,17 @@ class App(Generic[S]):
             job_id: its id.
             queue: its queue.
             task: its task's name, so that the result is decoded to the declared type.
+
+        Raises:
+            InvalidOption: the id or a name is not valid.
         """
+        known = "" if task is None else check_text(task, what="task name")
         return JobHandle(
             check_text(job_id, what="job id"),
             check_name(queue, what="queue"),
             None,
             self._jobs,
-            self._decoder_of(task or ""),
+            self._decoder_of(known),
         )
 
     def queue(self, name: str) -> Queue:
@@ -459,13 +465,3 @@ class TaskDecorator(Generic[S]):
     def __call__(self, function: Callable[..., Any], /) -> Any:
         """Register ``function``."""
         return self._app.add_task(function, self._name, self._settings, self._executor)
-
-
-def _default_name(function: Callable[..., Any]) -> str:
-    """Return ``module.qualname``; the main module goes by the name under which others import it."""
-    module = function.__module__
-    if module == "__main__":
-        main = sys.modules["__main__"]
-        spec = getattr(main, "__spec__", None)
-        module = spec.name if spec else Path(getattr(main, "__file__", "main")).stem
-    return f"{module}.{function.__qualname__}"

@@ -12,16 +12,10 @@ import msgspec
 from headrace.clock import Duration
 from headrace.codec import Signature, encode_arguments
 from headrace.context import Context, current_job
-from headrace.errors import UsageError
 from headrace.handle import JobHandle
-from headrace.job import (
-    WAITED_RESULT_TTL_MS,
-    Job,
-    check_text,
-    new_job_id,
-)
+from headrace.job import WAITED_RESULT_TTL_MS, Job, check_text, fresh, new_job_id
 from headrace.retry import Retry
-from headrace.settings import CallSettings, ExecutorKind, TaskSettings, call_settings
+from headrace.settings import CallSettings, TaskSettings, call_settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,61 +34,45 @@ class Submitter(Protocol):
 def make_job(
     name: str, settings: CallSettings, arguments: Mapping[str, object], *, is_plain: bool
 ) -> Job:
-    """Return the job for a task's name and arguments by name.
+    """Return the job for a task's name and arguments by name; ``is_plain`` is the settings' own.
 
     Raises:
         NotSerializable, PayloadTooLarge: see `encode_arguments`.
     """
     payload = encode_arguments(arguments)
-    return Job(
-        id=settings.id or new_job_id(),
-        queue=settings.queue,
-        task=name,
-        payload=payload,
-        priority=settings.priority,
-        is_new_id=settings.id is None,
-        is_plain=is_plain,
-        delay_ms=settings.delay_ms,
-        run_at_ms=settings.run_at_ms,
-        expires_in_ms=settings.expires_in_ms,
-        expires_at_ms=settings.expires_at_ms,
-        max_stalls=settings.max_stalls,
-        keep_ms=settings.keep_ms,
-        lane=settings.lane,
-        options=settings.encoded_options,
-    )
-
-
-def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorKind:
-    """Return where a handler runs.
-
-    Raises:
-        UsageError: it can't run there.
-    """
-    if not callable(function) or not hasattr(function, "__qualname__"):
-        raise UsageError(f"{function!r} is not a function: decorate a def or an async def")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise UsageError(
-            f"{function.__qualname__} is a generator: return a value, and pass pieces of it on by "
-            "context.emit"
+    job_id = settings.id
+    is_new_id = job_id is None
+    if job_id is None:
+        job_id = new_job_id()
+    if is_plain:
+        # Every name that is passed costs time, and this is what a bulk enqueue does most.
+        job = Job(
+            job_id,
+            settings.queue,
+            name,
+            payload,
+            settings.priority,
+            is_new_id,
+            is_plain=True,
         )
-    if wanted not in (None, "thread", "process"):
-        raise UsageError(f"executor={wanted!r} is not known: use 'thread' or 'process'")
-    if inspect.iscoroutinefunction(function):
-        if wanted is not None:
-            raise UsageError(
-                f"{function.__qualname__} is an async def function, which runs in the event loop: "
-                f"make it a plain def for executor={wanted!r}"
-            )
-        return ExecutorKind.COROUTINE
-    if wanted != "process":
-        return ExecutorKind.THREAD
-    if "<" in function.__qualname__:
-        raise UsageError(
-            f"{function.__qualname__} can't be found from another process: define it at the top "
-            "level of a module for executor='process'"
+    else:
+        job = Job(
+            id=job_id,
+            queue=settings.queue,
+            task=name,
+            payload=payload,
+            priority=settings.priority,
+            is_new_id=is_new_id,
+            delay_ms=settings.delay_ms,
+            run_at_ms=settings.run_at_ms,
+            expires_in_ms=settings.expires_in_ms,
+            expires_at_ms=settings.expires_at_ms,
+            max_stalls=settings.max_stalls,
+            keep_ms=settings.keep_ms,
+            lane=settings.lane,
+            options=settings.encoded_options,
         )
-    return ExecutorKind.PROCESS
+    return fresh(job)
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
@@ -163,7 +141,7 @@ class TaskCall(Generic[P, R]):
             result_ttl_ms=WAITED_RESULT_TTL_MS,
             keep_ms=max(WAITED_RESULT_TTL_MS, settings.keep_ms),
         )
-        return msgspec.structs.replace(job, options=msgspec.json.encode(kept))
+        return fresh(msgspec.structs.replace(job, options=msgspec.json.encode(kept)))
 
 
 class Task(Generic[P, R]):
@@ -186,7 +164,7 @@ class Task(Generic[P, R]):
         self.signature: Signature[R] = Signature(function, injected=(Context,))
         self._submitter = submitter
         self._plain: TaskCall[P, R] = TaskCall(
-            name, self.signature, call_settings(settings), submitter
+            self.name, self.signature, call_settings(settings), submitter
         )
         self.__doc__ = function.__doc__
 

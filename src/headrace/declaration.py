@@ -1,0 +1,82 @@
+"""What a function is as a task: its name, and where it can run."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import UsageError
+from headrace.plain import shown
+from headrace.settings import ExecutorKind
+
+MAIN = "__main__"
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """Return ``module.qualname``; the main program goes by the name under which others import it.
+
+    Warns where there is no such name, since only this process can then run the task's jobs.
+    """
+    module = function.__module__
+    if module == MAIN:
+        found = _module_of_main(function)
+        if found is None:
+            warnings.warn(
+                f"the task {MAIN}.{function.__qualname__} is in no file that a worker could "
+                "import, so only this process can run its jobs: move it to a module, or pass name=",
+                stacklevel=4,
+            )
+        module = found or MAIN
+    return f"{module}.{function.__qualname__}"
+
+
+def _module_of_main(function: Callable[..., Any]) -> str | None:
+    """Return the name of the main program's own module, None if it is in no file.
+
+    The function's globals tell, since a profiler or a debugger runs the program in another main.
+    """
+    own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[MAIN])
+    spec = own.get("__spec__")
+    if spec is not None and spec.name != MAIN:
+        return str(spec.name)
+    path = Path(own.get("__file__") or "")
+    if not path.is_file():
+        return None
+    # `python pkg` runs pkg/__main__.py.
+    return f"{path.resolve().parent.name}.{MAIN}" if path.stem == MAIN else path.stem
+
+
+def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorKind:
+    """Return where a handler runs.
+
+    Raises:
+        UsageError: it can't run there.
+    """
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise UsageError(f"{shown(function)} is not a function: decorate a def or an async def")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"{function.__qualname__} is a generator: return a value, and pass pieces of it on by "
+            "context.emit"
+        )
+    if wanted not in (None, "thread", "process"):
+        raise UsageError(f"executor={shown(wanted)} is not known: use 'thread' or 'process'")
+    if inspect.iscoroutinefunction(function):
+        if wanted is not None:
+            raise UsageError(
+                f"{function.__qualname__} is an async def function, which runs in the event loop: "
+                f"make it a plain def for executor={wanted!r}"
+            )
+        return ExecutorKind.COROUTINE
+    if wanted != "process":
+        return ExecutorKind.THREAD
+    if "<" in function.__qualname__:
+        raise UsageError(
+            f"{function.__qualname__} can't be found from another process: define it at the top "
+            "level of a module for executor='process'"
+        )
+    return ExecutorKind.PROCESS
