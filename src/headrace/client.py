@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
 import anyio
 import msgspec
 
+from headrace.admit import admit
 from headrace.batching import Answer, Batcher
-from headrace.errors import StorageError
+from headrace.errors import StorageError, UsageError
 from headrace.handle import JobClient, JobHandle
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
+from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, fresh
+from headrace.plain import shown
 from headrace.storage.base import Storage
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, OutputPage
 from headrace.waiting import Waits
@@ -66,7 +68,13 @@ class Client:
         return batcher
 
     async def submit(self, job: Job) -> JobHandle[Any]:
-        """Store one job."""
+        """Store one job.
+
+        Raises:
+            UsageError: it was made by no task and is not valid; nothing was sent.
+            StorageError: see `Batcher`.
+        """
+        job = admit(job)
         batcher = self._batcher(job.queue)
         outcomes = await (batcher.send(job) if batcher.is_idle else batcher.submit((job,)))
         return JobHandle(job.id, job.queue, outcomes[0], self._jobs, self._decoder_of(job.task))
@@ -76,7 +84,7 @@ class Client:
         handles: list[JobHandle[Any]] = []
         ahead: deque[tuple[Sequence[Job], Answer]] = deque()
         try:
-            for chunk in _chunks(jobs):
+            for chunk in _chunks(_iterated(jobs)):
                 ahead.append((chunk, self._batcher(chunk[0].queue).submit(chunk)))
                 if len(ahead) > CHUNKS_AHEAD:
                     await self._collect(ahead, handles)
@@ -100,8 +108,9 @@ class Client:
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and return its result; the storage hears of the wait with the job."""
+        job = admit(job)
         channel = await self.waits.channel()
-        asked = msgspec.structs.replace(job, reply_to=channel, is_plain=False)
+        asked = replying(job, channel)
         future = self.waits.expect(job.queue, job.id, is_stored=False)
         try:
             handle = await self.submit(asked)
@@ -163,10 +172,20 @@ class CurrentClient:
         return await self._client().output(queue, job_id, after=after)
 
 
-def _chunks(jobs: Iterable[Job]) -> Iterable[Sequence[Job]]:
-    """Split jobs, in order, where the queue changes or a call would grow too large."""
-    source = iter(jobs)
-    while block := list(islice(source, BATCH_LIMIT)):
+def replying(job: Job, channel: str) -> Job:
+    """Return an admitted job that tells a channel how it ends."""
+    return fresh(msgspec.structs.replace(job, reply_to=channel, is_plain=False))
+
+
+def _iterated(jobs: Iterable[Job]) -> Iterator[Job]:
+    if not isinstance(jobs, Iterable):
+        raise UsageError(f"{shown(jobs)} can't be iterated: pass jobs as task.job(...) makes them")
+    return iter(jobs)
+
+
+def _chunks(source: Iterator[Job]) -> Iterable[Sequence[Job]]:
+    """Admit jobs and split them, in order, where the queue changes or a call would be too large."""
+    while block := list(map(admit, islice(source, BATCH_LIMIT))):
         first = size = 0
         for at, job in enumerate(block):
             size += len(job.payload)

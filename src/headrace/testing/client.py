@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-import msgspec
-
-from headrace.client import Client, DecoderOf
+from headrace.admit import admit
+from headrace.client import Client, DecoderOf, replying
 from headrace.handle import JobClient, JobHandle
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.values import End, OutputPage
@@ -75,9 +74,9 @@ class KitClient(Client):
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job, run it and return its result."""
+        job = admit(job)
         with self._kit_storage.listening() as ear:
-            asked = msgspec.structs.replace(job, reply_to=ear.channel, is_plain=False)
-            handle = await super().submit(asked)
+            handle = await super().submit(replying(job, ear.channel))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
             end = await self._scene.bring_to_end(job.queue, job.id, ear, timeout_ms=None)

@@ -1,0 +1,169 @@
+"""A `Job` is a public value: what a task just made is new once, everything else is checked."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from headrace import App, InvalidOption, Job, JobState, PayloadTooLarge, Task, UsageError, Worker
+from headrace.job import fresh
+from tests.support.jobs import reached
+from tests.support.nowhere import unreachable_app
+
+
+def declare(app: App[None]) -> Task[[int], int]:
+    @app.task(name="double", queue="q")
+    async def double(number: int) -> int:
+        return 2 * number
+
+    return double
+
+
+COPIES: list[Callable[[Job], Job]] = [
+    lambda job: job,
+    copy.copy,
+    copy.deepcopy,
+    lambda job: pickle.loads(pickle.dumps(job)),  # noqa: S301
+    msgspec.structs.replace,
+    lambda job: msgspec.structs.replace(job, priority=3),
+    lambda job: Job(**msgspec.structs.asdict(job)),
+]
+
+
+@pytest.mark.parametrize("again", COPIES)
+async def test_a_job_that_is_sent_again_is_a_duplicate(
+    app: App[None], again: Callable[[Job], Job]
+) -> None:
+    job = declare(app).job(1)
+    second = again(job)
+    [handle] = await app.enqueue_many([job])
+    assert handle.outcome == "queued"
+    for one in (second, job):
+        [handle] = await app.enqueue_many([one])
+        assert handle.outcome == "duplicate"
+        assert (await app.submit(one)).outcome == "duplicate"
+    assert (await app.queue("q").stats()).queued == 1
+
+
+async def test_a_job_that_is_sent_twice_at_once_is_stored_once(app: App[None]) -> None:
+    job = declare(app).job(1)
+    found = await asyncio.gather(
+        *[app.enqueue_many([job]) for _ in range(4)], app.enqueue_many([job, job])
+    )
+    outcomes = [handle.outcome for handles in found for handle in handles]
+    assert sorted(str(outcome) for outcome in outcomes) == ["duplicate"] * 5 + ["queued"]
+    assert (await app.queue("q").stats()).queued == 1
+
+
+async def test_a_job_that_is_sent_again_while_it_runs_leaves_its_attempt_alone(
+    app: App[None],
+) -> None:
+    started, may_end = asyncio.Event(), asyncio.Event()
+    runs: list[int] = []
+
+    @app.task(name="slow", queue="q")
+    async def slow() -> int:
+        runs.append(1)
+        started.set()
+        await may_end.wait()
+        return 5
+
+    job = slow.job()
+    [handle] = await app.enqueue_many([job])
+    worker = Worker(app)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(worker.run())
+        await started.wait()
+        [again] = await app.enqueue_many([job])
+        assert again.outcome == "duplicate"
+        may_end.set()
+        assert await handle.result(timeout=15) == 5
+        worker.stop()
+    assert runs == [1]
+    stats = await app.queue("q").stats()
+    assert (stats.queued, stats.active) == (0, 0)
+
+
+async def test_a_job_made_by_hand_of_valid_values_is_stored(app: App[None]) -> None:
+    job = Job(id="by hand", queue="q", task="double", payload=b'{"number":1}', is_new_id=True)
+    first, second = await app.enqueue_many([job, job])
+    assert (first.outcome, second.outcome) == ("queued", "duplicate")
+    later = msgspec.structs.replace(
+        job, id="later", delay_ms=60_000, is_plain=True, max_stalls=7, priority=9
+    )
+    [handle] = await app.enqueue_many([later])
+    assert handle.outcome == "scheduled"
+    record = await reached(handle, JobState.SCHEDULED)
+    assert record.priority == 9
+
+
+WRONG: list[dict[str, Any]] = [
+    {"id": "a\x1b[2J"},
+    {"id": ""},
+    {"id": "x" * 257},
+    {"id": None},
+    {"queue": "b}:x{"},
+    {"queue": ""},
+    {"task": "a\nb"},
+    {"task": ""},
+    {"payload": b" " * 2_000_000},
+    {"payload": "{}"},
+    {"payload": None},
+    {"priority": 77},
+    {"priority": -1},
+    {"priority": True},
+    {"lane": "a b"},
+    {"lane": None},
+    {"delay_ms": -1},
+    {"delay_ms": 10**18},
+    {"delay_ms": 1.5},
+    {"run_at_ms": 10**18},
+    {"delay_ms": 5, "run_at_ms": 5},
+    {"expires_in_ms": -1},
+    {"expires_at_ms": "soon"},
+    {"expires_in_ms": 5, "expires_at_ms": 5},
+    {"max_stalls": 0},
+    {"keep_ms": -1},
+    {"options": b"rubbish"},
+    {"options": b"[" * 100_000},
+    {"options": b'{"max_attempts":-1}'},
+    {"options": b'{"timeout_ms":0}'},
+    {"options": b'{"result_ttl_ms":-5}'},
+    {"options": b'{"retry":{"min":-1}}'},
+    {"options": b'{"headers":{"a":"%s"}}' % (b"x" * 9000)},
+    {"reply_to": "hr:{other}:inbox:abc"},
+    {"reply_to": None},
+]
+
+
+@pytest.mark.parametrize("changes", WRONG, ids=lambda changes: "-".join(changes))
+async def test_a_jobs_values_are_checked_before_anything_is_sent(changes: dict[str, Any]) -> None:
+    async with unreachable_app() as nowhere:
+        made = declare(nowhere).job(1)
+        by_hand = Job(id="x", queue="q", task="t", payload=b"{}")
+        for job in (made, by_hand):
+            wrong = msgspec.structs.replace(job, **changes)
+            for send in (
+                nowhere.enqueue_many([wrong]),
+                nowhere.submit(wrong),
+                nowhere.submit_and_wait(wrong),
+            ):
+                with pytest.raises(UsageError) as caught:
+                    await send
+                assert isinstance(caught.value, InvalidOption | PayloadTooLarge)
+                assert len(str(caught.value)) < 500
+
+
+def test_only_what_a_task_made_is_taken_as_it_is() -> None:
+    job = Job("x", "q", "t", b"{}", is_fresh=True)
+    assert not job.is_fresh
+    marked = fresh(job)
+    assert marked.is_fresh
+    for again in COPIES[1:]:
+        assert not again(marked).is_fresh
