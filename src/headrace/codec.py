@@ -16,10 +16,14 @@ import msgspec
 
 from headrace.errors import InvalidArguments, NotSerializable, PayloadTooLarge, UsageError
 from headrace.job import CHUNK_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES
+from headrace.plain import cut, shown
 
 DEPTH_LIMIT = 64
 DIGITS_LIMIT = 300
-_INTEGER_LIMIT = 10**DIGITS_LIMIT
+PATH_LIMIT = 200
+"""Most characters of a value's path that an error shows."""
+
+_INTEGER_LIMIT: int = 10**DIGITS_LIMIT
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 _encode = msgspec.json.Encoder(decimal_format="string").encode
@@ -35,17 +39,15 @@ def encode_arguments(arguments: Mapping[str, object]) -> bytes:
     """Encode a call's arguments by name.
 
     Raises:
-        NotSerializable: a value has no JSON form, is NaN or infinite, or is nested over 64 deep.
+        NotSerializable: a value has no JSON form, is NaN or infinite, is an integer of over 300
+            digits, or is nested over 64 deep.
         PayloadTooLarge: the result is over 1 MiB.
     """
     for name, value in arguments.items():
         if type(value) not in _SCALARS:
             _check(value, f"args.{name}", 1)
-        elif type(value) is int and abs(value) >= _INTEGER_LIMIT:
-            raise NotSerializable(
-                f"args.{name} is an integer of over {DIGITS_LIMIT} digits, which can't be read "
-                "back: pass it as a string"
-            )
+        elif type(value) is int and not -_INTEGER_LIMIT < value < _INTEGER_LIMIT:
+            _check_integer(value, f"args.{name}")
     payload = _encoded(arguments, "args")
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise PayloadTooLarge(
@@ -62,8 +64,7 @@ def encode_result(value: object) -> bytes:
         NotSerializable: as for arguments.
         ResultTooLarge: it is over 1 MiB.
     """
-    if type(value) not in _SCALARS:
-        _check(value, "result", 1)
+    _check_one(value, "result")
     result = _encoded(value, "result")
     if len(result) > RESULT_LIMIT_BYTES:
         raise ResultTooLarge(
@@ -80,8 +81,7 @@ def encode_chunk(value: object) -> bytes:
         NotSerializable: as for arguments.
         PayloadTooLarge: it is over 64 KiB.
     """
-    if type(value) not in _SCALARS:
-        _check(value, "chunk", 1)
+    _check_one(value, "chunk")
     chunk = _encoded(value, "chunk")
     if len(chunk) > CHUNK_LIMIT_BYTES:
         raise PayloadTooLarge(
@@ -96,7 +96,7 @@ def _encoded(value: object, path: str) -> bytes:
         return _encode(value)
     except _ENCODE_ERRORS as error:
         raise NotSerializable(
-            f"{_culprit(value, path)} can't be encoded as JSON: {error}"
+            f"{_short(_culprit(value, path))} can't be encoded as JSON: {cut(str(error))}"
         ) from error
 
 
@@ -122,22 +122,43 @@ def _parts(value: object, path: str) -> Iterator[tuple[str, object]]:
             yield f"{path}.{name}", getattr(value, name, None)
 
 
+def _short(path: str) -> str:
+    return path if len(path) <= PATH_LIMIT else f"{path[:PATH_LIMIT]}…"
+
+
 def _at(path: str, key: object) -> str:
-    # A message with a lone surrogate could not be shown.
-    return f"{path}.{str(key)[:100].encode(errors='backslashreplace').decode()}"
+    return f"{path}.{cut(key) if isinstance(key, str) else shown(key)}"
+
+
+def _check_one(value: object, path: str) -> None:
+    if type(value) not in _SCALARS or type(value) is int:
+        _check(value, path, 1)
+
+
+def _check_integer(value: int, path: str) -> None:
+    if not -_INTEGER_LIMIT < value < _INTEGER_LIMIT:
+        raise NotSerializable(
+            f"{_short(path)} is an integer of over {DIGITS_LIMIT} digits, which may not be read "
+            "back: pass it as a string"
+        )
 
 
 def _check(value: object, path: str, depth: int) -> None:
     """Raise `NotSerializable` naming the first part that JSON can't hold faithfully."""
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise NotSerializable(f"{path}={value!r} has no JSON form: pass None or a string")
+            raise NotSerializable(
+                f"{_short(path)}={shown(value)} has no JSON form: pass None or a string"
+            )
+        return
+    if type(value) is int:
+        _check_integer(value, path)
         return
     if depth > DEPTH_LIMIT:
-        raise NotSerializable(f"{path[:200]}… is nested over {DEPTH_LIMIT} deep: flatten the data")
+        raise NotSerializable(f"{_short(path)} is nested over {DEPTH_LIMIT} deep: flatten the data")
     if isinstance(value, bytes | bytearray | memoryview):
         raise NotSerializable(
-            f"{path} is {type(value).__name__}, which JSON can't hold: "
+            f"{_short(path)} is {type(value).__name__}, which JSON can't hold: "
             "encode it as text first, for example with base64"
         )
     _check_parts(value, path, depth + 1)
@@ -145,15 +166,13 @@ def _check(value: object, path: str, depth: int) -> None:
 
 def _check_parts(value: object, path: str, depth: int) -> None:
     if isinstance(value, Mapping):
-        for key, part in value.items():
-            _check_key(key, path)
-            if type(part) not in _SCALARS:
-                _check(part, _at(path, key), depth)
+        _check_entries(value, path, depth)
     elif isinstance(value, list | tuple | set | frozenset):
         # One pass in C tells whether a long list of plain values needs no walk.
-        if not set(map(type, value)) <= _SCALARS:
+        kinds = set(map(type, value))
+        if not kinds <= _SCALARS or (int in kinds and _has_too_long(value, kinds)):
             for index, part in enumerate(value):
-                if type(part) not in _SCALARS:
+                if type(part) not in _SCALARS or type(part) is int:
                     _check(part, f"{path}[{index}]", depth)
     else:
         names = _field_names(value)
@@ -163,13 +182,28 @@ def _check_parts(value: object, path: str, depth: int) -> None:
             _check(getattr(value, name, None), f"{path}.{name}", depth)
 
 
-def _check_key(key: object, path: str) -> None:
-    # An annotation such as dict[int, str] brings whole numbers back; other keys would stay text.
-    if not isinstance(key, str) and type(key) is not int:
-        raise NotSerializable(
-            f"{path} has the key {key!r}, but JSON's keys are strings and it would come back as "
-            "one: convert it first"
-        )
+def _check_entries(value: Mapping[Any, object], path: str, depth: int) -> None:
+    for key, part in value.items():
+        # An annotation such as dict[int, str] brings whole numbers back; other keys would stay
+        # text.
+        if type(key) is int:
+            _check_integer(key, f"{path}.key")
+        elif not isinstance(key, str):
+            raise NotSerializable(
+                f"{_short(path)} has the key {shown(key)}, but JSON's keys are strings and it "
+                "would come back as one: convert it first"
+            )
+        if type(part) not in _SCALARS:
+            _check(part, _at(path, key), depth)
+        elif type(part) is int and not -_INTEGER_LIMIT < part < _INTEGER_LIMIT:
+            _check_integer(part, _at(path, key))
+
+
+def _has_too_long(values: Iterable[Any], kinds: set[type]) -> bool:
+    if not kinds <= {int, bool}:
+        values = [value for value in values if type(value) is int]
+    longest: int = max(max(values), -min(values))
+    return longest >= _INTEGER_LIMIT
 
 
 def _field_names(value: object) -> Iterable[str] | None:
@@ -187,7 +221,8 @@ def _check_other(value: object, path: str) -> None:
         _encode(value)
     except _ENCODE_ERRORS as error:
         raise NotSerializable(
-            f"{path} is a {type(value).__qualname__}, which can't be encoded as JSON ({error}): "
+            f"{_short(path)} is a {type(value).__qualname__}, which can't be encoded as JSON "
+            f"({cut(str(error))}): "
             "pass plain data such as an id"
         ) from error
 
@@ -291,7 +326,7 @@ class Signature(Generic[R]):
             try:
                 return self._signature.bind(*args, **kwargs).arguments
             except TypeError as error:
-                raise InvalidArguments(f"{self._where}: {error}") from None
+                raise InvalidArguments(f"{self._where}: {cut(str(error), 200)}") from None
         return arguments
 
     def decode(self, payload: bytes) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -300,7 +335,10 @@ class Signature(Generic[R]):
         Raises:
             msgspec.MsgspecError: the payload is not JSON, or not of the annotated types.
         """
-        decoded = self._decoder.decode(payload)
+        try:
+            decoded = self._decoder.decode(payload)
+        except RecursionError as error:
+            raise _undecodable(error) from None
         arguments = msgspec.structs.asdict(decoded)
         if self._has_defaults:
             arguments = {k: v for k, v in arguments.items() if v is not msgspec.UNSET}
@@ -315,10 +353,29 @@ class Signature(Generic[R]):
         Raises:
             msgspec.MsgspecError: it is not of that type.
         """
-        decoded: R = self._result_decoder.decode(result)
+        decoded: R = _decoded(self._result_decoder, result)
         return decoded
 
 
-def decode_any(data: bytes) -> Any:
-    """Return plain data: what a result is to who doesn't know the task's types."""
-    return msgspec.json.decode(data)
+def decode_any(data: bytes | str) -> Any:
+    """Return plain data: what a result is to who doesn't know the task's types.
+
+    Raises:
+        msgspec.MsgspecError: it is not JSON.
+    """
+    return _decoded(_any_decoder, data)
+
+
+_any_decoder = msgspec.json.Decoder()
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], data: bytes | str) -> Any:
+    try:
+        return decoder.decode(data)
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise _undecodable(error) from None
+
+
+def _undecodable(error: Exception) -> msgspec.DecodeError:
+    """Return the one kind of error that who meets data looks for."""
+    return msgspec.DecodeError(cut(str(error)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.cli.views import instant
+from headrace.codec import decode_any
 from headrace.job import JobRecord, JobRow
 
 
@@ -71,7 +72,7 @@ def raw(stored: bytes | None) -> msgspec.Raw | None:
     if not stored:
         return None
     try:
-        msgspec.json.decode(stored)
+        decode_any(stored)
     except msgspec.DecodeError:
         return msgspec.Raw(msgspec.json.encode(stored.decode(errors="replace")))
     return msgspec.Raw(stored)
