@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import click
 import msgspec
 
-from headrace.cli.options import queue_of
+from headrace.cli.options import queue_names, queue_of
 from headrace.cli.output import echo, echo_json, note, one_line, plural
 from headrace.cli.views import Changed
 from headrace.errors import JobNotFound
@@ -67,10 +67,10 @@ async def find(storage: Storage, job_id: str, queue: str | None) -> JobRecord:
         UsageError: several queues have one with this id.
     """
     check_text(job_id, what="job id")
-    names = [queue_of(storage, queue).name] if queue else await storage.queues()
+    names = await queue_names(storage) if queue is None else [queue_of(storage, queue).name]
     found = [record for name in names if (record := await storage.get(name, job_id))]
     if not found:
-        where = f"queue {queue!r}" if queue else "any queue"
+        where = "any queue" if queue is None else f"queue {queue!r}"
         raise JobNotFound(
             f"there is no job {job_id!r} in {where} of tenant {storage.tenant!r}: "
             "it never was, was deleted, or its record is no longer kept",

@@ -13,6 +13,7 @@ from headrace.cli.options import (
     Target,
     destructive,
     on_target,
+    option,
     output_option,
     queue_of,
     queue_option,
@@ -29,15 +30,15 @@ CANCEL = Change("cancel", "cancelled", "job")
 @click.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @queue_option
-@click.option(
+@option(
     "--state",
     "-s",
     multiple=True,
     type=click.Choice([state.value for state in CANCELLABLE]),
     help="Instead of ids: those in this state; may be repeated.  [default: all of these]",
 )
-@click.option("--task", "-t", metavar="NAME", help="Instead of ids: those of this task.")
-@click.option(
+@option("--task", "-t", metavar="NAME", help="Instead of ids: those of this task.")
+@option(
     "--all",
     "is_all",
     is_flag=True,

@@ -20,15 +20,24 @@ from headrace.cli.bulk import (
     find_all,
 )
 from headrace.cli.jobs import limit_option, show_lines, some_jobs
-from headrace.cli.options import Target, destructive, on_target, output_option, queue_of, run
+from headrace.cli.options import (
+    Target,
+    destructive,
+    on_target,
+    option,
+    output_option,
+    queue_names,
+    queue_of,
+    run,
+)
 from headrace.job import JobState
 from headrace.storage.base import Storage
 
 REDRIVE = Change("queue again", "queued again", "dead letter")
 PURGE = Change("delete", "deleted", "dead letter")
 
-in_queue = click.option("--queue", "-q", metavar="NAME", help="Only this queue.  [default: all]")
-of_task = click.option("--task", "-t", metavar="NAME", help="Only those of this task.")
+in_queue = option("--queue", "-q", metavar="NAME", help="Only this queue.  [default: all]")
+of_task = option("--task", "-t", metavar="NAME", help="Only those of this task.")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -49,7 +58,11 @@ class Selection(msgspec.Struct, frozen=True):
             for job in chosen:
                 check_is_dead(job.id, job.queue, job.state)
             return chosen
-        queues = [queue_of(storage, self.queue).name] if self.queue else await storage.queues()
+        queues = (
+            await queue_names(storage)
+            if self.queue is None
+            else [queue_of(storage, self.queue).name]
+        )
         return await choose(storage, queues, (JobState.FAILED,), self.task)
 
 
@@ -59,7 +72,7 @@ def on_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.argument("ids", metavar="[ID]...", nargs=-1)
     @in_queue
     @of_task
-    @click.option("--all", "is_all", is_flag=True, allow_from_autoenv=False, help="All of them.")
+    @option("--all", "is_all", is_flag=True, allow_from_autoenv=False, help="All of them.")
     @functools.wraps(function)
     def wrapper(
         *, ids: tuple[str, ...], queue: str | None, task: str | None, is_all: bool, **rest: Any
@@ -86,7 +99,7 @@ def list_command(
     *, target: Target, queue: str | None, task: str | None, limit: int, output: str
 ) -> None:
     """List dead letters, the newest of each queue first."""
-    queues = (queue,) if queue else ()
+    queues = () if queue is None else (queue,)
     found, has_more = run(some_jobs(target, queues, (JobState.FAILED,), task, limit))
     show_lines(found, has_more=has_more, output=output, limit=limit)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from datetime import datetime
 from typing import Any
 
@@ -20,10 +19,12 @@ from headrace.cli.options import (
     duration_option,
     instant,
     on_target,
+    option,
     output_option,
     run,
 )
 from headrace.cli.output import echo, echo_json, note
+from headrace.codec import decode_any
 from headrace.errors import (
     InvalidArguments,
     JobCancelled,
@@ -33,6 +34,7 @@ from headrace.errors import (
     WaitTimeout,
 )
 from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
+from headrace.plain import cut, shown
 from headrace.settings import call_settings, task_settings
 from headrace.task import make_job
 
@@ -59,25 +61,23 @@ class Enqueued(msgspec.Struct, kw_only=True):
 
 @click.command()
 @click.argument("name", metavar="TASK")
-@click.option(
+@option(
     "--args",
     metavar="JSON",
     default="{}",
     help="Arguments by name as an object, or with --app by position as a list; - reads them from "
     "standard input.",
 )
-@click.option("--queue", "-q", metavar="NAME", help="Needed without --app.")
-@click.option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
+@option("--queue", "-q", metavar="NAME", help="Needed without --app.")
+@option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
 @duration_option("--delay", help="Start no earlier than this from now.")
-@click.option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
+@option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
 @duration_option("--expires", help="Start no later than this from now.")
-@click.option(
-    "--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]"
-)
-@click.option("--max-attempts", type=int, help="Handler errors after which it fails.")
+@option("--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]")
+@option("--max-attempts", type=int, help="Handler errors after which it fails.")
 @duration_option("--attempt-timeout", help="How long one attempt may take.")
-@click.option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
-@click.option("--wait", "-w", is_flag=True, help="Wait for the end and print the result.")
+@option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
+@option("--wait", "-w", is_flag=True, help="Wait for the end and print the result.")
 @duration_option("--timeout", help="With --wait: how long.  [default: no limit]")
 @app_option
 @output_option
@@ -124,7 +124,7 @@ def enqueue(
         "timeout": attempt_timeout,
         "headers": _headers(header),
     }
-    app = load_app_for(app_path, target) if app_path else None
+    app = None if app_path is None else load_app_for(app_path, target)
     made = _job(app, name, _arguments(args), options)
     run(_send(_sender(app, target), made, waits=wait, timeout=timeout, output=output))
 
@@ -134,26 +134,25 @@ def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not (name and sign):
-            raise click.UsageError(f"--header {pair!r} is not a header: use NAME=VALUE")
+            raise click.UsageError(f"--header {shown(pair)} is not a header: use NAME=VALUE")
         found[name] = value
     return found or None
 
 
 def _arguments(text: str) -> dict[str, Any] | list[Any]:
     # JSON is UTF-8, whatever the encoding of the locale is.
-    data = sys.stdin.buffer.read() if text == "-" else os.fsencode(text)
-    text = data.decode(errors="replace")
+    data = os.fsencode(text)
+    if text == "-":
+        with click.open_file("-", "rb") as stream:
+            data = stream.read()
+    said = data.decode(errors="replace")
     try:
-        found = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        raise click.UsageError(f"--args {_short(text)!r} is not JSON ({error})") from None
+        found = decode_any(data)
+    except msgspec.MsgspecError as error:
+        raise click.UsageError(f"--args {shown(said)} is not JSON ({cut(str(error))})") from None
     if not isinstance(found, dict | list):
-        raise click.UsageError(f"--args {_short(text)!r} is neither a JSON object nor a list")
+        raise click.UsageError(f"--args {shown(said)} is neither a JSON object nor a list")
     return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _job(
@@ -173,12 +172,12 @@ def _job(
     if options["queue"] is None:
         if app is None:
             raise UnknownTask(
-                f"the task {name!r} is only a name here: "
+                f"the task {shown(name)} is only a name here: "
                 "say --app MODULE:ATTR that has it, or the --queue of workers that know it"
             )
         known = ", ".join(sorted(app.tasks)) or "none"
         raise UnknownTask(
-            f"the app has no task {name!r} (it has: {known}): "
+            f"the app has no task {shown(name)} (it has: {known}): "
             "say one of these, or the --queue of workers that know it"
         )
     if by_position:
@@ -207,7 +206,7 @@ def _sender(app: App[Any] | None, target: Target) -> App[Any]:
     """Return an app without tasks, to which every result is plain data."""
     if app is None:
         return App(
-            check_shared(target.url or DEFAULT_URL),
+            check_shared(DEFAULT_URL if target.url is None else target.url),
             tenant=target.tenant_name,
             allow_eviction=target.allow_eviction,
         )

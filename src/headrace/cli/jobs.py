@@ -9,7 +9,16 @@ import click
 from headrace.cli.bulk import check_is_dead, find
 from headrace.cli.cancel import cancel
 from headrace.cli.job_views import JobLine, job_line, job_view, raw
-from headrace.cli.options import Target, on_target, output_option, queue_of, queue_option, run
+from headrace.cli.options import (
+    Target,
+    on_target,
+    option,
+    output_option,
+    queue_names,
+    queue_of,
+    queue_option,
+    run,
+)
 from headrace.cli.output import (
     ago,
     echo,
@@ -17,12 +26,12 @@ from headrace.cli.output import (
     fields,
     note,
     one_line,
-    printable,
     span,
     table,
     when,
 )
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
+from headrace.plain import printable
 
 # Those that one wants to see first, first. Nothing is ever listed as blocked.
 LISTED = (
@@ -38,7 +47,7 @@ LISTED = (
 BAR = 20
 """Characters of a progress bar."""
 
-limit_option = click.option(
+limit_option = option(
     "--limit", "-n", type=click.IntRange(1, 100_000), default=50, help="Rows at most."
 )
 
@@ -126,21 +135,21 @@ def _text(stored: bytes | None) -> str:
 
 
 @job.command("list")
-@click.option(
+@option(
     "--queue",
     "-q",
     metavar="NAME",
     multiple=True,
     help="Only this queue; may be repeated.",
 )
-@click.option(
+@option(
     "--state",
     "-s",
     multiple=True,
     type=click.Choice([state.value for state in LISTED]),
     help="Only this state; may be repeated.",
 )
-@click.option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
+@option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @limit_option
 @output_option
 @on_target
@@ -172,7 +181,7 @@ async def some_jobs(
     """Return up to ``limit`` jobs with their queues, and whether there are more."""
     found: list[Listed] = []
     async with target.open() as storage:
-        for name in queues or await storage.queues():
+        for name in queues or await queue_names(storage):
             for state in states:
                 left = limit + 1 - len(found)
                 rows = queue_of(storage, name).jobs(state, task=task, limit=left)

@@ -13,6 +13,7 @@ from headrace.app import App
 from headrace.cli.options import Target
 from headrace.description import is_a, told, traceback_of
 from headrace.errors import AppImportError, InvalidOption
+from headrace.plain import shown
 from headrace.storage.connect import check_url
 
 DEFAULT_ATTRIBUTE = "app"
@@ -24,7 +25,9 @@ def load_app(path: str) -> App[Any]:
     Raises:
         AppImportError: the module can't be imported, or there is no app in it.
     """
-    module_name, _, attribute = path.partition(":")
+    module_name, sign, attribute = path.partition(":")
+    if not module_name or (sign and not attribute):
+        raise AppImportError(f"{shown(path)} names no app: say which as module:attribute")
     attribute = attribute or DEFAULT_ATTRIBUTE
     here = str(Path.cwd())
     if here not in sys.path:
@@ -35,12 +38,12 @@ def load_app(path: str) -> App[Any]:
             found = getattr(found, name)
         except AttributeError:
             raise AppImportError(
-                f"the app {path!r} can't be imported: {module_name!r} has no {attribute!r}; "
-                "say which as module:attribute"
+                f"the app {shown(path)} can't be imported: {shown(module_name)} has no "
+                f"{shown(attribute)}; say which as module:attribute"
             ) from None
     if not isinstance(found, App):
         raise AppImportError(
-            f"the app {path!r} is of type {type(found).__name__} and no headrace.App: "
+            f"the app {shown(path)} is of type {type(found).__name__} and no headrace.App: "
             "say which as module:attribute"
         )
     return found
@@ -68,10 +71,11 @@ def _import(module_name: str, path: str) -> Any:
     except (Exception, SystemExit) as error:  # a user's module may do anything
         missing = error.name if type(error) is ModuleNotFoundError else None
         if missing and f"{module_name}.".startswith(f"{missing}."):
-            why = f"there is no module {module_name!r} in {os.getcwd()} or among what is installed"
+            where = f"in {os.getcwd()} or among what is installed"
+            why = f"there is no module {shown(module_name)} {where}"
         else:
             why = f"{told(error)}{_place(error)}"
-        raise AppImportError(f"the app {path!r} can't be imported: {why}") from error
+        raise AppImportError(f"the app {shown(path)} can't be imported: {why}") from error
 
 
 def _place(error: BaseException) -> str:

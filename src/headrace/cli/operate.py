@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from headrace.cli.bulk import ask
-from headrace.cli.options import Target, on_target, output_option, run
+from headrace.cli.options import Target, on_target, option, output_option, run
 from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
 from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_repaired
 from headrace.cli.views import WorkerView, worker_view
@@ -124,20 +124,18 @@ async def _problem(target: Target) -> str:
 
 
 @click.command()
-@click.option(
+@option(
     "--remove-old-libraries",
     is_flag=True,
     help="Delete the functions that other releases left on the server.",
 )
-@click.option(
+@option(
     "--repair",
     is_flag=True,
     help="Bring counts, lists and places of the tenant's queues back to the jobs that are there.",
 )
-@click.option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
-@click.option(
-    "--dry-run", is_flag=True, allow_from_autoenv=False, help="Show it, and change nothing."
-)
+@option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
+@option("--dry-run", is_flag=True, allow_from_autoenv=False, help="Show it, and change nothing.")
 @output_option
 @on_target
 def doctor(

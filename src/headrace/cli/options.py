@@ -14,15 +14,19 @@ import click
 import msgspec
 
 from headrace.app import DEFAULT_URL
-from headrace.errors import UsageError
+from headrace.cli.output import note
+from headrace.errors import InvalidOption, UsageError
 from headrace.job import DEFAULT_TENANT, check_name
+from headrace.plain import shown
 from headrace.queues import Queue
+from headrace.settings import variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import open_storage
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+MOST_BYTES = 2**62
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _UNITS_BYTES: dict[str, int] = {
@@ -44,7 +48,7 @@ def duration(value: str | float) -> float:
     found = _DURATION.fullmatch(value.strip())
     if found is None:
         raise click.BadParameter(
-            f"{value!r} is not a duration: use seconds, or 500ms, 30s, 5m, 2h, 7d"
+            f"{shown(value)} is not a duration: use seconds, or 500ms, 30s, 5m, 2h, 7d"
         )
     return float(found[1]) * _UNITS_S[found[2] or "s"]
 
@@ -59,8 +63,10 @@ def size(value: str | int) -> int:
         return value
     found = _SIZE.fullmatch(value.strip())
     if found is None:
-        raise click.BadParameter(f"{value!r} is not a size: use bytes, or 512MB, 1GiB, 1.5GB")
+        raise click.BadParameter(f"{shown(value)} is not a size: use bytes, or 512MB, 1GiB, 1.5GB")
     count: float = float(found[1]) * _UNITS_BYTES[(found[2] or "b").lower()]
+    if count > MOST_BYTES:
+        raise click.BadParameter(f"{shown(value)} is out of bounds: use {MOST_BYTES:,} at most")
     return round(count)
 
 
@@ -78,9 +84,46 @@ def instant(value: str | datetime) -> datetime:
         found = None
     if found is None or found.tzinfo is None:
         raise click.BadParameter(
-            f"{value!r} is not an instant with a zone: use 2026-01-31T08:00+01:00 or …Z"
+            f"{shown(value)} is not an instant with a zone: use 2026-01-31T08:00+01:00 or …Z"
         )
     return found
+
+
+class Option(click.Option):
+    """An option whose value may not be empty, on the command line or in its variable.
+
+    An empty shell variable would else pass for the default: a new id, or another tenant.
+    """
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return what the first of its variables says.
+
+        Raises:
+            UsageError: none says anything, but one is set.
+        """
+        if self.is_flag:
+            return super().resolve_envvar_value(ctx)
+        names = [self.envvar] if isinstance(self.envvar, str) else list(self.envvar or ())
+        if self.allow_from_autoenv and ctx.auto_envvar_prefix is not None and self.name:
+            names.append(f"{ctx.auto_envvar_prefix}_{self.name.upper()}")
+        try:
+            return variable(*names)
+        except InvalidOption as error:
+            raise click.UsageError(str(error), ctx) from None
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value as its type.
+
+        Raises:
+            BadParameter: it is empty, or none of its type.
+        """
+        if value == "" or (isinstance(value, tuple | list) and "" in value):
+            raise click.BadParameter("it is empty: leave it out, or give a value", ctx, self)
+        return super().type_cast_value(ctx, value)
+
+
+option = functools.partial(click.option, cls=Option)
+"""Returns an option as `click.option` does, see `Option`."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -101,7 +144,7 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def tenant_name(self) -> str:
         """The tenant, or the default one."""
-        return self.tenant or DEFAULT_TENANT
+        return DEFAULT_TENANT if self.tenant is None else self.tenant
 
     def storage(self) -> Storage:
         """Return the storage, not connected yet.
@@ -110,7 +153,7 @@ class Target(msgspec.Struct, frozen=True):
             UsageError: no other process can use it.
         """
         return open_storage(
-            check_shared(self.url or DEFAULT_URL),
+            check_shared(DEFAULT_URL if self.url is None else self.url),
             tenant=check_name(self.tenant_name, what="tenant"),
             allow_eviction=self.allow_eviction,
         )
@@ -155,6 +198,17 @@ def queue_of(storage: Storage, name: str) -> Queue:
     return Queue(name, lambda: storage)
 
 
+async def queue_names(storage: Storage) -> list[str]:
+    """Return the tenant's queues whose names are valid, and tell of others."""
+    names = []
+    for name in await storage.queues():
+        try:
+            names.append(check_name(name, what="queue"))
+        except InvalidOption:
+            note(f"Note: {shown(name)} is listed as a queue, but can't be one: it is passed over.")
+    return names
+
+
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a command's coroutine to its end."""
     return asyncio.run(main)
@@ -163,21 +217,21 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 def on_target(function: Function) -> Callable[..., Any]:
     """Add the options that say which storage, and pass them on as ``target``."""
 
-    @click.option(
+    @option(
         "--url",
         metavar="URL",
         envvar=("HEADRACE_REDIS_URL", "REDIS_URL"),
         show_envvar=True,
         help=f"Where Redis is.  [default: {DEFAULT_URL}]",
     )
-    @click.option(
+    @option(
         "--tenant",
         metavar="NAME",
         envvar="HEADRACE_TENANT",
         show_envvar=True,
         help=f"Whose queues.  [default: {DEFAULT_TENANT}]",
     )
-    @click.option(
+    @option(
         "--allow-eviction",
         is_flag=True,
         envvar="HEADRACE_ALLOW_EVICTION",
@@ -202,15 +256,15 @@ def on_target(function: Function) -> Callable[..., Any]:
 
 def duration_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
     """Return an option whose value is a duration."""
-    return click.option(*names, type=duration, metavar="DURATION", **rest)
+    return option(*names, type=duration, metavar="DURATION", **rest)
 
 
 def size_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
     """Return an option whose value is a number of bytes."""
-    return click.option(*names, type=size, metavar="SIZE", **rest)
+    return option(*names, type=size, metavar="SIZE", **rest)
 
 
-app_option = click.option(
+app_option = option(
     "--app",
     "-A",
     "app_path",
@@ -220,7 +274,7 @@ app_option = click.option(
     help="The app to import; the working directory is on the path.",
 )
 
-output_option = click.option(
+output_option = option(
     "--output",
     "-o",
     type=click.Choice(["table", "json"]),
@@ -230,7 +284,7 @@ output_option = click.option(
     help="Text for people, or one JSON document.",
 )
 
-queue_option = click.option("--queue", "-q", metavar="NAME", help="Its queue.")
+queue_option = option("--queue", "-q", metavar="NAME", help="Its queue.")
 
 
 def destructive(function: Function) -> Function:
@@ -238,10 +292,8 @@ def destructive(function: Function) -> Function:
 
     No environment variable answers for them: one that is left set would confirm what it must not.
     """
-    with_yes = click.option(
-        "--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask."
-    )
-    with_dry_run = click.option(
+    with_yes = option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
+    with_dry_run = option(
         "--dry-run",
         is_flag=True,
         allow_from_autoenv=False,

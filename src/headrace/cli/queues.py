@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from headrace.cli.bulk import Asking, Change, carry_out, choose
-from headrace.cli.options import Target, destructive, on_target, output_option, run
+from headrace.cli.options import Target, destructive, on_target, option, output_option, run
 from headrace.cli.output import echo, echo_json, fields, note, span, table
 from headrace.cli.views import Work, queue_view, stats_view
 from headrace.job import JobState, check_name
@@ -164,14 +164,14 @@ async def _steer(target: Target, names: Sequence[str], *, is_pause: bool) -> Non
 
 @queue.command()
 @click.argument("name", metavar="QUEUE")
-@click.option(
+@option(
     "--state",
     "-s",
     multiple=True,
     type=click.Choice(CHOICES),
     help="Only jobs in this state; may be repeated.  [default: queued, scheduled, retrying]",
 )
-@click.option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
+@option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @destructive
 @output_option
 @on_target

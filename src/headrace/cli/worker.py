@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +26,15 @@ from headrace.cli.watch import Changes, follow, open_changes
 from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
 from headrace.logs import configure, log_events
+from headrace.plain import shown
 from headrace.storage.connect import redacted
 from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import Signals
 from headrace.worker.vitals import Vitals
 from headrace.worker.worker import Worker
+
+_WEIGHT = re.compile(r"[0-9]{1,9}")
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -72,7 +76,7 @@ def worker(
     headrace worker shop:app --processes auto
     headrace worker shop:app --watch
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
-    chosen = path or app_path
+    chosen = app_path if path is None else path
     if chosen is None:
         raise click.UsageError("say which app, as in headrace worker shop:app, or by HEADRACE_APP")
     if health_host is not None and health_port is None:
@@ -208,7 +212,9 @@ def supervise(
     )
     folders = [os.path.realpath(folder) for folder in folders]
     changes = open_changes(folders) if folders else None
-    name = settings["name"] or f"{socket.gethostname()}:{os.getpid()}"
+    name = settings["name"]
+    if name is None:
+        name = f"{socket.gethostname()}:{os.getpid()}"
     with ExitStack() as stack:
         systemd = Systemd.of_environment()
         if systemd is not None:
@@ -242,17 +248,19 @@ def weights(said: Sequence[str]) -> dict[str, int] | None:
     """Return the queues with their weights, None if none are said.
 
     Raises:
-        UsageError: a weight is no whole number.
+        UsageError: a weight is no whole number, or there is no name.
     """
     found: dict[str, int] = {}
     for part in (part.strip() for text in said for part in text.split(",")):
         if part:
             name, sign, weight = part.partition("=")
-            if sign and not weight.isdecimal():
+            if sign and not _WEIGHT.fullmatch(weight):
                 raise click.UsageError(
-                    f"--queues {part!r} is not a queue with a weight: use NAME or NAME=WEIGHT"
+                    f"--queues {shown(part)} is not a queue with a weight: use NAME or NAME=WEIGHT"
                 )
             found[name] = int(weight) if sign else 1
+    if said and not found:
+        raise click.UsageError("--queues names no queue: leave it out, or give a name")
     return found or None
 
 

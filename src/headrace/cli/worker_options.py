@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from headrace.cli.options import duration, size
+from headrace.cli.options import duration, option, size
 from headrace.logs import LEVELS
+from headrace.plain import shown
 from headrace.settings import check_count
 from headrace.worker.functions import cores
 
@@ -31,7 +32,7 @@ def process_count(value: str | int) -> int:
         count = int(value)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is no number of processes: use 1 to 64, or auto"
+            f"{shown(value)} is no number of processes: use 1 to 64, or auto"
         ) from None
     return check_count(count, name="processes", most=MOST_PROCESSES)
 
@@ -65,7 +66,7 @@ class Folder(click.Path):
 
 
 def _option(name: str, variable: str, help: str, *short: str, **rest: Any) -> Decorator[Function]:
-    return click.option(name, *short, envvar=variable, show_envvar=True, help=help, **rest)
+    return option(name, *short, envvar=variable, show_envvar=True, help=help, **rest)
 
 
 def _count(name: str, variable: str, help: str, *short: str, **rest: Any) -> Decorator[Function]:
