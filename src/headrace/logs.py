@@ -40,6 +40,7 @@ from headrace.events import (
     WorkerStopped,
     WorkerStopping,
 )
+from headrace.plain import one_line, printable, shown
 
 LEVELS = {
     "debug": logging.DEBUG,
@@ -128,16 +129,27 @@ def _severity(event: JobFinished) -> int:
 
 
 def _fields(event: WorkerEvent) -> dict[str, Any]:
-    fields = {name: value for name, value in msgspec.structs.asdict(event).items() if value != ""}
+    fields = {
+        name: _clean(name, value) if isinstance(value, str) else value
+        for name, value in msgspec.structs.asdict(event).items()
+        if value != ""
+    }
     if fields.get("retry_in_ms") == 0:
         del fields["retry_in_ms"]
     return fields
 
 
+def _clean(name: str, text: str) -> str:
+    """Return a field that no terminal obeys, and that is no line of its own but for a stack."""
+    return printable(text) if name == "stack" else one_line(text)
+
+
 def check_level(level: str) -> int:
     """Return the number of a level's name, or raise `InvalidOption`."""
     if level not in LEVELS:
-        raise InvalidOption(f"log level {level!r} is not known: use one of {', '.join(LEVELS)}")
+        raise InvalidOption(
+            f"log level {shown(level)} is not known: use one of {', '.join(LEVELS)}"
+        )
     return LEVELS[level]
 
 
@@ -165,7 +177,7 @@ def configure(log_format: str, level: str) -> None:
     Only the command line calls this; a library leaves logging to its program.
     """
     if log_format not in ("console", "json"):
-        raise InvalidOption(f"log format {log_format!r} is not known: use console or json")
+        raise InvalidOption(f"log format {shown(log_format)} is not known: use console or json")
     global _configured
     _configured = (log_format, level)
     stream = _standard_error()

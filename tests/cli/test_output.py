@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from headrace.cli.output import ago, message_of, one_line, plural, printable, span, table, when
+from headrace.cli.output import ago, message_of, one_line, plural, span, table, when
 from headrace.errors import StorageUnavailable
+from headrace.plain import printable
 
 
 @pytest.mark.parametrize(

@@ -15,33 +15,28 @@ import msgspec
 from headrace.clock import datetime_of
 from headrace.description import is_a, told
 from headrace.errors import HeadraceError, StorageUnavailable
+from headrace.plain import printable
 
 GAP = "  "
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_HIGH_CONTROL = re.compile(r"[\x7f-\x9f]")
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 
 
 def echo(text: str) -> None:
-    """Print a line."""
-    click.echo(text)
+    """Print text, without what a terminal would obey."""
+    click.echo(printable(text))
 
 
 def note(text: str) -> None:
     """Say something beside the output, on standard error."""
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)
 
 
 def echo_json(value: Any) -> None:
     """Print one JSON document."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
-
-
-def printable(text: str) -> str:
-    """Return stored text without control characters but tab and newline.
-
-    An error's text comes from anywhere, and a terminal obeys escape sequences.
-    """
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    document = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    # JSON escapes the other control characters itself.
+    click.echo(_HIGH_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", document))
 
 
 def one_line(text: str) -> str:
@@ -71,7 +66,7 @@ def table(
             word.rjust(width) if is_right else word.ljust(width)
             for word, width, is_right in zip(line, widths, rights, strict=True)
         ).rstrip()
-        click.echo(text[: room - 1] + "…" if room and len(text) > room else text)
+        echo(text[: room - 1] + "…" if room and len(text) > room else text)
 
 
 def _cell(value: str | int) -> str:
@@ -83,7 +78,7 @@ def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "") -> None:
     shown = [(name, value) for name, value in pairs if value]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        click.echo(f"{indent}{name.ljust(width)}{GAP}{printable(value)}")
+        echo(f"{indent}{name.ljust(width)}{GAP}{value}")
 
 
 def span(milliseconds: int) -> str:
