@@ -21,6 +21,7 @@ from headrace.job import (
     JobOptions,
     check_name,
     check_text,
+    era,
 )
 from headrace.plain import cut, shown
 from headrace.settings import MOST_ATTEMPTS, check_count, check_headers, check_priority
@@ -34,8 +35,8 @@ def admit(job: Job) -> Job:
     """
     # Nothing may come between the look and the mark's end, not even a switch of threads: the
     # interpreter makes none in these two statements.
-    if job.__class__ is Job and job.is_fresh:
-        force_setattr(job, "is_fresh", False)
+    if job.__class__ is Job and job.era == era.number:
+        force_setattr(job, "era", 0)
         return job
     return checked(job)
 

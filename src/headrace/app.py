@@ -310,12 +310,12 @@ class App(Generic[S]):
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
 
         ``jobs`` may be a generator and is read as the storage takes them, so a million need no
-        list.
+        list. A job that was sent before is a duplicate while the first is there.
 
         Raises:
             StorageError: some chunk was not stored; ``error.accepted`` holds the handles of the
                 chunks before it, and later ones were not, or may have been, stored.
-            UsageError: making a job failed; earlier chunks are stored.
+            UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         return await self.client().submit_many(jobs)
 

@@ -103,12 +103,13 @@ class Job(msgspec.Struct, frozen=True):
 
     Made by ``task.job(...)``; pass it to ``app.enqueue_many``. ``payload`` and ``options`` are
     encoded. ``is_new_id``: the id was drawn at random for this job, which was not sent before.
-    ``is_plain``: nothing between it and ``is_fresh`` differs from its default, which shortens the
+    ``is_plain``: nothing between it and ``era`` differs from its default, which shortens the
     call. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
     ``expires_at_ms`` are instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as
     workers have said of its task. ``reply_to`` is the inbox channel that is told how the job ends.
-    ``is_fresh``: its values were checked when a task made it, and it was not sent yet; set by
-    `fresh` alone, and no copy has it. A job without it is checked before it is sent.
+    ``era``: if it is the current one's number, a task made the job of checked values, and it was
+    not sent yet. Only `fresh` sets it, and no copy has it; any other job is checked before it is
+    sent.
     """
 
     id: str
@@ -127,20 +128,39 @@ class Job(msgspec.Struct, frozen=True):
     keep_ms: int = DEFAULT_KEEP_MS
     options: bytes = b""
     reply_to: str = ""
-    is_fresh: bool = False
+    era: int = 0
 
     def __post_init__(self) -> None:
         # Whatever else makes a job says what it likes: a caller, `msgspec.structs.replace`, pickle.
-        if self.is_fresh:
-            force_setattr(self, "is_fresh", False)
+        if self.era:
+            force_setattr(self, "era", 0)
 
     def __copy__(self) -> Job:
         return msgspec.structs.replace(self)
 
 
+class Era:
+    """The time between two forks of this process: a job made before one is in two processes."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number: int = 1
+
+    def end(self) -> None:
+        """Begin the next; in a fork's parent as in its child."""
+        self.number += 1
+
+
+era: Era = Era()
+"""The current one."""
+
+os.register_at_fork(before=era.end)
+
+
 def fresh(job: Job) -> Job:
     """Return ``job``, now marked as just made of checked values."""
-    force_setattr(job, "is_fresh", True)
+    force_setattr(job, "era", era.number)
     return job
 
 

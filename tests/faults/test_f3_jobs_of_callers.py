@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -161,9 +164,43 @@ async def test_a_jobs_values_are_checked_before_anything_is_sent(changes: dict[s
 
 
 def test_only_what_a_task_made_is_taken_as_it_is() -> None:
-    job = Job("x", "q", "t", b"{}", is_fresh=True)
-    assert not job.is_fresh
+    job = Job("x", "q", "t", b"{}", era=1)
+    assert job.era == 0
     marked = fresh(job)
-    assert marked.is_fresh
+    assert marked.era > 0
     for again in COPIES[1:]:
-        assert not again(marked).is_fresh
+        assert again(marked).era == 0
+
+
+FORK = """
+import asyncio, os, sys
+from headrace import App
+
+app = App(sys.argv[1])
+
+@app.task(name="double", queue="q")
+async def double(number: int) -> int: ...
+
+async def send(job):
+    async with app:
+        [handle] = await app.enqueue_many([job])
+        return handle.outcome.value
+
+job = double.job(1)
+child = os.fork()
+if child == 0:
+    os._exit(0 if asyncio.run(send(job)) == "queued" else 1)
+assert os.waitpid(child, 0)[1] == 0
+print(asyncio.run(send(job)))
+"""
+
+
+@pytest.mark.parametrize("kind", ["redis", "file"])
+def test_a_job_that_a_fork_copied_is_stored_once(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = f"file://{tmp_path}/data" if kind == "file" else request.getfixturevalue("redis_url")
+    ran = subprocess.run(
+        [sys.executable, "-c", FORK, url], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.stdout == "duplicate\n", ran.stderr
