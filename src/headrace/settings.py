@@ -188,8 +188,8 @@ def task_settings(
     is_plain = not isinstance(retry, type) and not inspect.iscoroutinefunction(retry)
     if retry is not None and not (is_plain and isinstance(retry, Retry | Callable)):
         raise InvalidOption(
-            f"retry={shown(retry)}: pass a Retry, or a plain function of (errors so far, last error) "
-            "to seconds"
+            f"retry={shown(retry)}: pass a Retry, or a plain function of (errors so far, last "
+            "error) to seconds"
         )
     return TaskSettings(
         queue=check_name(queue, what="queue"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, TypeVar
