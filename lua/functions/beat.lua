@@ -9,7 +9,7 @@ function functions.beat(keys, args)
     return { 'gone' }
   end
   local beats = q.root .. ':beats'
-  local count = string.match(q.call('HGET', beats, incarnation) or '0', '^%d+')
+  local count = worker.beat(q.call('HGET', beats, incarnation))
   q.call('HSET', beats, incarnation, queue.text(count + 1) .. ' ' .. lease .. ' ' .. q.now_text)
   local reply = { 'ok' }
   for _, id in ipairs(q.call('SRANDMEMBER', q.root .. ':cancels:' .. incarnation, CANCELS)) do

@@ -14,7 +14,7 @@ local function cancel(q, id)
     -- Its worker beats at once when it hears of this, and the answer says which jobs.
     local channel = q.call('HGET', worker.key(q, job.owner(record)), 'channel')
     if channel and channel ~= '' then
-      q.call('PUBLISH', channel, table.concat({ q.root, id, 'active', '', 'none', '' }, '\n'))
+      queue.publish(q, channel, table.concat({ q.root, id, 'active', '', 'none', '' }, '\n'))
     end
     return 'requested'
   end

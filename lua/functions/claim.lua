@@ -7,7 +7,7 @@ local POPS = 1000 -- entries looked at in one call a lane, left-over ones includ
 local NOTHING = {}
 
 local function next_due(q)
-  local first = q.call('ZRANGE', q.root .. ':delayed', '0', '0', 'WITHSCORES')
+  local first = q.try('ZRANGE', q.root .. ':delayed', '0', '0', 'WITHSCORES') -- none, if the key is a stranger's
   return first[2] and queue.text(math.max(0, first[2] - q.now)) or '-1'
 end
 
@@ -19,9 +19,15 @@ local function promote(q)
   end
   local members = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
   for _, member in ipairs(members) do
+    local id = job.id_of(member)
     local record = job.of_member(q, member)
-    if not record then
-      job.erase_lost(q, job.id_of(member) or '')
+    if not id then
+      damage.note(q.root, 'delayed')
+    elseif not record then
+      finish.fail_headless(q, id, 'scheduled')
+      job.erase_lost(q, id)
+    elseif not record.is_sound then
+      finish.fail_damaged(q, record)
     elseif job.is_overdue(q, record) then
       finish.fail(q, record, 'expired', '', '', '')
     else
@@ -37,7 +43,7 @@ end
 -- Whether a job has been stalled and one more death would end it.
 local function is_on_last_chance(q, id)
   local v = q.call('HMGET', job.key(q, id), 'stalls', 'max_stalls')
-  return v[1] and v[1] + 1 >= tonumber(v[2] or job.DEFAULT_MAX_STALLS)
+  return v[1] and job.number(v[1], 0) + 1 >= job.number(v[2], job.DEFAULT_MAX_STALLS)
 end
 
 -- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
@@ -85,12 +91,19 @@ local function is_new(q, known, claim, head, generation)
 end
 
 -- What a claim must know of any other job. nil: the entry stands for none.
-local function look(q, key, id, head, generation, claim)
-  local known = job.record(q, id, key, head, q.call('HGET', key, 'claim'))
-  if not known or known.state ~= 'queued' or known.generation ~= generation then
+local function look(q, id, generation, claim)
+  local known = job.load(q, id)
+  if not known then
+    finish.fail_headless(q, id, 'queued', claim.lane)
+    return nil
+  elseif known.state ~= 'queued' or known.generation ~= generation then
     return nil
   end
-  local few = known.more ~= '' and q.call('HMGET', key, 'expires', 'options') or NOTHING
+  local few = known.more ~= '' and q.call('HMGET', known.key, 'expires', 'options', 'max_stalls') or NOTHING
+  if not (known.is_sound and job.is_number(few[1]) and job.is_number(few[3])) then
+    finish.fail_damaged(q, job.load_waiting(q, id))
+    return nil
+  end
   known.options = few[2] or ''
   known.is_overdue = few[1] and known.epoch == '0' and tonumber(few[1]) <= q.now
   known.epoch = queue.text(known.epoch + 1)
@@ -110,11 +123,15 @@ end
 -- true if it must stay.
 local function take(q, entry, claim, reply)
   local generation, id = string.match(entry, '^(%d+):(.*)$')
+  if not id then
+    damage.note(q.root, 'ready')
+    return nil
+  end
   local key = q.root .. ':job:' .. id
-  local v = q.call('HMGET', key, 'head', 'task', 'payload')
+  local v = q.try('HMGET', key, 'head', 'task', 'payload') -- of a key of another type this is an error, and all are nil
   local known = claim.new
-  if not is_new(q, known, claim, v[1], generation) then
-    known = look(q, key, id, v[1], generation, claim)
+  if not (v[2] and is_new(q, known, claim, v[1], generation)) then
+    known = look(q, id, generation, claim)
     if not known then
       if not v[1] then
         job.erase(q, id) -- what lies beside a record that was lost
@@ -128,7 +145,7 @@ local function take(q, entry, claim, reply)
     end
   end
   local payload = v[3] or q.call('GET', q.root .. ':payload:' .. id) or ''
-  q.call('HSET', key, 'head', known.head, 'claim', known.own)
+  q.raw('HSET', key, 'head', known.head, 'claim', known.own)
   queue.observe(q, 'wait:', known.wait_ms)
   queue.line(q, 'active\t' .. id .. '\t' .. v[2] .. known.event)
   append(reply, id, v[2], payload, known.numbers, known.options)
@@ -136,18 +153,26 @@ local function take(q, entry, claim, reply)
   return #payload
 end
 
+local function pop(call, ready, count)
+  return call(
+    'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
+    ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', count
+  )
+end
+
 -- Take up to `limit` jobs of one lane, best tier first: LMPOP pops from the first list that has any. Return how many,
 -- and whether to look for more: not who took nothing although it had room, since that can't take what is left, and to
 -- wake it again would never end.
 local function drain(q, lane, limit, claim, reply)
   local ready = q.root .. ':ready:' .. lane .. ':'
+  claim.lane = lane
   local taken, pops, waiting, is_drained = 0, POPS, {}, false
   while taken < limit and pops > 0 and claim.bytes > 0 do
-    local popped = q.call(
-      'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
-      ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT',
-      'COUNT', queue.text(math.min(limit - taken, pops, 50))
-    )
+    local count = queue.text(math.min(limit - taken, pops, 50))
+    local popped = pop(q.try, ready, count)
+    if popped and popped.err then
+      popped = pop(q.call, ready, count)
+    end
     if not popped then
       is_drained = true
       break
@@ -202,22 +227,22 @@ function functions.claim(keys, args)
     return { 'gone', '0', '-1' }
   end
   local claim = {
-    incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES, has_last_chance = false,
+    incarnation = incarnation, nonce = nonce, ids = {}, bytes = BATCH_BYTES, has_last_chance = false, lane = '',
     new = {
       epoch = '1', attempts = '0', stalls = '0', options = '', own = '1\t' .. nonce, source = '', generation = '',
       head = '', big = '', more = '', created = '', run = '', wait_ms = '', numbers = '', event = '',
     },
   }
   local reply = { 'ok', '0', '-1' }
-  if number + 0 < last + 0 then
+  if number + 0 < job.number(last, 0) then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
   elseif number == last then
     again(q, claim, reply)
     reply[3] = next_due(q)
     return reply
   end
-  q.call('DEL', q.root .. ':woken:' .. incarnation)
-  q.call('HSET', worker.key(q, incarnation), 'claim', number)
+  q.raw('DEL', q.root .. ':woken:' .. incarnation)
+  q.raw('HSET', worker.key(q, incarnation), 'claim', number)
   if queue.config(q).is_paused then
     return { 'paused', '0', '-1' }
   end
@@ -233,7 +258,7 @@ function functions.claim(keys, args)
   end
   local taken = #claim.ids
   if taken > 0 then
-    q.call('SADD', q.root .. ':processing:' .. incarnation, unpack(claim.ids))
+    queue.join(q, incarnation, claim.ids)
     queue.count(q, 'active', taken)
   end
   queue.close(q)

@@ -6,6 +6,7 @@ flags.enqueue = {}
 -- max_stalls, keep, options, inbox. The kind is three digits: 1 for an id that was just drawn at random,
 -- 1 for a plain job, and the tier.
 local PLAIN_WIDTH = 4
+local PLAIN_FIELDS = 3
 local WIDTH = 13
 local KINDS = {}
 for tier = 0, 9 do
@@ -38,6 +39,10 @@ local function standing(q, key, id, inbox)
     job.erase(q, id)
     return nil
   elseif not state then
+    if v[1] then -- rubbish
+      damage.note(q.root, 'job')
+      job.erase(q, id)
+    end
     return nil
   elseif state == 'completed' then
     return 'completed'
@@ -54,7 +59,7 @@ local function lane_of(q, lane, task)
   if lane ~= '' then
     return lane
   end
-  return q.call('HGET', q.root .. ':lanes', task) or job.DEFAULT_LANE
+  return job.lane_name(q.call('HGET', q.root .. ':lanes', task)) or job.DEFAULT_LANE
 end
 
 -- Write a record. What is not said takes the default and no space.
@@ -62,8 +67,8 @@ local function write(q, key, kind, id, head, task, payload, ...)
   if #payload > job.INLINE_LIMIT then
     q.call('SET', q.root .. ':payload:' .. id, payload)
     q.call('HSET', key, 'head', job.with_big(head), 'task', task, ...)
-  else
-    q.call('HSET', key, 'head', head, 'task', task, 'payload', payload, ...)
+  elseif q.try('HSET', key, 'head', head, 'task', task, 'payload', payload, ...) ~= PLAIN_FIELDS then
+    q.call('HSET', key, 'head', head, 'task', task, 'payload', payload, ...) -- it has more, or the key is a stranger's
   end
   if kind.tier ~= job.DEFAULT_TIER then
     q.call('HSET', key, 'tier', kind.tier)
@@ -142,14 +147,15 @@ function functions.enqueue(keys, args)
   local q = queue.open(keys[1])
   -- Each slot holds the last number that came to it, and its answer.
   local memory = q.root .. ':calls:' .. client .. ':' .. SLOTS[number % 2]
-  local answered, answer = string.match(q.call('GET', memory) or '', '^(%d+) (.*)$')
+  local seen = q.try('GET', memory)
+  local answered, answer = string.match(seen and not seen.err and seen or '', '^(%d+) (.*)$')
   if answered == number then
     return answer
   elseif answered and number + 0 < answered + 0 then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. answered)
   end
   answer = table.concat(store_all(q, args, 3), ' ')
-  q.call('SET', memory, number .. ' ' .. answer, 'PX', MEMORY_TTL_MS)
+  q.raw('SET', memory, number .. ' ' .. answer, 'PX', MEMORY_TTL_MS)
   queue.close(q)
   return answer
 end

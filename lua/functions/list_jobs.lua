@@ -40,8 +40,8 @@ end
 local function add_entries(q, found, limit, place, from)
   local entries = q.call('LRANGE', q.root .. ':ready:' .. place, from, from + limit - #found - 1)
   for i, entry in ipairs(entries) do
-    local colon = string.find(entry, ':', 1, true)
-    found[#found + 1] = { id = string.sub(entry, colon + 1), gen = string.sub(entry, 1, colon - 1) }
+    local gen, id = string.match(entry, '^(%d*):(.*)$')
+    found[#found + 1] = { id = id or entry, gen = gen or '' }
     found.cursor = place .. ':' .. queue.text(from + i - 1) .. ':' .. entry
   end
 end
@@ -114,7 +114,7 @@ end
 
 local function sorted(q, command, name, cursor, limit)
   local found, key, from = {}, q.root .. name, 0
-  local score, last = string.match(cursor, '^(%d+):(.*)$')
+  local score, last = string.match(cursor, '^([^:]+):(.*)$')
   if score then
     from = behind_member(q, command, key, score, last)
   end

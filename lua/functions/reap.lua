@@ -4,6 +4,9 @@ local BATCH = 200
 
 local function take_back(q, incarnation, id, error)
   local record = job.load_waiting(q, id)
+  if not record then
+    finish.fail_headless(q, id, 'active', '', incarnation)
+  end
   local processing = q.root .. ':processing:' .. incarnation
   if not (record and record.state == 'active' and job.owner(record) == incarnation) then
     q.call('SREM', processing, id)
@@ -20,8 +23,8 @@ function functions.reap(keys, args)
   local q = queue.open(keys[1])
   local beats = q.root .. ':beats'
   local beat = q.call('HGET', beats, incarnation)
-  local count, lease, at = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)')
-  if not count or (count ~= '-1' and count ~= seen) then
+  local count, lease, at = worker.beat(beat)
+  if not beat or (count ~= '-1' and count ~= seen) then
     return 'moved'
   end
   local processing = q.root .. ':processing:' .. incarnation

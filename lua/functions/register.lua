@@ -5,7 +5,7 @@ local LAYOUT = 1
 function functions.register(keys, args)
   local incarnation, lease_ms, info, channel = unpack(args)
   local q = queue.open(keys[1])
-  local layout = tonumber(q.call('HGET', q.root .. ':config', 'layout') or LAYOUT)
+  local layout = job.number(q.call('HGET', q.root .. ':config', 'layout'), LAYOUT)
   if layout > LAYOUT then
     return redis.error_reply('NEWLAYOUT the queue has layout ' .. layout .. ', this release knows ' .. LAYOUT)
   end

@@ -12,6 +12,9 @@ function functions.retire(keys, args)
     if record and record.state == 'active' and job.owner(record) == incarnation then
       worker.send_back(q, record, q.heads)
     else
+      if not record then
+        finish.fail_headless(q, id, 'active', '', incarnation)
+      end
       q.call('SREM', processing, id)
       if not record then
         job.erase(q, id)

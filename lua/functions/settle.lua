@@ -40,7 +40,10 @@ end
 
 function kinds.released(q, record, a)
   q.call('HSETNX', record.key, 'released', q.now_text)
-  if q.now - q.call('HGET', record.key, 'released') > a.second then
+  local first = job.digits(q.call('HGET', record.key, 'released'))
+  if not first then
+    q.call('HSET', record.key, 'released', q.now_text)
+  elseif q.now - first > a.second then
     finish.fail(q, record, 'unknown_task', a.body, a.error_type, '')
     return
   end
@@ -83,8 +86,8 @@ end
 local function settle(q, incarnation, claim, args, at)
   local id, kind, run_ms = args[at], args[at + 2], args[at + 3]
   local key = q.root .. ':job:' .. id
-  local v = q.call('HMGET', key, 'head', 'claim', 'task')
-  if kind == 'completed' and claim.is_ours and v[2] == claim.own and is_plain(q, claim, v[1]) then
+  local v = q.try('HMGET', key, 'head', 'claim', 'task') -- of a key of another type this is an error, and all are nil
+  if kind == 'completed' and claim.is_ours and v[2] == claim.own and v[3] and is_plain(q, claim, v[1]) then
     local result, keep_ms = args[at + 6], args[at + 5]
     if #result <= job.INLINE_LIMIT and keep_ms ~= '0' and args[at + 4] == keep_ms then
       finish.complete_plain(q, key, id, claim.completed .. run_ms, result, keep_ms)
@@ -96,6 +99,9 @@ local function settle(q, incarnation, claim, args, at)
   end
   local record = job.record(q, id, key, v[1], v[2], v[3])
   if not record then
+    if v[1] and q.call('SISMEMBER', q.root .. ':processing:' .. incarnation, id) == 1 then
+      finish.fail_headless(q, id, 'active', '', incarnation)
+    end
     return 'gone'
   elseif not claim.is_ours or v[2] ~= claim.own then
     return 'stale'
@@ -136,10 +142,10 @@ function functions.settle(keys, args)
     return 'unknown'
   end
   local key = worker.key(q, incarnation)
-  if number + 0 < last + 0 then
+  if number + 0 < job.number(last, 0) then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
   elseif number == last then
-    return q.call('HGET', key, 'settled')
+    return q.call('HGET', key, 'settled') or 'unknown'
   end
   local verdicts, n, uncounted, at, claim = {}, 0, 0, 3, NONE
   while at <= #args do
@@ -157,7 +163,7 @@ function functions.settle(keys, args)
     queue.tally(q, 'completed', uncounted)
   end
   local answer = table.concat(verdicts, ' ')
-  q.call('HSET', key, 'settle', number, 'settled', answer)
+  q.raw('HSET', key, 'settle', number, 'settled', answer)
   queue.close(q)
   return answer
 end

@@ -9,7 +9,7 @@ local function oldest_ms(q, lane)
   for tier = 9, 0, -1 do
     for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. lane .. ':' .. tier, 0, 19)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
-      local state, _, _, generation, at, created = job.parts(q.call('HGET', job.key(q, id), 'head'))
+      local state, _, _, generation, at, created = job.parts(id and q.call('HGET', job.key(q, id), 'head'))
       if state == 'queued' and generation == gen then
         return math.max(0, q.now - (at ~= '' and at or created))
       end
@@ -22,7 +22,8 @@ end
 local function live_workers(q)
   local n = 0
   for _, beat in ipairs(q.call('HVALS', q.root .. ':beats')) do
-    if worker.silent_ms(q, beat) <= tonumber(string.match(beat, '^%-?%d+ (%d+)')) then
+    local _, lease = worker.beat(beat)
+    if worker.silent_ms(q, beat) <= tonumber(lease) then
       n = n + 1
     end
   end

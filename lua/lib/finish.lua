@@ -13,7 +13,7 @@ local function tell(q, record, state, reason, body)
   end
   local message = table.concat({ q.root, record.id, state, reason, how, body }, '\n')
   for channel in string.gmatch(record.inbox, '%S+') do
-    q.call('PUBLISH', channel, message)
+    queue.publish(q, channel, message)
   end
 end
 
@@ -81,8 +81,8 @@ end
 -- The same for a job that has nothing beside its record, and nobody who waits: what most jobs are, and it saves
 -- 20,000 instructions. `head` is all of the new one; the caller counts.
 function finish.complete_plain(q, key, id, head, result, keep_ms)
-  q.call('HSET', key, 'head', head, 'result', result)
-  q.call('PEXPIRE', key, keep_ms)
+  q.raw('HSET', key, 'head', head, 'result', result)
+  q.raw('PEXPIRE', key, keep_ms)
   local n = #q.finished
   q.finished[n + 1], q.finished[n + 2] = q.now_text, id
 end
@@ -100,6 +100,29 @@ function finish.fail(q, record, reason, error, error_type, run_ms)
   queue.tally(q, 'failed')
   queue.event(q, 'failed', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
   tell(q, record, 'failed', reason, error)
+end
+
+local DAMAGED = '{"type":"DamagedRecord","message":"a field of its record can\'t be read"}'
+
+-- End a job whose record has rubbish in a field, so that it is in nobody's way.
+function finish.fail_damaged(q, record)
+  damage.note(q.root, 'job')
+  finish.fail(q, record, 'undecodable', DAMAGED, 'DamagedRecord', '')
+end
+
+-- The same for one that has no head to be read, where a job of that state was to be found. Without a record it does
+-- nothing.
+function finish.fail_headless(q, id, state, lane, owner)
+  local key = job.key(q, id)
+  local v = q.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'inbox')
+  if v[1] and not job.parts(v[1]) then
+    local epoch, nonce = job.claim_parts(v[2])
+    finish.fail_damaged(q, {
+      key = key, id = id, state = state, big = '*', more = '+', generation = '', at = '', created = q.now_text,
+      run = '', epoch = epoch, claim = nonce, task = v[3] or '', attempts = 0, stalls = 1, cancel = v[4],
+      inbox = v[5], owner = owner, lane = lane,
+    })
+  end
 end
 
 -- reason: 'could_not_stop' where the handler goes on, else ''.

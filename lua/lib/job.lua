@@ -12,16 +12,37 @@ local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
 -- parts, a tab between two: state, generation, the times of the last change and of the creation, run_ms. A new job's
 -- last change is empty: it is the creation. Behind the state stand a * where the payload or output has a key of its
 -- own, and a + where the record may have fields that few jobs have. All this stays below 64 bytes.
-local HEAD = '^(%l+)(%*?)(%+?)\t(%d*)\t(%d*)\t(%d+)\t(.*)$'
+local HEAD = '^(%l+)(%*?)(%+?)\t(%d*)\t(%d*)\t(%d+)\t(%d*)$'
+local STATES = {
+  scheduled = true, queued = true, active = true, retrying = true, completed = true, failed = true, cancelled = true,
+}
+
+-- Text that is a whole number from 0 on which Redis and Lua can work with, else nil.
+function job.digits(word)
+  return word and #word <= 15 and string.match(word, '^%d+$')
+end
+
+-- The number that a word says, the default where it says none.
+function job.number(word, default)
+  return tonumber(job.digits(word) or default)
+end
+
+-- Whether a field that need not be there holds such a number.
+function job.is_number(word)
+  return not word or job.digits(word) ~= nil
+end
 
 -- Return state, * or '', + or '', generation, at, created, run_ms; nil of what is no head.
 function job.parts(head)
-  return string.match(head or '', HEAD)
+  local state, big, more, generation, at, created, run_ms = string.match(head or '', HEAD)
+  if STATES[state] and #at <= 15 and #created <= 15 and #run_ms <= 15 then
+    return state, big, more, generation, at, created, run_ms
+  end
 end
 
 -- nil of what is no head.
 function job.state(head)
-  return string.match(head or '', '^%l+')
+  return job.parts(head) and string.match(head, '^%l+')
 end
 
 -- The head of a job that changes now.
@@ -49,7 +70,7 @@ end
 -- The parts of the field `claim`, which is epoch and nonce, a tab between them.
 function job.claim_parts(claim)
   local epoch, nonce = string.match(claim or '', '^(%d+)\t(.*)$')
-  return epoch or '0', nonce or ''
+  return job.digits(epoch) or '0', nonce or ''
 end
 
 -- The head of a job that has a payload or output in a key of its own.
@@ -81,10 +102,12 @@ function job.record(q, id, key, head, claim, task)
   end
   local epoch, nonce = job.claim_parts(claim)
   local few = more ~= '' and q.call('HMGET', key, 'attempts', 'stalls', 'cancel', 'inbox') or NOTHING
+  local attempts, stalls = job.number(few[1], 0), job.number(few[2], 0)
   return {
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at = at,
-    created = created, run = run_ms, epoch = epoch, claim = nonce, task = task,
-    attempts = few[1] or 0, stalls = few[2] or 0, cancel = few[3], inbox = few[4], owner = false,
+    created = created, run = run_ms, epoch = epoch, claim = nonce, task = task or '',
+    attempts = attempts, stalls = stalls, cancel = few[3], inbox = few[4], owner = false,
+    is_sound = task and job.is_number(few[1]) and job.is_number(few[2]),
     has_errors = few[1] or few[2],
   }
 end
@@ -94,10 +117,12 @@ function job.load_waiting(q, id)
   local record = job.load(q, id)
   if record then
     local v = q.call('HMGET', record.key, unpack(WAITING_FIELDS))
-    record.lane, record.tier = v[1] or job.DEFAULT_LANE, v[2] or job.DEFAULT_TIER
-    record.expires = tonumber(v[3] or 0)
-    record.max_stalls = tonumber(v[4] or job.DEFAULT_MAX_STALLS)
-    record.keep = v[5] or job.DEFAULT_KEEP_MS
+    record.lane = job.lane_name(v[1]) or job.DEFAULT_LANE
+    record.tier = string.match(v[2] or '', '^%d$') or job.DEFAULT_TIER
+    record.expires = job.number(v[3], 0)
+    record.max_stalls = job.number(v[4], job.DEFAULT_MAX_STALLS)
+    record.keep = job.digits(v[5]) or job.DEFAULT_KEEP_MS
+    record.is_sound = record.is_sound and job.is_number(v[3]) and job.is_number(v[4])
   end
   return record
 end
@@ -258,8 +283,13 @@ function job.delay(q, record, state, due_ms, ...)
   job.wait_until(q, record.id, job.member(record.id, record.created, ''), due_ms)
 end
 
+-- A word that can be the name of a lane, else nil.
+function job.lane_name(word)
+  return word and #word <= 100 and string.match(word, '^%w[%w._-]*$')
+end
+
 function job.lane(q, id)
-  return q.call('HGET', job.key(q, id), 'lane') or job.DEFAULT_LANE
+  return job.lane_name(q.call('HGET', job.key(q, id), 'lane')) or job.DEFAULT_LANE
 end
 
 -- Wakes a consumer of the job's lane when the queue's next due time comes earlier.

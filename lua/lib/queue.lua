@@ -4,6 +4,7 @@ local EVENTS_AN_ENTRY = 20
 local STATS_BUCKET_MS = 10000
 local STATS_TTL_MS = '3600000'
 
+local NOTHING = {}
 local SMALL = 10000
 local small = {} -- text of small numbers and names of histogram fields, made once
 local bounds = { ['wait:'] = {}, ['run:'] = {} }
@@ -24,7 +25,9 @@ end
 function queue.open(root)
   local now, stamp = clock.read()
   return {
-    call = redis.call,
+    call = damage.call, -- what fails because of strange data is mended and repeated
+    raw = redis.call, -- for keys whose type the call has seen, and for close()
+    try = redis.pcall, -- where an error is looked at on the spot
     root = root,
     now = now,
     stamp = stamp,
@@ -41,6 +44,11 @@ function queue.open(root)
     events = {},
     event_count = 0, -- what # costs grows with the list, to 1,000 instructions
     wakes = {}, -- lanes that are to get a wake-up token
+    total = false, -- of events, before these
+    event_first = 1, -- the first of them that is not written
+    is_new_bucket = false,
+    joined = false,
+    joiner = '',
   }
 end
 
@@ -54,17 +62,17 @@ function queue.config(q)
     return q.settings
   end
   local key = q.root .. ':config'
-  if not q.call('HGET', key, 'is_set') then
+  if not q.try('HGET', key, 'is_set') then
     q.settings = DEFAULTS
     return DEFAULTS
   end
   local v = q.call('HMGET', key, unpack(CONFIG_FIELDS))
   q.settings = {
     is_paused = v[1] == '1',
-    history = tonumber(v[2] or DEFAULTS.history),
-    dead = tonumber(v[3] or DEFAULTS.dead),
-    dead_ttl_ms = v[4] or DEFAULTS.dead_ttl_ms, -- 30 days
-    events = v[5] or DEFAULTS.events,
+    history = job.number(v[2], DEFAULTS.history),
+    dead = job.number(v[3], DEFAULTS.dead),
+    dead_ttl_ms = job.digits(v[4]) or DEFAULTS.dead_ttl_ms, -- 30 days
+    events = job.digits(v[5]) or DEFAULTS.events,
   }
   return q.settings
 end
@@ -100,10 +108,10 @@ end
 function queue.ready(q, lane)
   local key = q.root .. ':counts'
   if lane ~= job.DEFAULT_LANE then
-    return tonumber(q.call('HGET', key, 'queued:' .. lane) or 0)
+    return tonumber(q.call('HGET', key, 'queued:' .. lane)) or 0
   end
   local v = q.call('HMGET', key, 'queued', 'elsewhere')
-  return (v[1] or 0) - (v[2] or 0)
+  return (tonumber(v[1]) or 0) - (tonumber(v[2]) or 0)
 end
 
 -- The default lane and those others that have ready jobs.
@@ -155,26 +163,37 @@ end
 
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
-local function write_events(q)
+local function write_events(q, call)
   local key, count = q.root .. ':events', q.event_count
   if count == 0 then
     return
   end
   local limit = queue.config(q).events
-  local total = q.call('HINCRBY', q.root .. ':counts', 'events', queue.text(count)) - count
-  for first = 1, count, EVENTS_AN_ENTRY do
+  if not q.total then
+    q.total = call('HINCRBY', q.root .. ':counts', 'events', queue.text(count)) - count
+  end
+  for first = q.event_first, count, EVENTS_AN_ENTRY do
     local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
     local lines = table.concat(q.events, '\n', first, last)
-    q.call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', queue.text(total + last), 'events', lines)
+    call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', queue.text(q.total + last), 'events', lines)
+    q.event_first = last + 1
   end
 end
 
--- Leave one wake-up token of a lane where none is: whoever takes it claims. A stranger's key in its place must not
--- fail a call that has done its work: pcall, since a token is a hint.
-function queue.leave_wake(q, lane)
+-- Leave one wake-up token of a lane where none is: whoever takes it claims.
+function queue.leave_wake(q, lane, call)
+  call = call or q.call
   local key = q.root .. ':wake:' .. lane
-  if not queue.config(q).is_paused and redis.pcall('LLEN', key) == 0 then
-    q.call('RPUSH', key, '1')
+  if not queue.config(q).is_paused and call('LLEN', key) == 0 then
+    call('RPUSH', key, '1')
+  end
+end
+
+-- Tell a channel. The word is a hint, so nobody's call fails when the user has no right to send it.
+function queue.publish(q, channel, message)
+  local reply = q.try('PUBLISH', channel, message)
+  if type(reply) == 'table' then
+    damage.note(q.root, 'publish')
   end
 end
 
@@ -190,27 +209,30 @@ function queue.wake_all(q)
   end
 end
 
-local function push(q, command, lists)
+-- What the call gathered is struck off as it is written, so that it can be written on after an error.
+local function push(q, call, command, lists)
   for name, entries in pairs(lists) do
     for first = 1, #entries, 1000 do
-      q.call(command, q.root .. ':ready:' .. name, unpack(entries, first, math.min(first + 999, #entries)))
+      -- Only the first piece of a list can meet a strange key.
+      call(command, q.root .. ':ready:' .. name, unpack(entries, first, math.min(first + 999, #entries)))
     end
     q.wakes[string.sub(name, 1, -3)] = true -- without the tier
+    lists[name] = nil
   end
 end
 
-local function index(q, name, members, limit)
+local function index(q, call, name, members, limit)
   if #members == 0 then
     return
   end
   local key = q.root .. name
   for first = 1, #members, 1000 do
-    q.call('ZADD', key, unpack(members, first, math.min(first + 999, #members)))
+    call('ZADD', key, unpack(members, first, math.min(first + 999, #members)))
   end
-  local excess = q.call('ZCARD', key) - limit
+  local excess = call('ZCARD', key) - limit
   if excess > 0 then
     -- More than came in, so that a lowered limit is reached, but bounded.
-    local popped = q.call('ZPOPMIN', key, math.min(excess, #members + 100))
+    local popped = call('ZPOPMIN', key, math.min(excess, #members + 100))
     for i = 1, #popped, 2 do
       job.erase_ended(q, popped[i], name == ':dead')
     end
@@ -227,38 +249,62 @@ function queue.leave(q, incarnation, id)
   ids[#ids + 1] = id
 end
 
--- Write the gathered ready entries now, for a caller that goes on to claim.
-function queue.flush(q)
-  push(q, 'RPUSH', q.tails)
-  push(q, 'LPUSH', q.heads)
-  q.tails, q.heads = {}, {}
+-- Note that an incarnation has claimed jobs.
+function queue.join(q, incarnation, ids)
+  q.joined, q.joiner = ids, incarnation
 end
 
-function queue.close(q)
-  queue.flush(q)
-  for incarnation, ids in pairs(q.left) do
-    q.call('SREM', q.root .. ':processing:' .. incarnation, unpack(ids))
+-- Write the gathered ready entries now, for a caller that goes on to claim.
+function queue.flush(q)
+  push(q, q.call, 'RPUSH', q.tails)
+  push(q, q.call, 'LPUSH', q.heads)
+end
+
+local function write_stats(q, call)
+  local key = q.root .. ':stats:' .. queue.text(q.now - q.now % STATS_BUCKET_MS)
+  for field, n in pairs(q.stats) do
+    q.is_new_bucket = call('HINCRBY', key, field, queue.text(n)) == n or q.is_new_bucket
+    q.stats[field] = nil
   end
-  index(q, ':finished', q.finished, queue.config(q).history)
-  index(q, ':dead', q.dead, queue.config(q).dead)
+  if q.is_new_bucket then -- perhaps the first field; the TTL runs from then on
+    call('PEXPIRE', key, STATS_TTL_MS)
+  end
+end
+
+local function write(q, call)
+  push(q, call, 'RPUSH', q.tails)
+  push(q, call, 'LPUSH', q.heads)
+  if q.joined then
+    call('SADD', q.root .. ':processing:' .. q.joiner, unpack(q.joined))
+    q.joined = false
+  end
+  for incarnation, ids in pairs(q.left) do
+    call('SREM', q.root .. ':processing:' .. incarnation, unpack(ids))
+  end
+  index(q, call, ':finished', q.finished, queue.config(q).history)
+  q.finished = NOTHING
+  index(q, call, ':dead', q.dead, queue.config(q).dead)
+  q.dead = NOTHING
   for name, delta in pairs(q.counts) do
-    local is_none = delta ~= 0 and q.call('HINCRBY', q.root .. ':counts', name, queue.text(delta)) == 0
+    local is_none = delta ~= 0 and call('HINCRBY', q.root .. ':counts', name, queue.text(delta)) == 0
+    q.counts[name] = nil
     if is_none and string.sub(name, 1, 7) == 'queued:' then
-      q.call('HDEL', q.root .. ':counts', name) -- or lanes that were used once would pile up
+      call('HDEL', q.root .. ':counts', name) -- or lanes that were used once would pile up
     end
   end
   if next(q.stats) then
-    local key = q.root .. ':stats:' .. queue.text(q.now - q.now % STATS_BUCKET_MS)
-    local is_new = false
-    for field, n in pairs(q.stats) do
-      is_new = q.call('HINCRBY', key, field, queue.text(n)) == n or is_new
-    end
-    if is_new then -- perhaps the first field; the TTL runs from then on
-      q.call('PEXPIRE', key, STATS_TTL_MS)
-    end
+    write_stats(q, call)
   end
-  write_events(q)
+  write_events(q, call)
   for lane in pairs(q.wakes) do
-    queue.leave_wake(q, lane)
+    queue.leave_wake(q, lane, call)
+    q.wakes[lane] = nil
+  end
+end
+
+-- Write what was gathered: fast, and after an error with care from where that happened.
+function queue.close(q)
+  if not pcall(write, q, q.raw) then
+    write(q, q.call)
   end
 end

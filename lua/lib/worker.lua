@@ -1,11 +1,14 @@
 -- Incarnations: who may claim, and what a dead one leaves behind.
+worker.DEFAULT_LEASE = '15000'
+
 function worker.key(q, incarnation)
   return q.root .. ':worker:' .. incarnation
 end
 
 -- A field of an incarnation, false when it is unknown or condemned: its lease, or the last number of its calls.
 function worker.get(q, incarnation, field)
-  return q.call('HGET', worker.key(q, incarnation), field)
+  local value = q.try('HGET', worker.key(q, incarnation), field)
+  return value and not value.err and value
 end
 
 -- Send one job of an incarnation back to wait, or end it if it was asked to stop.
@@ -47,5 +50,12 @@ end
 
 -- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
 function worker.silent_ms(q, beat)
-  return math.max(0, q.now - string.match(beat, '(%d+)$')) -- the clock may have been set back
+  local _, _, at = worker.beat(beat)
+  return math.max(0, q.now - job.number(at, 0)) -- the clock may have been set back
+end
+
+-- The count of a beat, its lease and its time; of rubbish those of an incarnation that never beat.
+function worker.beat(beat)
+  local count, lease, at = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)$')
+  return count or '0', lease or worker.DEFAULT_LEASE, at or '0'
 end

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-LIB_ORDER = ("clock", "queue", "job", "finish", "worker")
+LIB_ORDER = ("clock", "damage", "queue", "job", "finish", "worker")
 PREFIX = "headrace_"
 
 
