@@ -268,6 +268,11 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
+def is_name(value: str) -> bool:
+    """Whether ``value`` may name a queue, tenant or lane."""
+    return _NAME.match(value) is not None
+
+
 def check_name(value: str, *, what: str) -> str:
     """Return ``value`` as a plain string if it may name a queue, tenant or lane.
 

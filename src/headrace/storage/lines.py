@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from headrace.events import JobEvent, JobEventKind
 
 
 def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
-    """Read the events of one stream entry: a line each, tab-separated, on every storage."""
+    """Read the events of one stream entry: a line each, tab-separated, on every storage.
+
+    A line that can't be read is passed over.
+    """
     for line in lines.split("\n"):
-        kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
-        yield JobEvent(
-            stream_id=stream_id,
-            at_ms=at_ms,
-            kind=JobEventKind(kind),
-            job_id=job_id,
-            task=task,
-            attempt=int(attempt or 0),
-            worker=worker,
-            wait_ms=int(wait or 0),
-            run_ms=int(run or 0),
-            detail=detail,
-        )
+        with suppress(ValueError):
+            yield _read_line(line, stream_id, at_ms)
+
+
+def _read_line(line: str, stream_id: str, at_ms: int) -> JobEvent:
+    kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
+    return JobEvent(
+        stream_id=stream_id,
+        at_ms=at_ms,
+        kind=JobEventKind(kind),
+        job_id=job_id,
+        task=task,
+        attempt=int(attempt or 0),
+        worker=worker,
+        wait_ms=int(wait or 0),
+        run_ms=int(run or 0),
+        detail=detail,
+    )

@@ -156,10 +156,13 @@ def worker_info(
     silent_ms: int,
     is_condemned: bool,
 ) -> WorkerInfo:
-    """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died."""
-    if info:
+    """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died.
+
+    Rubbish counts as empty.
+    """
+    try:
         worker = msgspec.json.decode(info, type=WorkerInfo)
-    else:
+    except (msgspec.MsgspecError, UnicodeError):
         worker = WorkerInfo(
             incarnation=incarnation,
             name="",

@@ -5,12 +5,13 @@ No I/O: the async and the sync client both run these.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from headrace.errors import StorageFault
 from headrace.job import (
     DEFAULT_KEEP_MS,
     DEFAULT_MAX_STALLS,
@@ -46,6 +47,8 @@ from headrace.storage.values import (
 )
 
 T = TypeVar("T")
+DEFAULT_LEASE_MS = 15_000
+_BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
 Word = str | bytes | int
 
 CLAIM_WIDTH = 5
@@ -138,7 +141,7 @@ def _end(queue: str, job_id: str, words: list[bytes]) -> End:
         queue=queue,
         id=job_id,
         state=known,
-        reason=reason.decode(),
+        reason=text(reason),
         result=body if known is JobState.COMPLETED and is_whole else None,
         error=read_error(body) if known is JobState.FAILED and body else None,
         is_cut=how == b"cut",
@@ -149,14 +152,25 @@ _error_encoder = msgspec.json.Encoder()
 _error_decoder = msgspec.json.Decoder(ErrorInfo)
 
 
+_DAMAGED = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")
+
+
 def read_error(entry: bytes) -> ErrorInfo:
     """Read an entry of the error list: the time and attempt that Lua wrote, then our JSON."""
-    if entry.startswith(b"{"):
-        return _error_decoder.decode(entry)
-    at_ms, attempt, blob = entry.split(b" ", 2)
-    return msgspec.structs.replace(
-        _error_decoder.decode(blob), at_ms=int(at_ms), attempt=int(attempt)
-    )
+    try:
+        if entry.startswith(b"{"):
+            return _error_decoder.decode(entry)
+        at_ms, attempt, blob = entry.split(b" ", 2)
+        return msgspec.structs.replace(
+            _error_decoder.decode(blob), at_ms=int(at_ms), attempt=int(attempt)
+        )
+    except (ValueError, msgspec.MsgspecError):
+        return _DAMAGED
+
+
+def text(word: bytes | None) -> str:
+    """Return a word as text, also one that a stranger wrote and that is none."""
+    return (word or b"").decode(errors="replace")
 
 
 def register(root: str, worker: WorkerInfo) -> Call[None]:
@@ -205,7 +219,7 @@ def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
             ClaimedJob(
                 id=job_id.decode(),
                 queue=queue,
-                task=task.decode(),
+                task=text(task),
                 payload=payload,
                 claim=Claim(epoch, nonce),
                 attempts=attempts,
@@ -302,12 +316,25 @@ def beat(root: str, incarnation: str) -> Call[BeatReply]:
 
 
 def read_beat(word: bytes) -> Beat:
-    """Read a value of the beats hash: the count, -1 for a condemned one, lease and time."""
-    try:
-        count, lease_ms, _at_ms = map(int, word.split())
-    except ValueError:
-        raise StorageFault(f"a beat reads {word!r}, expected a count, a lease and a time") from None
+    """Read a value of the beats hash: the count, -1 for a condemned one, lease and time.
+
+    Rubbish counts as a first beat, as in ``lua/lib/worker.lua``: who lives soon writes the next
+    one, and who doesn't is reaped.
+    """
+    match = _BEAT.fullmatch(word)
+    if match is None:
+        return Beat(count=0, lease_ms=DEFAULT_LEASE_MS, is_condemned=False)
+    count, lease_ms = int(match[1]), int(match[2])
     return Beat(count=count, lease_ms=lease_ms, is_condemned=count < 0)
+
+
+def read_beats(flat: Sequence[bytes]) -> dict[str, Beat]:
+    """Read the beats hash. A name that is no text is no incarnation's."""
+    found = {}
+    for name, beat in zip(flat[::2], flat[1::2], strict=True):
+        with suppress(UnicodeDecodeError):
+            found[name.decode()] = read_beat(beat)
+    return found
 
 
 def reap(root: str, incarnation: str, seen: int, error: ErrorInfo) -> Call[int | None]:

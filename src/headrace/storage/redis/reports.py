@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
-from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState
+from headrace.job import (
+    DEFAULT_LANE,
+    DEFAULT_PRIORITY,
+    JobRecord,
+    JobRow,
+    JobState,
+    is_name,
+)
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
-from headrace.storage.redis.calls import Call, read_beat, read_error
+from headrace.storage.redis.calls import Call, read_beat, read_error, text
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     EventPage,
@@ -30,8 +37,11 @@ from headrace.storage.values import (
 ROW_WIDTH = 14
 WORKER_WIDTH = 6
 
+_NUMBER = re.compile(rb"-?\d{1,15}", re.ASCII)
+
 # The last entry of a page, and where it was. Half a surrogate pair is no text.
-_SCORED = re.compile(r"\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
+_SCORED = re.compile(r"(?:-?inf|-?\d[\d.e+-]{0,24}):[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
+_HEX = re.compile(r"%(?:[0-9a-f]{2})+", re.ASCII)
 _CURSORS = {
     JobState.QUEUED: re.compile(
         r"[\w.-]{1,100}:\d:\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL
@@ -40,12 +50,13 @@ _CURSORS = {
 }
 
 
-def _int(word: bytes | None) -> int:
-    return int(word or 0)
+def _int(word: bytes | None, default: int = 0) -> int:
+    """Return a number, the default for none and for what is none that we would write."""
+    return int(word) if word and _NUMBER.fullmatch(word) else default
 
 
 def _owner(claim: bytes) -> str:
-    return claim.partition(b"/")[0].decode()
+    return text(claim.partition(b"/")[0])
 
 
 def get(root: str, job_id: str) -> Call[JobRecord | None]:
@@ -77,8 +88,11 @@ def _progress(fields: dict[bytes, bytes]) -> tuple[float | None, str]:
     epoch, _, said = fields.get(b"progress", b"").partition(b"\t")
     if not said or epoch != fields.get(b"epoch"):
         return None, ""
-    fraction, _, text = said.partition(b"\t")
-    return float(fraction), text.decode()
+    fraction, _, words = said.partition(b"\t")
+    try:
+        return float(fraction), text(words)
+    except ValueError:
+        return None, ""
 
 
 def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
@@ -90,10 +104,10 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
     return JobRecord(
         id=job_id,
         queue=queue,
-        task=fields[b"task"].decode(),
+        task=text(fields.get(b"task")),
         state=JobState(fields[b"state"].decode()),
-        priority=int(fields.get(b"tier", DEFAULT_PRIORITY)),
-        lane=fields.get(b"lane", DEFAULT_LANE.encode()).decode(),
+        priority=_int(fields.get(b"tier"), DEFAULT_PRIORITY),
+        lane=text(fields.get(b"lane")) or DEFAULT_LANE,
         attempts=_int(fields.get(b"attempts")),
         stalls=_int(fields.get(b"stalls")),
         starts=_int(fields.get(b"epoch")),
@@ -104,7 +118,7 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         run_ms=_int(fields.get(b"run")),
         worker=_owner(fields.get(b"claim", b"")),
         cancel_requested=b"cancel" in fields,
-        reason=fields.get(b"reason", b"").decode(),
+        reason=text(fields.get(b"reason")),
         options=fields.get(b"options", b""),
         payload=payload if has_payload == b"1" else None,
         result=result if has_result == b"1" else None,
@@ -120,14 +134,24 @@ def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]
     Raises:
         InvalidOption: no page of that state has given out this cursor.
     """
-    if cursor and not _CURSORS.get(state, _SCORED).fullmatch(cursor):
+    is_ours = _CURSORS.get(state, _SCORED).fullmatch(cursor) or _HEX.fullmatch(cursor)
+    if cursor and not is_ours:
         raise InvalidOption(f"cursor={cursor!r} is not one of a page of {state.value} jobs")
+    behind = bytes.fromhex(cursor[1:]) if cursor.startswith("%") else cursor
 
     def read(reply: list[bytes]) -> Page:
         rows = [_row(reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
-        return Page(rows=rows, cursor=reply[0].decode())
+        return Page(rows=rows, cursor=_cursor(reply[0]))
 
-    return Call("list_jobs", root, [state.value, cursor, limit], read)
+    return Call("list_jobs", root, [state.value, behind, limit], read)
+
+
+def _cursor(place: bytes) -> str:
+    """Return a place as text, in hexadecimal behind a % where it is none."""
+    try:
+        return place.decode()
+    except UnicodeDecodeError:
+        return f"%{place.hex()}"
 
 
 def _row(words: list[bytes]) -> JobRow:
@@ -135,10 +159,10 @@ def _row(words: list[bytes]) -> JobRow:
     created, changed, run, claim, reason, error = words[8:]
     known = JobState(state.decode())
     return JobRow(
-        id=job_id.decode(),
-        task=task.decode(),
+        id=text(job_id),
+        task=text(task),
         state=known,
-        priority=int(tier or DEFAULT_PRIORITY),
+        priority=_int(tier, DEFAULT_PRIORITY),
         attempts=_int(attempts),
         stalls=_int(stalls),
         starts=_int(starts),
@@ -147,8 +171,8 @@ def _row(words: list[bytes]) -> JobRow:
         due_ms=_int(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
         run_ms=_int(run),
         worker=_owner(claim),
-        reason=reason.decode(),
-        error=error.decode(),
+        reason=text(reason),
+        error=text(error),
     )
 
 
@@ -158,18 +182,19 @@ def stats(root: str) -> Call[QueueStats]:
 
 
 def _stats(queue: str, reply: list[bytes]) -> QueueStats:
-    words = [word.decode() for word in reply]
+    names, numbers = [text(word) for word in reply[::2]], map(_int, reply[1::2])
     # Buckets repeat a name; only their counts are summed.
     values: Counter[str] = Counter()
-    for name, value in zip(words[::2], words[1::2], strict=True):
-        values[name] += int(value)
+    for name, value in zip(names, numbers, strict=True):
+        values[name] += value
 
     def named(prefix: str) -> dict[str, int]:
         found = {n.removeprefix(prefix): v for n, v in values.items() if n.startswith(prefix)}
         return dict(sorted(found.items()))
 
     def histogram(prefix: str) -> dict[int, int]:
-        return dict(sorted((int(bound), count) for bound, count in named(prefix).items()))
+        found = named(prefix).items()
+        return dict(sorted((int(bound), n) for bound, n in found if bound.isdecimal()))
 
     return QueueStats(
         queue=queue,
@@ -215,12 +240,12 @@ def _worker(words: list[bytes]) -> WorkerInfo:
     incarnation, beat, silent, info, since, active = words
     known = read_beat(beat)
     return worker_info(
-        incarnation.decode(),
+        text(incarnation),
         info,
         lease_ms=known.lease_ms,
-        registered_ms=int(since),
-        active=int(active),
-        silent_ms=int(silent),
+        registered_ms=_int(since),
+        active=_int(active),
+        silent_ms=_int(silent),
         is_condemned=known.is_condemned,
     )
 
@@ -234,7 +259,12 @@ def read_events(entries: Sequence[Any]) -> EventPage:
 def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[JobEvent]:
     values = dict(zip(fields[::2], fields[1::2], strict=True))
     at_ms = int(entry_id.partition(b"-")[0])
-    return read_lines(values[b"events"].decode(), stream_id=entry_id.decode(), at_ms=at_ms)
+    return read_lines(text(values.get(b"events")), stream_id=entry_id.decode(), at_ms=at_ms)
+
+
+def read_queues(names: Iterable[bytes]) -> list[str]:
+    """Return the names that can be a queue's, sorted; what else a stranger added is no queue."""
+    return sorted(text(name) for name in names if is_name(text(name)))
 
 
 def steer(verb: str, root: str) -> Call[None]:

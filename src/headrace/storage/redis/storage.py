@@ -20,6 +20,7 @@ from headrace.storage.base import Beater, Inbox, Waiter
 from headrace.storage.redis import calls, keys, reports
 from headrace.storage.redis.blocking import RedisInbox, RedisWaiter
 from headrace.storage.redis.client import Address, AsyncClient, SyncClient
+from headrace.storage.redis.damage import damage_findings
 from headrace.storage.redis.doctor import diagnose, remove_libraries
 from headrace.storage.redis.library import Library, library
 from headrace.storage.redis.lost import restore_lost
@@ -170,10 +171,7 @@ class RedisStorage:
 
     async def beats(self, queue: str) -> dict[str, Beat]:
         flat = await self._client.command("HGETALL", self._root(queue) + ":beats")
-        return {
-            incarnation.decode(): calls.read_beat(beat)
-            for incarnation, beat in zip(flat[::2], flat[1::2], strict=True)
-        }
+        return calls.read_beats(flat)
 
     async def reap(
         self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
@@ -204,7 +202,7 @@ class RedisStorage:
 
     async def queues(self) -> list[str]:
         names = await self._client.command("SMEMBERS", keys.queues(self.tenant))
-        return sorted(name.decode() for name in names)
+        return reports.read_queues(names)
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._client.run(reports.get(self._root(queue), job_id))
@@ -250,7 +248,8 @@ class RedisStorage:
         await self._client.command("PING")
 
     async def diagnose(self) -> list[Finding]:
-        return await diagnose(self._client, self._library)
+        found = await diagnose(self._client, self._library)
+        return [*found, *await damage_findings(self._client.command, self.tenant)]
 
     async def tidy(self) -> list[str]:
         return await remove_libraries(self._client, self._library)
