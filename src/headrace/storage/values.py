@@ -146,6 +146,10 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_condemned: bool = False
 
 
+DAMAGED_ERROR = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")
+"""Stands for an entry of a job's error history that can't be read."""
+
+
 def worker_info(
     incarnation: str,
     info: bytes,

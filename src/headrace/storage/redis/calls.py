@@ -34,6 +34,7 @@ from headrace.outcome import (
 )
 from headrace.storage.redis import keys
 from headrace.storage.values import (
+    DAMAGED_ERROR,
     Beat,
     BeatReply,
     CallId,
@@ -152,9 +153,6 @@ _error_encoder = msgspec.json.Encoder()
 _error_decoder = msgspec.json.Decoder(ErrorInfo)
 
 
-_DAMAGED = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")
-
-
 def read_error(entry: bytes) -> ErrorInfo:
     """Read an entry of the error list: the time and attempt that Lua wrote, then our JSON."""
     try:
@@ -165,7 +163,7 @@ def read_error(entry: bytes) -> ErrorInfo:
             _error_decoder.decode(blob), at_ms=int(at_ms), attempt=int(attempt)
         )
     except (ValueError, msgspec.MsgspecError):
-        return _DAMAGED
+        return DAMAGED_ERROR
 
 
 def text(word: bytes | None) -> str:

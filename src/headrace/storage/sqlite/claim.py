@@ -158,7 +158,7 @@ def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> 
         passed = _why_not(view, taking, row)
         found.append((passed, row))
         if not passed:
-            taking.size -= len(row[3])
+            taking.size -= len(row[3] or b"")
             if taking.size <= 0:
                 break
     cursor.close()
@@ -213,7 +213,8 @@ def _take(view: View, taking: Taking, row: tuple[Any, ...]) -> None:
     claim = Claim(epoch, taking.nonce)
     taking.jobs.append(
         ClaimedJob(
-            *(job_id, view.queue, task, payload, claim, attempts, stalls, created),
+            # One without a payload can't be decoded: its worker says so.
+            *(job_id, view.queue, task, payload or b"", claim, attempts, stalls, created),
             *(waited_ms, options),
         )
     )
@@ -223,7 +224,8 @@ def _again(view: View, me: workers.Incarnation, nonce: str) -> list[ClaimedJob]:
     """Return what a repeated call claimed the first time and still owns."""
     return [
         ClaimedJob(
-            *(job_id, view.queue, task, payload, Claim(epoch, nonce), attempts, stalls, created),
+            *(job_id, view.queue, task, payload or b"", Claim(epoch, nonce)),
+            *(attempts, stalls, created),
             *(0, options),
         )
         for job_id, task, payload, created, epoch, attempts, stalls, options in view.db.execute(

@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.job import WAITED_RESULT_TTL_MS, ErrorInfo, JobState
 from headrace.storage.sqlite.view import View, json_list
-from headrace.storage.values import End
+from headrace.storage.values import DAMAGED_ERROR, End
 
 MESSAGE_LIMIT = 65_536
 """Longer results are read by the waiter itself."""
@@ -151,9 +151,16 @@ def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
     """Return the error history, newest first."""
     sql = "SELECT at, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
     return [
-        msgspec.structs.replace(_decode_error(body), at_ms=at, attempt=attempt)
+        msgspec.structs.replace(_read_error(body), at_ms=at, attempt=attempt)
         for at, attempt, body in db.execute(sql, (key, limit)).fetchall()
     ]
+
+
+def _read_error(body: bytes) -> ErrorInfo:
+    try:
+        return _decode_error(body)
+    except (msgspec.MsgspecError, UnicodeError):
+        return DAMAGED_ERROR
 
 
 def add_inbox(view: View, record: Record, channel: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
 from headrace.guard import Guard
+from headrace.storage.sqlite.damage import is_damage, mend
 from headrace.storage.sqlite.errors import code_of, start, translate
 from headrace.storage.sqlite.location import Place
 from headrace.storage.sqlite.presence import Presence
@@ -246,7 +247,15 @@ class Writer:
         db.execute("SAVEPOINT call")
         step = Step(db, request.clock(), self._process, Effects())
         try:
-            request.won = request.work(step)
+            try:
+                request.won = request.work(step)
+            except sqlite3.OperationalError as error:
+                if not is_damage(error):
+                    raise
+                db.execute("ROLLBACK TO call")
+                mend(db)
+                step = Step(db, step.now, self._process, Effects())
+                request.won = request.work(step)
         except Exception as error:
             if not db.in_transaction:
                 raise  # SQLite has undone everything: the disk is full or failed
