@@ -176,7 +176,7 @@ async def test_a_rubbish_entry_holds_nobody_up(stage: Stage) -> None:
     storage, client, worker, server = stage
     await client.enqueue(a_job("a"))
     server.lpush(f"{ROOT}:ready:default:5", "rubbish", b"\xff\xfe", "5:", "")
-    server.zadd(f"{ROOT}:delayed", {"nobody": 5, b"\xff": 1})
+    server.zadd(f"{ROOT}:delayed", {b"nobody": 5, b"\xff": 1})
     server.sadd(f"{ROOT}:processing:w1", "nobody", b"\xff")
     assert (await storage.stats(QUEUE)).queued == 1
     assert [row.id for row in (await storage.list_jobs(QUEUE, JobState.QUEUED)).rows] == ["a"]
