@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.clock import MAX_DURATION_MS, duration_ms
+from headrace.clock import duration_ms
 from headrace.description import describe, is_a
 from headrace.errors import FailPermanently, InvalidOption, RetryLater
 from headrace.job import ErrorInfo, FailReason
@@ -104,21 +104,9 @@ def _delay_ms(
     error: BaseException, errors: int, retry: Retry | RetryFunction, draw: Callable[[], float]
 ) -> int:
     if is_a(error, RetryLater):
-        return _whole(duration_ms(error.delay, name="RetryLater.delay"))
+        return duration_ms(error.delay, name="RetryLater.delay")
     try:
         wait = retry.delay(errors, draw) if isinstance(retry, Retry) else retry(errors, error)
-        return _whole(duration_ms(wait, name="retry"))
+        return duration_ms(wait, name="retry")
     except InvalidOption as broken:
         raise InvalidOption(f"the task's retry strategy returned a bad delay: {broken}") from error
-
-
-def _whole(delay_ms: int) -> int:
-    """Return it as a plain `int`: a number of a class of its own compares as it likes.
-
-    Raises:
-        InvalidOption: it is out of bounds after all.
-    """
-    exact = int.__index__(delay_ms)
-    if not 0 <= exact <= MAX_DURATION_MS:
-        raise InvalidOption(f"{exact} ms are out of bounds: use 0 seconds to ten years")
-    return exact

@@ -366,7 +366,7 @@ RETRIES: dict[str, Callable[[], Any]] = {
     "leaves": lambda: _raise(GeneratorExit()),
     "negative": lambda: Number(-5),
     "immense": lambda: Number(10**400),
-    "text": lambda: Seconds(1),
+    "endless": lambda: Seconds("inf"),
     "nan": lambda: ShownBadly("nan"),
     "nothing": Nothing,
     "unclassed": Unclassed,

@@ -12,6 +12,7 @@ from headrace import FailPermanently, FailReason, Retry, RetryLater
 from headrace.description import describe
 from headrace.outcome import Failed, Retried, decide
 from headrace.retry import RetryFunction
+from tests.apps.zoo import Seconds
 
 
 def outcome_of(
@@ -87,6 +88,12 @@ def test_a_strategy_gets_the_errors_so_far_and_the_last_one() -> None:
     assert isinstance(outcome, Retried)
     assert outcome.delay_ms == 500
     assert seen == [(2, error)]
+
+
+def test_a_retry_functions_number_counts_by_its_value_whatever_its_class_does() -> None:
+    outcome = outcome_of(ValueError("no"), retry=lambda _errors, _error: Seconds(1))
+    assert isinstance(outcome, Retried)
+    assert (outcome.delay_ms, type(outcome.delay_ms)) == (1000, int)
 
 
 @pytest.mark.parametrize("answer", [-1, float("inf"), "soon", None, True])
