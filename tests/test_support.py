@@ -18,6 +18,7 @@ import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from tests.support.lines import Lines
 from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
@@ -290,3 +291,25 @@ def received(raw: socket.socket) -> bytes | None:
         return raw.recv(100)
     except BlockingIOError:
         return None
+
+
+def test_lines_of_one_call_stand_together_and_are_read_as_words(tmp_path: Path) -> None:
+    first, second = Lines(tmp_path / "lines"), Lines(tmp_path / "lines")
+    assert first.read() == []
+    first.write("a 1", "b 2")
+    second.write("c")
+    assert first.read() == second.read() == [["a", "1"], ["b", "2"], ["c"]]
+
+
+def test_a_server_that_is_launched_tells_when_it_is_ready(tmp_path: Path) -> None:
+    with RedisServer(appendonly=True) as server:
+        with server.client() as client:
+            client.mset({f"key-{n}": "value" for n in range(1000)})
+        server.kill()
+        states = [server.is_running]
+        server.launch("--key-load-delay", "300000")
+        states += [server.is_running, server.is_ready]
+        server.kill()
+        server.start()
+        states += [server.is_running, server.is_ready]
+    assert states == [False, True, False, True, True]

@@ -7,7 +7,6 @@ killed one leaves whole lines only.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from headrace import App, JobRecord
 from headrace.events import JobEventKind
+from tests.support.lines import Lines
 from tests.support.until import until
 
 Kind = Literal["start", "end", "cut"]
@@ -42,22 +42,16 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: int | None = None
+        self._lines = Lines(path)
 
     def write(self, kind: Kind, job_id: str, epoch: int, worker: str) -> None:
         """Append one line."""
-        if self._file is None:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        line = f"{kind} {job_id} {epoch} {worker} {time.monotonic():.6f}\n"
-        os.write(self._file, line.encode())
+        self._lines.write(f"{kind} {job_id} {epoch} {worker} {time.monotonic():.6f}")
 
     def entries(self, job_id: str | None = None) -> list[Entry]:
         """Return the lines so far, of one job or of all."""
-        if not self.path.exists():
-            return []
         found = []
-        for line in self.path.read_text().splitlines():
-            kind, owner, epoch, worker, at = line.split(" ")
+        for kind, owner, epoch, worker, at in self._lines.read():
             if job_id in (None, owner):
                 found.append(Entry(_kind(kind), owner, int(epoch), worker, float(at)))
         return found

@@ -66,8 +66,22 @@ class RedisServer:
         """What the server has written, over all its starts."""
         return (self.directory / "redis.log").read_text(errors="replace")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start it, on the same port and data as before, and wait until it has loaded them."""
+        self.launch()
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def launch(self, *arguments: str) -> None:
+        """Start it with more arguments, and don't wait for it; see `is_ready`."""
         if self._process is not None:
             raise RuntimeError(f"the server on port {self.port} is running: stop() it first")
         # fmt: off
@@ -75,7 +89,7 @@ class RedisServer:
             *self._under, redis_server_path(), "--bind", HOST, "--port", str(self.port),
             "--save", "", "--dir", str(self.directory),
             "--appendonly", "yes" if self._appendonly else "no",
-            "--enable-debug-command", "local", *self._arguments,
+            "--enable-debug-command", "local", *self._arguments, *arguments,
         ]
         # fmt: on
         with (self.directory / "redis.log").open("ab") as log:
@@ -87,11 +101,12 @@ class RedisServer:
                 start_new_session=True,
                 preexec_fn=dying_with_parent(),
             )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it answers and has loaded its data."""
+        with self.client() as client:
+            return self._answers(client)
 
     def stop(self) -> None:
         """End it as an operator would, by SIGTERM; by SIGKILL if it has not ended 5 s later."""
@@ -162,7 +177,7 @@ class RedisServer:
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         with self.client() as client:
-            while not self._is_ready(client):
+            while not self._answers(client):
                 if self._running().poll() is not None:
                     taken = "Address already in use" in self.log
                     raise (PortTaken if taken else RuntimeError)(f"no server: {self.log[-2000:]}")
@@ -170,7 +185,7 @@ class RedisServer:
                     raise RuntimeError(f"no answer in {START_SECONDS} s: {self.log[-2000:]}")
                 time.sleep(POLL_SECONDS)
 
-    def _is_ready(self, client: redis.Redis) -> bool:
+    def _answers(self, client: redis.Redis) -> bool:
         try:
             info = client.info()
         except redis.RedisError:

@@ -44,6 +44,11 @@ def mount_tmpfs(directory: str, options: str) -> None:
     mount("-t", "tmpfs", "-o", again + options, "tmpfs", directory)
 
 
+def unmount(directory: str | Path) -> None:
+    """Take a filesystem away, whoever still has files open there."""
+    subprocess.run(["umount", "--lazy", directory], check=True)  # noqa: S607 (as below)
+
+
 def mount(*words: str | Path) -> None:
     """Run ``mount``."""
     subprocess.run(["mount", *words], check=True)  # noqa: S607 (wherever the system has it)
