@@ -1,0 +1,1 @@
+"""A soak of real processes under faults: what it does, what breaks, and what must hold after it."""

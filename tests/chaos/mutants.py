@@ -1,0 +1,203 @@
+"""Storages that are wrong in one way each, which the verdict of a run must notice.
+
+They stand between a worker or producer and its storage, so that they are wrong on any. One is of
+Lua, since what it leaves out is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo, Job
+from headrace.outcome import Completed, Failed
+from headrace.storage import Storage, open_storage
+from headrace.storage.redis.library import PREFIX, Library, library
+from headrace.storage.redis.storage import RedisStorage
+from headrace.storage.values import Beat, CallId, ClaimReply, Settlement
+
+
+class Mutant:
+    """Passes every call on; each subclass does one thing wrong.
+
+    Args:
+        inner: the storage that is right.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        self._inner = inner
+        self._calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _every(self, nth: int) -> bool:
+        self._calls += 1
+        return self._calls % nth == 0
+
+
+class IgnoresCancel(Mutant):
+    """Says that a job was cancelled, and does nothing."""
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        """Answer as if it had."""
+        return [CancelOutcome.CANCELLED for _ in job_ids]
+
+
+class CountsNoStall(Mutant):
+    """Takes the jobs of the dead back free of charge."""
+
+    async def reap(
+        self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
+    ) -> int | None:
+        """Retire it."""
+        return await self._inner.retire(queue, incarnation)
+
+
+class CountsNoAttempt(Mutant):
+    """Does not count the attempt that makes a dead letter."""
+
+    async def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        """Settle without it."""
+        patched = [
+            msgspec.structs.replace(
+                one, outcome=msgspec.structs.replace(one.outcome, is_attempt=False)
+            )
+            if isinstance(one.outcome, Failed)
+            else one
+            for one in settlements
+        ]
+        return await self._inner.settle(queue, patched, call=call)
+
+
+class MixesResults(Mutant):
+    """Gives each job of a batch its neighbour's result."""
+
+    async def settle(
+        self, queue: str, settlements: Sequence[Settlement], *, call: CallId
+    ) -> list[bool] | None:
+        """Settle with the outcomes of those that completed turned round."""
+        done = [one.outcome for one in settlements if isinstance(one.outcome, Completed)]
+        patched = [
+            msgspec.structs.replace(one, outcome=done.pop())
+            if isinstance(one.outcome, Completed)
+            else one
+            for one in settlements
+        ]
+        return await self._inner.settle(queue, patched, call=call)
+
+
+class LosesClaims(Mutant):
+    """Takes jobs out of the queue that nobody then has, as a pop does whose answer is lost."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self._lost: set[str] = set()
+
+    async def claim(
+        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
+    ) -> ClaimReply:
+        """Forget what one claim in twenty brought."""
+        reply = await self._inner.claim(queue, call=call, nonce=nonce, slots=slots)
+        if reply.jobs and self._every(20):
+            self._lost.update(job.id for job in reply.jobs)
+            return msgspec.structs.replace(reply, jobs=[])
+        return reply
+
+    async def held(self, queue: str, incarnation: str) -> list[Any]:
+        """Leave them out, so that nobody hands them back."""
+        held = await self._inner.held(queue, incarnation)
+        return [job for job in held if job[0] not in self._lost]
+
+
+class EnqueuesAgain(Mutant):
+    """Does not know a repeated call."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        """Repeat one call in ten, under another name."""
+        if self._every(10):
+            other = CallId(call.client[::-1], call.number)
+            await self._inner.enqueue(queue, jobs, call=other)
+            jobs = [msgspec.structs.replace(job, is_new_id=True) for job in jobs]
+        return await self._inner.enqueue(queue, jobs, call=call)
+
+
+class CondemnsTheLiving(Mutant):
+    """Does not see that a beat has moved, and does not compare it when it reaps."""
+
+    async def beats(self, queue: str) -> dict[str, Beat]:
+        """Return beats that stand still."""
+        found = await self._inner.beats(queue)
+        return {name: msgspec.structs.replace(beat, count=0) for name, beat in found.items()}
+
+    async def reap(
+        self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
+    ) -> int | None:
+        """Reap, whatever the beat."""
+        beat = (await self._inner.beats(queue)).get(incarnation)
+        now = seen if beat is None else beat.count
+        return await self._inner.reap(queue, incarnation, seen=now, error=error)
+
+
+class StartsEarly(Mutant):
+    """Starts delayed jobs before their time."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        """Take half of each delay off."""
+        early = [msgspec.structs.replace(job, delay_ms=job.delay_ms // 2) for job in jobs]
+        return await self._inner.enqueue(queue, early, call=call)
+
+
+IGNORED_CLAIM = {
+    "if not last then\n    return 'unknown'": "last = last or '0'\n  if false then",
+    "elseif not claim.is_ours or v[2] ~= claim.own then\n    return 'stale'": "",
+}
+
+
+@cache
+def library_that_ignores_claims() -> Library:
+    """Return the library whose settle takes any claim."""
+    right = library()
+    source = right.source
+    for old, new in IGNORED_CLAIM.items():
+        if source.count(old) != 1:
+            raise RuntimeError(f"the library has changed: {old!r} is not there once")
+        source = source.replace(old, new)
+    name = PREFIX + hashlib.sha256(source.encode()).hexdigest()[:8]
+    return Library(name=name, source=source.replace(right.name, name))
+
+
+MUTANTS: dict[str, type[Mutant]] = {
+    mutant.__name__: mutant
+    for mutant in (
+        IgnoresCancel,
+        CountsNoStall,
+        CountsNoAttempt,
+        MixesResults,
+        LosesClaims,
+        EnqueuesAgain,
+        CondemnsTheLiving,
+        StartsEarly,
+    )
+}
+
+
+IGNORES_CLAIMS = "IgnoresClaims"
+"""The one of Lua: its settle takes any claim."""
+
+
+def open_mutant(name: str, url: str, *, tenant: str) -> Storage:
+    """Return a storage that is wrong in the named way."""
+    if name == IGNORES_CLAIMS:
+        return RedisStorage(url, tenant=tenant, source=library_that_ignores_claims())
+    return cast(Storage, MUTANTS[name](open_storage(url, tenant=tenant)))
