@@ -1,0 +1,127 @@
+"""How a run is written by hand: one job after another, with the times in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.events import JobEvent, JobEventKind
+from headrace.job import JobRow, JobState
+from tests.chaos.evidence import Evidence, Machine
+from tests.chaos.notes import Run, Sent, Window
+from tests.chaos.plan import plan_of
+
+PIDS = {"mixed-1": 1, "alone-1": 2}
+
+
+class Story:
+    """A run under construction. Workers are named as `PIDS` says, each one incarnation."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.sent: list[Sent] = []
+        self.windows: list[Window] = []
+        self.rows: dict[str, JobRow] = {}
+        self.events: list[JobEvent] = []
+        self.machine = Machine()
+
+    def say(self, word: str, job_id: str, what: str = "-", *, at: float = 0.0) -> None:
+        """Write a producer's line."""
+        self.sent.append(Sent(word, job_id, what, at))
+
+    def accept(self, job_id: str, *, at: float = 0.0) -> None:
+        """Let a job be wanted and accepted; its id is its label."""
+        self.say("want", job_id, job_id, at=at)
+        self.say("ok", job_id, "queued", at=at)
+
+    def run(
+        self, word: str, job_id: str, *, at: float, epoch: int = 1, worker: str = "mixed-1"
+    ) -> None:
+        """Write a handler's line."""
+        nonce = f"{worker}/{epoch}"
+        self.runs.append(Run(word, job_id, epoch, nonce, worker, PIDS[worker], at))
+
+    def event(
+        self,
+        kind: JobEventKind,
+        job_id: str,
+        *,
+        at: float,
+        epoch: int = 1,
+        worker: str = "mixed-1",
+        detail: str = "",
+    ) -> None:
+        """Write a transition."""
+        self.events.append(
+            JobEvent(
+                stream_id="",
+                at_ms=round(at * 1000),
+                kind=kind,
+                job_id=job_id,
+                task="",
+                attempt=epoch,
+                worker=worker,
+                wait_ms=0,
+                run_ms=0,
+                detail=detail,
+            )
+        )
+
+    def row(self, job_id: str, state: JobState, **fields: Any) -> None:
+        """Write what is kept of a job."""
+        row: dict[str, Any] = {
+            **dict.fromkeys(("created_ms", "changed_ms", "due_ms", "run_ms"), 0),
+            **dict.fromkeys(("attempts", "stalls"), 0),
+            **dict.fromkeys(("task", "reason", "error"), ""),
+            "priority": 5,
+            "starts": 1,
+            "worker": "mixed-1",
+        }
+        self.rows[job_id] = JobRow(id=job_id, state=state, **{**row, **fields})
+
+    def attempt(
+        self, job_id: str, *, at: float, epoch: int = 1, worker: str = "mixed-1", word: str = "end"
+    ) -> None:
+        """Let a worker claim a job and run it for a second; with ``word`` "" it never ends."""
+        self.event(JobEventKind.ACTIVE, job_id, at=at, epoch=epoch, worker=worker)
+        self.run("start", job_id, at=at, epoch=epoch, worker=worker)
+        if word:
+            self.run(word, job_id, at=at + 1, epoch=epoch, worker=worker)
+
+    def finish(self, job_id: str, *, at: float, epoch: int = 1, worker: str = "mixed-1") -> None:
+        """Let a job end as planned."""
+        plan = plan_of(job_id)
+        kind = JobEventKind(plan.state.value)
+        self.event(kind, job_id, at=at, epoch=epoch, worker=worker, detail=plan.reason)
+        self.row(
+            job_id, plan.state, reason=plan.reason, attempts=plan.attempts,
+            stalls=plan.stalls or 0, starts=epoch, worker=worker,
+        )  # fmt: skip
+
+    def job(self, job_id: str, *, at: float = 1.0) -> None:
+        """Let a job be accepted, run once, and end as planned."""
+        self.accept(job_id)
+        self.attempt(job_id, at=at)
+        self.finish(job_id, at=at + 1)
+
+    def taken_over(self, job_id: str, *, word: str = "cut", back_at: float = 6.0) -> None:
+        """Let ``mixed-1`` begin a job, and ``alone-1`` end it after it was taken back."""
+        self.accept(job_id)
+        self.attempt(job_id, at=1.0, word="")
+        self.event(JobEventKind.STALLED, job_id, at=back_at, detail="WorkerDied")
+        self.attempt(job_id, at=back_at + 0.1, epoch=2, worker="alone-1")
+        if word:
+            self.run(word, job_id, at=back_at + 0.5)
+        self.finish(job_id, at=back_at + 1.1, epoch=2, worker="alone-1")
+        self.row(job_id, JobState.COMPLETED, stalls=1, starts=2)
+
+    def evidence(self) -> Evidence:
+        """Return it all."""
+        return Evidence(
+            runs=sorted(self.runs, key=lambda run: run.at),
+            sent=self.sent,
+            windows=self.windows,
+            rows=self.rows,
+            events=self.events,
+            offset_s=0.0,
+            machine=self.machine,
+        )
