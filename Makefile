@@ -20,7 +20,8 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint bench bench-peers bench-growth soak-linearizability soak-model lua clean redis luacheck valgrind bench-instructions
+.PHONY: help setup demo test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions \
+	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +33,12 @@ demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… fo
 
 test: $(VENV)/.dev redis ## Run the tests (ARGS=… goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-slow: $(VENV)/.dev redis ## Run the short runs of the chaos soak, on both storages
+	@$(BIN)/python -m pytest -m slow tests/chaos $(ARGS)
+
+test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose
+	@$(BIN)/python -m pytest -m mutants tests/chaos $(ARGS)
 
 lint: $(VENV)/.dev luacheck ## Check format, style, types, layers and Lua
 	@$(BIN)/ruff format --check .
@@ -60,6 +67,9 @@ soak-linearizability: $(VENV)/.dev redis ## Check 2,000 histories of each kind (
 
 soak-model: $(VENV)/.dev redis ## Compare every storage with the model for SECONDS (3600), from SEED (1) on (ARGS=--help)
 	@$(BIN)/python -m tests.model.soak --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) $(ARGS)
+
+soak-chaos: $(VENV)/.dev redis ## Break real processes and servers for SECONDS (300), by SEED (1) (ARGS=--help)
+	@$(BIN)/python -m tests.chaos.soak --seconds $(or $(SECONDS),300) --seed $(or $(SEED),1) $(ARGS)
 
 lua: $(VENV)/.core ## Print the assembled Lua library, to which the line numbers of errors refer
 	@$(BIN)/python -m headrace.storage.redis.library
