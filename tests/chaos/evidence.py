@@ -127,6 +127,14 @@ class Evidence:
         return {run.pid: run.at for run in self.runs}
 
     @cached_property
+    def first_seen(self) -> dict[int, Run]:
+        """The first line of each process."""
+        found: dict[int, Run] = {}
+        for run in self.runs:
+            found.setdefault(run.pid, run)
+        return found
+
+    @cached_property
     def poisoned(self) -> dict[int, Run]:
         """The run that killed a worker, by its process."""
         return {

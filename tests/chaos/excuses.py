@@ -101,9 +101,22 @@ def excused_overlap(e: Evidence, first: Run, second: Run) -> bool:
     return was_cut_off(e, first.worker, second.at)
 
 
+def had_witness(e: Evidence, kill: Window) -> bool:
+    """Whether another worker of all queues ran from before a death until the jobs were to be back.
+
+    The promise holds while one runs; and a process that has just begun has more to do.
+    """
+    return any(
+        first.at <= kill.begin
+        and e.last_seen[pid] >= kill.begin + RECOVERED_S
+        and not first.worker.startswith("alone")
+        for pid, first in e.first_seen.items()
+    )
+
+
 def was_disturbed(e: Evidence, kill: Window) -> bool:
     """Whether another fault may have held up the recovery from a death."""
-    return any(
+    return not had_witness(e, kill) or any(
         other.begin <= kill.begin + RECOVERED_S and other.end >= kill.begin - LEASE_S
         for other in e.windows
         if other is not kill and other.fault not in APART

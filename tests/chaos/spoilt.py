@@ -172,6 +172,8 @@ def overlap(story: Story) -> None:
 def late_recovery(story: Story) -> None:
     story.windows.append(Window("kill-worker", "mixed-1:1", 2.5, 2.5))
     story.taken_over(OTHER, word="", back_at=12)
+    for at in (1, 9):
+        story.job(f"plain.p1-1.{20 + at}", at=at, worker="pair-1")
 
 
 def disagreement(story: Story) -> None:

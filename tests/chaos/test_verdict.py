@@ -122,6 +122,13 @@ def test_a_recovery_beside_another_fault_is_not_held_against_the_promise() -> No
     assert broken(story) == []
 
 
+def test_a_recovery_without_another_worker_is_not_held_against_the_promise() -> None:
+    story = Story()
+    story.windows.append(Window("kill-worker", "mixed-1:1", 2.5, 2.5))
+    story.taken_over(OTHER, word="", back_at=12)
+    assert broken(story) == []
+
+
 def test_a_line_shows_the_first_cases_and_how_many_there_are() -> None:
     shown = str(Line("jobs lost", [f"job-{n}" for n in range(7)], "7"))
     assert shown.startswith("BAD  jobs lost")

@@ -10,7 +10,7 @@ from tests.chaos.evidence import Evidence, Machine
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import plan_of
 
-PIDS = {"mixed-1": 1, "alone-1": 2}
+PIDS = {"mixed-1": 1, "alone-1": 2, "pair-1": 3}
 
 
 class Story:
@@ -97,11 +97,11 @@ class Story:
             stalls=plan.stalls or 0, starts=epoch, worker=worker,
         )  # fmt: skip
 
-    def job(self, job_id: str, *, at: float = 1.0) -> None:
+    def job(self, job_id: str, *, at: float = 1.0, worker: str = "mixed-1") -> None:
         """Let a job be accepted, run once, and end as planned."""
         self.accept(job_id)
-        self.attempt(job_id, at=at)
-        self.finish(job_id, at=at + 1)
+        self.attempt(job_id, at=at, worker=worker)
+        self.finish(job_id, at=at + 1, worker=worker)
 
     def taken_over(self, job_id: str, *, word: str = "cut", back_at: float = 6.0) -> None:
         """Let ``mixed-1`` begin a job, and ``alone-1`` end it after it was taken back."""
