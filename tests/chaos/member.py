@@ -69,9 +69,10 @@ class Member:
         return [child for child in self._below() if SLOT_WORD in words_of(child)]
 
     def supervised(self) -> list[psutil.Process]:
-        """Return the workers that it supervises."""
+        """Return the workers that it supervises, and not the process that checks the app first."""
         helpers = (SLOT_WORD, TRACKER_WORD)
-        return [c for c in self._below() if not any(word in words_of(c) for word in helpers)]
+        below = [c for c in self._below() if not any(word in words_of(c) for word in helpers)]
+        return [child for child in below if not is_check(child)]
 
     def _below(self) -> list[psutil.Process]:
         try:
@@ -87,6 +88,13 @@ def words_of(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def is_check(process: psutil.Process) -> bool:
+    """Whether a process only looks whether a worker could start."""
+    with suppress(psutil.Error):
+        return "HEADRACE_WORKER_CHECK" in process.environ()
+    return True
 
 
 def processes_of(directory: Path) -> Iterator[psutil.Process]:
