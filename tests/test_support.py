@@ -307,7 +307,7 @@ def test_a_server_that_is_launched_tells_when_it_is_ready(tmp_path: Path) -> Non
             client.mset({f"key-{n}": "value" for n in range(1000)})
         server.kill()
         states = [server.is_running]
-        server.launch("--key-load-delay", "300000")
+        server.launch("--key-load-delay", "10000000")  # µs a command, and it is killed
         states += [server.is_running, server.is_ready]
         server.kill()
         server.start()

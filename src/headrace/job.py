@@ -155,7 +155,7 @@ class Era:
 era: Era = Era()
 """The current one."""
 
-os.register_at_fork(before=era.end)
+on_fork(before=era.end)
 
 
 def fresh(job: Job) -> Job:

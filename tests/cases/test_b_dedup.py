@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -43,13 +44,19 @@ async def test_an_id_is_free_when_its_waiting_job_was_purged(
 
 @pytest.mark.parametrize("seconds", [-864_000, -3_600, -0.001, 0, 0.05])
 async def test_the_same_id_runs_once_at_a_time_whenever_it_is_due(
-    app: App[None], task: Task[[float], str], seconds: float
+    app: App[None], seconds: float
 ) -> None:
     # BC-29, BC-44: a time in the past, however far, is now, and never a second copy that may start.
-    due = datetime.now(UTC) + timedelta(seconds=seconds)
-    call = task.options(id="one", run_at=due)
+    may_end = asyncio.Event()
+
+    @app.task(queue="mail", max_attempts=1)
+    async def hold() -> None:
+        await may_end.wait()
+
+    call = hold.options(id="one", run_at=datetime.now(UTC) + timedelta(seconds=seconds))
     async with running(Worker(app, ["mail"])), running(Worker(app, ["mail"])):
-        jobs = [await call.enqueue(0.05) for _ in range(5)]
+        jobs = [await call.enqueue() for _ in range(5)]
+        may_end.set()
         await jobs[0].result(timeout=10)
     assert [job.outcome for job in jobs[1:]] == [EnqueueOutcome.DUPLICATE] * 4
     rows = [row async for row in app.queue("mail").jobs("completed")]
