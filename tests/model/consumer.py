@@ -271,10 +271,10 @@ class ConsumerModel(State):
         output = q.outputs.get(job.id)
         if output is None or output.epoch != job.epoch:
             output = q.outputs[job.id] = Output(job.epoch, self.now)
-        if output.is_outworn(self.now):
+        if output.is_outworn:
             kept = (self.hint or {}).get("output", {}).get(job.id, (0, {}))[1]
             output.pieces = {n: chunk for n, chunk in output.pieces.items() if n in kept}
-        output.at = self.now
+        output.at, output.is_outworn = self.now, False
         for number, chunk in enumerate(said.chunks, said.first):
             if number > max(output.pieces, default=-1):
                 output.pieces[number] = chunk

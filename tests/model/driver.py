@@ -222,7 +222,7 @@ class Driver:
     def _outworn(self) -> set[str]:
         """Return the jobs whose output may be gone."""
         outputs = self.model.queue(QUEUE).outputs
-        return {i for i, output in outputs.items() if output.is_outworn(self.model.now)}
+        return {job_id for job_id, output in outputs.items() if output.is_outworn}
 
     async def _pages(self, state: JobState, limit: int) -> list[Any]:
         storage = self.subject.storage

@@ -73,15 +73,16 @@ class Record:
 
 @dataclass
 class Output:
-    """The pieces of a job's output by their numbers: those of one attempt."""
+    """The pieces of a job's output by their numbers: those of one attempt.
+
+    ``is_outworn`` once an hour has gone by since the last piece: then they may be gone, and a clock
+    that is set back brings nothing back.
+    """
 
     epoch: int
     at: int
     pieces: dict[int, bytes] = field(default_factory=dict)
-
-    def is_outworn(self, now: int) -> bool:
-        """Whether it may be gone: an hour after its last piece."""
-        return self.at + OUTPUT_KEPT_MS <= now
+    is_outworn: bool = False
 
 
 @dataclass

@@ -108,6 +108,15 @@ class Deaths:
         known = self._known.get(key)
         return None if known is None else known[1]
 
+    def put_off(self, ms: int) -> dict[str, int]:
+        """Return when the server has to let each key expire, after the clock was set back.
+
+        What is left of a TTL is compared with a new one on the server: it must be no shorter there
+        than by the moved clock.
+        """
+        self._known = {key: (expires + ms, dies) for key, (expires, dies) in self._known.items()}
+        return {key: expires for key, (expires, _) in self._known.items()}
+
     def due(self, now: int) -> list[str]:
         """Return the keys that are dead."""
         return [key for key, (_, dies) in self._known.items() if dies <= now]

@@ -14,6 +14,7 @@ from tests.model.places import (
     ERRORS_KEPT,
     JOINED_MS,
     MESSAGE_LIMIT,
+    OUTPUT_KEPT_MS,
     Dump,
     Event,
     QueueState,
@@ -53,6 +54,9 @@ class State:
             for job in q.jobs.values():
                 if job.result_dies is not None and job.result_dies <= self.now:
                     job.result = None
+            for output in q.outputs.values():
+                if output.at + OUTPUT_KEPT_MS <= self.now:
+                    output.is_outworn = True
             for slots in q.calls.values():
                 for slot in [s for s, call in slots.items() if call.at + CALLS_TTL_MS <= self.now]:
                     del slots[slot]

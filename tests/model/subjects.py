@@ -105,6 +105,9 @@ class RedisSubject(ModelSubject):
 
     async def advance(self, ms: int) -> None:
         self.now = self._client.incrby(clock.KEY, ms)
+        if ms < 0:
+            for key, expires in self._deaths.put_off(-ms).items():
+                self._client.pexpireat(key, expires)
         if dead := self._deaths.due(self.now):
             self._client.unlink(*dead)
 

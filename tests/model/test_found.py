@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
+import pytest
+
 from headrace.job import ClaimedJob, JobState
-from headrace.storage.values import CallId, ClaimReply, Settlement
+from headrace.storage.values import CallId, ClaimReply, Report, Settlement
 from tests.model import asks
 from tests.model.driver import Driver
 
@@ -125,3 +127,33 @@ def test_a_job_that_was_on_its_last_chance_lets_another_such_run_once_it_was_red
     bring_to_last_chance(driver, "b")
     assert [job.id for job in claim(driver)] == ["b"]
     assert driver.call("get", "a").state is JobState.ACTIVE
+
+
+def report(driver: Driver, job: ClaimedJob, *chunks: bytes) -> None:
+    driver.call("report", [Report(job.id, job.claim, None, "", [*chunks], 0)])
+
+
+@pytest.mark.parametrize("back_ms", [1, asks.HOUR_MS])
+def test_output_that_has_reached_its_age_may_be_gone_although_the_clock_is_set_back(
+    driver: Driver, back_ms: int
+) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    [job] = claim(driver)
+    report(driver, job, b"1")
+    driver.advance(asks.HOUR_MS)
+    driver.prune()
+    driver.advance(-back_ms)
+    report(driver, job, b"1", b"2")
+    driver.output("a", 10)
+
+
+def test_output_ends_with_its_record_although_the_clock_was_set_back(driver: Driver) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    [job] = claim(driver)
+    report(driver, job, b"1")
+    driver.advance(-asks.HOUR_MS)
+    settle(driver, job, "completed")
+    driver.advance(asks.HOUR_MS)
+    driver.output("a", 10)
