@@ -16,6 +16,10 @@ function functions.redrive(keys, args)
       record.run = ''
       q.call('PERSIST', record.key)
       q.call('PERSIST', q.root .. ':payload:' .. id)
+      if record.big ~= '' then
+        -- It was cut to what the dead letter had; how much of its own is gone is not known any more.
+        q.call('PEXPIRE', q.root .. ':output:' .. id, job.OUTPUT_TTL_MS)
+      end
       job.make_ready(q, record, q.tails)
       queue.event(q, 'queued', id, record.task, record.epoch, '', '', '', '')
       n = n + 1

@@ -3,7 +3,6 @@
 flags.report = {} -- refused when memory is full: it only grows, and no outcome rests on it
 
 local KEPT = '1000' -- pieces of output a job
-local TTL_MS = '3600000' -- of the output, from its last piece on
 local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the first piece, number of pieces
 
 -- A piece is the entry <epoch>-<number>. Those of an attempt before make room.
@@ -27,7 +26,7 @@ local function write_output(q, record, args, at, count)
     end
   end
   q.call('XTRIM', key, 'MAXLEN', KEPT)
-  q.call('PEXPIRE', key, TTL_MS)
+  q.call('PEXPIRE', key, job.OUTPUT_TTL_MS)
   if record.big == '' then
     q.call('HSET', record.key, 'head', job.with_big(record.head))
   end

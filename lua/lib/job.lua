@@ -4,6 +4,7 @@ job.DEFAULT_LANE = 'default'
 job.DEFAULT_TIER = '5'
 job.DEFAULT_KEEP_MS = '3600000'
 job.DEFAULT_MAX_STALLS = 3
+job.OUTPUT_TTL_MS = '3600000' -- from its last piece on
 
 local NOTHING = {}
 local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }

@@ -133,6 +133,20 @@ def report(driver: Driver, job: ClaimedJob, *chunks: bytes) -> None:
     driver.call("report", [Report(job.id, job.claim, None, "", [*chunks], 0)])
 
 
+def test_a_redriven_job_keeps_its_output_for_longer_than_its_dead_letter_would_have_been_kept(
+    driver: Driver,
+) -> None:
+    register(driver, "w1")
+    driver.call("configure", asks.SETTINGS["for a minute"])
+    enqueue(driver, "a")
+    [job] = claim(driver)
+    report(driver, job, b"1")
+    settle(driver, job, "failed")
+    driver.call("redrive", ["a"])
+    driver.advance(asks.MINUTE_MS)
+    driver.output("a", 10)
+
+
 @pytest.mark.parametrize("back_ms", [1, asks.HOUR_MS])
 def test_output_that_has_reached_its_age_may_be_gone_although_the_clock_is_set_back(
     driver: Driver, back_ms: int

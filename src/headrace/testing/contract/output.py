@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headrace import InvalidOption
-from headrace.storage import JobState, Outcome, Report, Storage
+from headrace.storage import JobState, Outcome, QueueSettings, Report, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ENDED,
@@ -148,6 +148,25 @@ class OutputContract(Contract):
         assert await read(storage) == [b"old"]
         await worker.report(await worker.claim_one(), chunks=[b"new"])
         assert await read(storage) == [b"new"]
+
+    async def test_output_outlives_what_its_dead_letter_would_have_had(
+        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+    ) -> None:
+        await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=2_000))
+        await client.enqueue(a_job("x"), a_job("y"))
+        jobs = await worker.claim(2)
+        for job in jobs:
+            await worker.report(job, chunks=[b"1"])
+            await worker.settle(job, failed())
+        assert await storage.redrive(QUEUE, ["x"]) == 1
+        await advance(2_000)
+        # Its neighbour, which stays a dead letter, ends after it would have.
+
+        async def is_gone() -> bool:
+            return await state_of(storage, "y") is None
+
+        await until(is_gone)
+        assert await read(storage) == [b"1"]
 
     @pytest.mark.parametrize("state", ENDED)
     async def test_output_stays_with_the_record_of_an_ended_job(
