@@ -272,8 +272,11 @@ class ConsumerModel(State):
         if output is None or output.epoch != job.epoch:
             output = q.outputs[job.id] = Output(job.epoch, self.now)
         if output.is_outworn:
-            kept = (self.hint or {}).get("output", {}).get(job.id, (0, {}))[1]
-            output.pieces = {n: chunk for n, chunk in output.pieces.items() if n in kept}
+            # All or none are there still. New ones are never put before the last of them.
+            found = (self.hint or {}).get("output", {}).get(job.id, (0, {}))[1]
+            last = max(output.pieces, default=-1)
+            if {number for number in found if number <= last} != set(output.pieces):
+                output.pieces = {}
         output.at, output.is_outworn = self.now, False
         for number, chunk in enumerate(said.chunks, said.first):
             if number > max(output.pieces, default=-1):

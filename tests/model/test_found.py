@@ -129,8 +129,8 @@ def test_a_job_that_was_on_its_last_chance_lets_another_such_run_once_it_was_red
     assert driver.call("get", "a").state is JobState.ACTIVE
 
 
-def report(driver: Driver, job: ClaimedJob, *chunks: bytes) -> None:
-    driver.call("report", [Report(job.id, job.claim, None, "", [*chunks], 0)])
+def report(driver: Driver, job: ClaimedJob, *chunks: bytes, first: int = 0) -> None:
+    driver.call("report", [Report(job.id, job.claim, None, "", [*chunks], first)])
 
 
 def test_a_redriven_job_keeps_its_output_for_longer_than_its_dead_letter_would_have_been_kept(
@@ -170,4 +170,14 @@ def test_output_ends_with_its_record_although_the_clock_was_set_back(driver: Dri
     driver.advance(-asks.HOUR_MS)
     settle(driver, job, "completed")
     driver.advance(asks.HOUR_MS)
+    driver.output("a", 10)
+
+
+def test_pieces_may_come_before_those_that_were_gone_at_their_age(driver: Driver) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    [job] = claim(driver)
+    report(driver, job, b"2", first=2)
+    driver.advance(asks.HOUR_MS)
+    report(driver, job, b"1", b"2", first=1)
     driver.output("a", 10)
