@@ -190,7 +190,38 @@ function stages.ready(q, work, from)
   return nil
 end
 
+-- Whether a list or set has as many places as its count says. Lost records leave both as they are until their places
+-- come up and stand for nothing, and then the count is too high.
+local sizes = {}
+
+function sizes.delayed(q)
+  local v = q.call('HMGET', q.root .. ':counts', 'scheduled', 'retrying')
+  return q.call('ZCARD', q.root .. ':delayed') == (tonumber(v[1]) or 0) + (tonumber(v[2]) or 0)
+end
+
+function sizes.ready(q, work)
+  local all = 0
+  for _, lane in ipairs(lanes_of(q, work.lanes)) do
+    local n = 0
+    for _, list in ipairs(lists_of(q, { lane })) do
+      n = n + q.call('LLEN', list)
+    end
+    if n ~= queue.ready(q, lane) then
+      return false
+    end
+    all = all + n
+  end
+  return all == (tonumber(q.call('HGET', q.root .. ':counts', 'queued')) or 0)
+end
+
 local ORDER = { 'active', 'delayed', 'ready' }
+local REST_MS, WALK_MS = '5000', '30000'
+
+-- One walk of a queue at a time, however many sweep it, and a rest between two.
+local function may_begin(q)
+  local key = q.root .. ':walk'
+  return q.call('SET', key, '1', 'NX', 'PX', REST_MS) or q.call('PTTL', key) == -1
+end
 
 local function tally_text(tally)
   local words = {}
@@ -200,23 +231,32 @@ local function tally_text(tally)
   return table.concat(words, ' ')
 end
 
--- A cursor is stage, place, fingerprint and tally, a tab between two.
+-- A cursor is stage, f where sizes alone do not do, place, fingerprint and tally, a tab between two.
 function functions.repair(keys, args)
   local q = queue.open(keys[1])
-  local stage, place, seen, tally = string.match(args[1], '^(%d)\t([^\t]*)\t(%x*)\t(.*)$')
+  local stage, full, place, seen, tally = string.match(args[1], '^(%d)\t(f?)\t([^\t]*)\t(%x*)\t(.*)$')
+  if not stage and not may_begin(q) then
+    return { '', '0' }
+  end
   local work = { looked = 0, mended = 0, lanes = { unpack(args, 2) }, seen = seen ~= '' and seen, tally = {} }
   for name, n in string.gmatch(tally or '', '(%S+)=(%d+)') do
     work.tally[name] = tonumber(n)
   end
   for number = tonumber(stage or 1), #ORDER do
-    local next_place = stages[ORDER[number]](q, work, place or '')
-    if next_place then
-      queue.close(q)
-      local cursor = table.concat({ number, next_place, work.seen or '', tally_text(work.tally) }, '\t')
-      return { cursor, queue.text(work.mended) }
+    local name = ORDER[number]
+    local is_begun, has_size = (place or '') ~= '', sizes[name]
+    if is_begun or full == 'f' or not has_size or not has_size(q, work) then
+      local next_place = stages[name](q, work, place or '')
+      if next_place then
+        queue.close(q)
+        q.call('SET', q.root .. ':walk', '1', 'PX', WALK_MS)
+        local words = { number, full or '', next_place, work.seen or '', tally_text(work.tally) }
+        return { table.concat(words, '\t'), queue.text(work.mended) }
+      end
     end
     place, work.seen, work.tally = '', nil, {}
   end
   queue.close(q)
+  q.call('SET', q.root .. ':walk', '1', 'PX', REST_MS)
   return { '', queue.text(work.mended) }
 end

@@ -7,7 +7,7 @@ local TYPES = {
   job = 'hash', counts = 'hash', config = 'hash', lanes = 'hash', beats = 'hash', worker = 'hash', stats = 'hash',
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
   delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
-  payload = 'string', result = 'string', calls = 'string',
+  payload = 'string', result = 'string', calls = 'string', walk = 'string',
 }
 
 local function is_error(reply)
@@ -43,7 +43,7 @@ local function replacement(key, is_full)
   if not found or found == 'none' or (found == TYPES[kind] and not is_full) or set_aside(key, root, kind) then
     return key
   end
-  return root .. ':nothing'
+  return root .. ':damaged:none'
 end
 
 local function repeated(failed, command, key, ...)

@@ -211,6 +211,6 @@ def test_a_bad_port_or_address_is_wrong_usage(here: Cli, words: tuple[str, ...],
 
 
 async def test_no_port_is_opened_unless_asked_for(site: Site) -> None:
-    with site.start(HEADRACE_HEALTH_PORT="") as worker:
+    with site.start() as worker:
         await log(worker, "worker.started")
         assert logged(worker, "health.listening") == []

@@ -76,12 +76,46 @@ async def test_counts_and_places_come_back_to_the_records_that_are_left(
     await a_full_queue(storage, count)
     lose_records(server, count - 1)
     assert problems(server)
-    assert await repair(storage) > 0
+    assert await repair(storage, is_full=True) > 0
     stats = await storage.stats(QUEUE)
     found = (stats.queued, stats.lanes, stats.active, stats.scheduled, stats.retrying)
     assert found == (2, {"process": 1}, 1, 1, 1)
     assert problems(server) == [], "what lies beside the lost records went with them"
-    assert await repair(storage) == 0
+    assert await repair(storage, is_full=True) == 0
+    await subject.aclose()
+
+
+@pytest.mark.parametrize("count", [3, 400])
+async def test_sweeps_find_lost_records_as_soon_as_their_places_come_up(
+    subject: RedisSubject, server: redis.Redis, count: int
+) -> None:
+    storage = subject.storage
+    await a_full_queue(storage, count)
+    lose_records(server, count - 1)
+    await subject.advance(120_000)
+    other = await Incarnation(storage, "w2").register()
+    while await other.claim(slots={"default": 100, "process": 100}):
+        pass
+    assert await repair(storage) > 0
+    stats = await storage.stats(QUEUE)
+    found = (stats.queued, stats.lanes, stats.active, stats.scheduled, stats.retrying)
+    assert found == (0, {}, 5, 0, 0)
+    assert problems(server) == []
+    await subject.aclose()
+
+
+async def test_one_walk_goes_on_at_a_time_however_many_sweep(
+    subject: RedisSubject, server: redis.Redis
+) -> None:
+    storage = subject.storage
+    await a_full_queue(storage, 400)
+    server.hincrby(f"{ROOT}:counts", "queued", 1)
+    first = await storage.repair(QUEUE)
+    assert first.cursor
+    assert (await storage.repair(QUEUE)).cursor == "", "another one walks"
+    while first.cursor:
+        first = await storage.repair(QUEUE, cursor=first.cursor)
+    assert problems(server) == []
     await subject.aclose()
 
 

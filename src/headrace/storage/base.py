@@ -339,11 +339,16 @@ class Keeper(Protocol):
         order is not changed. A call looks at 500 places at most. A count is set by a call that has
         seen all that it counts, or at the end of a walk during which no job moved.
 
+        One walk of a queue goes on at a time, and rests for five seconds; a call that would begin
+        another one meanwhile does nothing. A walk looks at all active jobs, and at delayed and
+        ready ones where there are more or fewer places than their count says: those of lost records
+        come to light when their time or turn comes.
+
         Args:
             queue: the queue; it need not be there.
             cursor: what the last call returned, "" for the first.
             lanes: those that the caller knows of.
-            is_full: with the first call, look at all that is stored of the queue: a queued or
+            is_full: with the first call, begin now and look at all that is stored: a queued or
                 delayed job that has lost its place waits again, an active one goes back to its
                 worker's, or to the head of its tier where nobody knows that worker.
         """

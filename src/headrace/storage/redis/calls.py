@@ -351,6 +351,10 @@ def prune(root: str, cursor: str) -> Call[str]:
     return Call("prune", root, [cursor or "0"], bytes.decode)
 
 
+WHOLE_WALK = "1\tf\t\t\t"
+"""The cursor with which ``repair`` begins now, and looks at all places."""
+
+
 def repair(root: str, cursor: str, lanes: Iterable[str]) -> Call[Repaired]:
     """Build ``repair``."""
     return Call(

@@ -194,7 +194,10 @@ class RedisStorage:
     ) -> Repaired:
         await self._introduce(queue)
         root = self._root(queue)
-        restored = await restore_lost(self._client, root) if is_full else 0
+        restored = 0
+        if is_full:
+            restored = await restore_lost(self._client, root)
+            cursor = calls.WHOLE_WALK
         done = await self._client.run(calls.repair(root, cursor, lanes))
         return Repaired(done.cursor, done.mended + restored)
 
