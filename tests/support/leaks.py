@@ -22,7 +22,7 @@ LASTING = {
 }
 OF_A_WORKER = {"worker", "woken", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
-PASSING = {"stats", "calls", "result", "output", "damaged", "walk"}
+PASSING = {"stats", "calls", "result", "output", "damaged"}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "string": lambda pipe, key: pipe.get(key),
@@ -35,9 +35,12 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def dump(client: redis.Redis) -> dict[str, tuple[Any, bool]]:
-    """Return every key's value, and whether the key has a TTL."""
+    """Return every key's value, and whether the key has a TTL.
+
+    Without the marks of who walks through a queue, which say nothing of it and end by themselves.
+    """
     keys = sorted(key.decode() for key in client.scan_iter(count=10_000))
-    keys = [key for key in keys if key != clock.KEY]
+    keys = [key for key in keys if key != clock.KEY and not key.endswith("}:walk")]
     with client.pipeline(transaction=False) as pipe:
         for key in keys:
             pipe.type(key)
