@@ -241,7 +241,7 @@ function functions.claim(keys, args)
     reply[3] = next_due(q)
     return reply
   end
-  q.raw('DEL', q.root .. ':woken:' .. incarnation)
+  q.raw('DEL', q.root .. ':woken')
   q.raw('HSET', worker.key(q, incarnation), 'claim', number)
   if queue.config(q).is_paused then
     return { 'paused', '0', '-1' }

@@ -31,7 +31,7 @@ function functions.reap(keys, args)
   local ids = q.call('SRANDMEMBER', processing, BATCH)
   -- Condemned for good: every later call of it answers gone.
   q.call('HSET', beats, incarnation, '-1 ' .. lease .. ' ' .. at)
-  q.call('UNLINK', worker.key(q, incarnation), q.root .. ':woken:' .. incarnation)
+  q.call('UNLINK', worker.key(q, incarnation))
   for _, id in ipairs(ids) do
     take_back(q, incarnation, id, error)
   end

@@ -43,8 +43,7 @@ end
 function worker.delete(q, incarnation)
   local root = q.root
   q.call(
-    'UNLINK', worker.key(q, incarnation), root .. ':processing:' .. incarnation,
-    root .. ':cancels:' .. incarnation, root .. ':woken:' .. incarnation
+    'UNLINK', worker.key(q, incarnation), root .. ':processing:' .. incarnation, root .. ':cancels:' .. incarnation
   )
 end
 

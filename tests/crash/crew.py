@@ -206,7 +206,7 @@ def is_dead(path: Path) -> bool:
 
 def incarnation_keys(client: redis.Redis) -> set[str]:
     """Return the keys that an incarnation owns, of all there are."""
-    owned = ("worker", "processing", "woken", "cancels")
+    owned = ("worker", "processing", "cancels")
     keys = [key for what in owned for key in client.scan_iter(f"{ROOT}:{what}:*")]
     return {key.decode() for key in keys}
 

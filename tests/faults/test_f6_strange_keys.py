@@ -76,7 +76,7 @@ async def stage(redis_server: RedisServer) -> AsyncIterator[Stage]:
 KEYS = [
     *("counts", "ready:default:5", "ready:default:9", "delayed", "finished", "dead", "events"),
     *("stats", "config", "lanes", "wake:default", "processing:w1", "cancels:w1", "calls:c1:1"),
-    *("job:a", "payload:a", "errors:a", "result:a", "output:a", "beats", "woken:w1", "damaged"),
+    *("job:a", "payload:a", "errors:a", "result:a", "output:a", "beats", "woken", "damaged"),
 ]
 
 

@@ -17,10 +17,21 @@ TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
 LASTING = {
-    *("ready", "wake", "delayed", "beats", "finished", "dead", "events", "counts", "config"),
+    *(
+        "ready",
+        "wake",
+        "woken",
+        "delayed",
+        "beats",
+        "finished",
+        "dead",
+        "events",
+        "counts",
+        "config",
+    ),
     "lanes",
 }
-OF_A_WORKER = {"worker", "woken", "processing", "cancels"}
+OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
 PASSING = {"stats", "calls", "result", "output", "damaged"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import redis
 
@@ -36,10 +38,10 @@ async def test_a_stolen_token_leaves_the_jobs_claimable(
     client: Client, worker: Incarnation, other: Incarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
-    server.lmove(WAKE, f"{ROOT}:woken:{other.name}")
+    server.lmove(WAKE, f"{ROOT}:woken")
     assert ids(await worker.claim()) == ["x"]
     assert await other.claim() == []
-    assert server.exists(f"{ROOT}:woken:{other.name}") == 0
+    assert server.exists(f"{ROOT}:woken") == 0
 
 
 async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
@@ -63,16 +65,16 @@ async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
     assert sorted(claimed) == ["0", "1", "2", "3"]
 
 
-async def test_the_token_that_an_incarnation_took_goes_with_its_next_claim(
+async def test_the_token_that_an_incarnation_took_goes_with_the_next_claim(
     storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     waiter = storage.open_waiter(QUEUE, worker.name, "default")
     try:
         assert await waiter.wait(1)
-        assert server.llen(f"{ROOT}:woken:{worker.name}") == 1
+        assert server.llen(f"{ROOT}:woken") == 1
         await worker.claim()
-        assert server.exists(f"{ROOT}:woken:{worker.name}") == 0
+        assert server.exists(f"{ROOT}:woken") == 0
     finally:
         await waiter.aclose()
 
@@ -82,7 +84,7 @@ async def test_a_stale_or_repeated_claim_leaves_the_token_alone(
 ) -> None:
     await worker.ask(number=2)
     await client.enqueue(a_job())
-    server.lmove(WAKE, f"{ROOT}:woken:{worker.name}")
+    server.lmove(WAKE, f"{ROOT}:woken")
     before = await dump()
     assert (await worker.ask(number=2)).jobs == []
     with pytest.raises(StaleCall):
@@ -122,3 +124,19 @@ async def test_a_call_looks_at_a_bounded_number_of_left_over_entries(
         await storage.cancel(QUEUE, names[start : start + 500])
     reply = await worker.ask(1)
     assert (reply.jobs, reply.has_more) == ([], True)
+
+
+async def test_a_token_that_a_cut_off_call_takes_late_leaves_nothing_of_its_incarnation(
+    storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+) -> None:
+    waiter = storage.open_waiter(QUEUE, other.name, "default")
+    try:
+        async with asyncio.TaskGroup() as group:
+            blocked = group.create_task(waiter.wait(2))
+            await asyncio.sleep(0)
+            await storage.retire(QUEUE, other.name)
+            await client.enqueue(a_job())
+            assert await blocked
+    finally:
+        await waiter.aclose()
+    assert ids(await worker.claim()) == ["x"]

@@ -22,21 +22,23 @@ LONGEST_BLOCK_S = 2.0
 
 
 class RedisWaiter:
-    """Blocks in BLMOVE from a queue's wake-up list to the incarnation's own.
+    """Blocks in BLMOVE from a lane's wake-up list to the queue's list of tokens that were taken.
 
-    The token is never popped, so a crash between here and the claim costs a delay at most. A claim
-    may wait on the server behind the BLMOVE: what comes on one connection is done in order.
+    Nobody reads that one, and each claim empties it: it belongs to no incarnation, since a call
+    whose connection was cut off may still be blocked when its incarnation has long been forgotten.
+    A crash between here and the claim costs a delay at most. A claim may wait on the server behind
+    the BLMOVE: what comes on one connection is done in order.
 
     What is pending ends with its connection, and never by CLIENT UNBLOCK: where that meets a client
-    that CLIENT PAUSE holds up, Redis 7.0 crashes. A token that was moved meanwhile lies in the
-    incarnation's list, and is passed on by what ends that.
+    that CLIENT PAUSE holds up, Redis 7.0 crashes. A token that was moved meanwhile is made good by
+    what ends the incarnation, which wakes all lanes that have something ready.
 
     Args:
         address: where to connect.
         client: knows the functions.
         root: the queue's.
         source: the wake-up list of the lane.
-        target: the incarnation's own list.
+        target: the list of taken tokens.
     """
 
     def __init__(

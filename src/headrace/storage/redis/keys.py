@@ -18,9 +18,9 @@ def wake(tenant: str, queue: str, lane: str) -> str:
     return f"{root(tenant, queue)}:wake:{lane}"
 
 
-def woken(tenant: str, queue: str, incarnation: str) -> str:
-    """Return the list with the token that an incarnation took."""
-    return f"{root(tenant, queue)}:woken:{incarnation}"
+def woken(tenant: str, queue: str) -> str:
+    """Return the list with the tokens that were taken since the last claim."""
+    return f"{root(tenant, queue)}:woken"
 
 
 def queues(tenant: str) -> str:

@@ -159,7 +159,7 @@ class RedisStorage:
             self._client,
             root=self._root(queue),
             source=keys.wake(self.tenant, queue, lane),
-            target=keys.woken(self.tenant, queue, incarnation),
+            target=keys.woken(self.tenant, queue),
         )
 
     def open_beater(self, *, timeout_s: float) -> Beater:
