@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import structlog
 
 from headrace import App, FailReason, JobHandle, JobState, Worker
 from headrace.events import HandlerStuck, WorkerEvent
@@ -127,6 +128,7 @@ async def test_whatever_middleware_returns_ends_the_attempt(zoo: App[None], plac
 async def test_an_emit_that_raises_loses_its_events_and_nothing_else(
     zoo: App[None], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    structlog.reset_defaults()  # a program that another test ran may have configured it
     animals = itertools.cycle(EXCEPTIONS)
     lost: list[WorkerEvent] = []
 
