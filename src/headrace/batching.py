@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from headrace.backoff import Backoff
+from headrace.description import told
 from headrace.errors import ReplyLost, StorageError, StorageFault, StorageUnavailable
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.base import Producer
@@ -189,7 +190,7 @@ def _told(error: BaseException) -> StorageError:
     if isinstance(error, StorageError):
         return error
     if isinstance(error, Exception):
-        fault = StorageFault(f"the jobs could not be sent: {type(error).__name__}: {error}")
+        fault = StorageFault(f"the jobs could not be sent: {told(error)}")
         fault.__cause__ = error
         return fault
     return _closed()

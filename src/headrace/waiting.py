@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from headrace.backoff import Backoff
+from headrace.description import told
 from headrace.errors import (
     ReplyLost,
     StorageError,
@@ -184,7 +185,7 @@ class Waits:
     def _fail(self, queue: str, job_id: str, error: Exception) -> None:
         """End the waits for a job of which the storage can't tell how it stands."""
         if not isinstance(error, StorageError):
-            fault = StorageFault(f"how job {job_id!r} stands can't be read: {error!r}")
+            fault = StorageFault(f"how job {job_id!r} stands can't be read: {told(error)}")
             fault.__cause__ = error
             error = fault
         for future in self._open.get((queue, job_id), []):
