@@ -33,7 +33,7 @@ LASTING = {
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
-PASSING = {"stats", "calls", "result", "output", "damaged"}
+PASSING = {"stats", "calls", "result", "output", "damaged", "walk"}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "string": lambda pipe, key: pipe.get(key),
