@@ -9,7 +9,7 @@ from benchmarks.growth.workload import GrowthLoad
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
 from headrace.outcome import Completed, Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, CallId, Settlement, WorkerInfo
+from headrace.storage.values import BATCH_LIMIT, CallId, IncarnationInfo, Settlement
 
 COMPLETED = Completed(b"1", DEFAULT_KEEP_MS, DEFAULT_KEEP_MS)
 
@@ -30,7 +30,7 @@ class Caller:
 
     async def register(self) -> None:
         """Make the incarnation known."""
-        info = WorkerInfo(
+        info = IncarnationInfo(
             incarnation=self._name,
             name="bench",
             host="localhost",

@@ -12,13 +12,13 @@ from enum import StrEnum
 import msgspec
 
 __all__ = [
+    "AttemptEnded",
+    "AttemptStarted",
     "ClaimLost",
     "Emit",
     "HandlerStuck",
     "JobEvent",
     "JobEventKind",
-    "JobFinished",
-    "JobStarted",
     "JobsReconciled",
     "LifespanOverdue",
     "LoopBlocked",
@@ -69,7 +69,7 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     attempt: int
-    worker: str
+    incarnation: str
     wait_ms: int
     run_ms: int
     detail: str
@@ -114,7 +114,7 @@ class WorkerEnding(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
 
 
-class JobStarted(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptStarted(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt begins."""
 
     job_id: str
@@ -124,7 +124,7 @@ class JobStarted(msgspec.Struct, frozen=True, kw_only=True):
     wait_ms: int
 
 
-class JobFinished(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt's outcome was recorded: ``completed``, ``retrying``, ``failed`` and so on."""
 
     job_id: str
@@ -266,8 +266,8 @@ WorkerEvent = (
     | WorkerEnding
     | WorkerQuiet
     | WorkerStopped
-    | JobStarted
-    | JobFinished
+    | AttemptStarted
+    | AttemptEnded
     | ClaimLost
     | QueueFenced
     | WorkerReaped

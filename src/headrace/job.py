@@ -106,7 +106,7 @@ class Job(msgspec.Struct, frozen=True):
     ``is_plain``: nothing between it and ``era`` differs from its default, which shortens the
     call. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
     ``expires_at_ms`` are instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as
-    workers have said of its task. ``reply_to`` is the inbox channel that is told how the job ends.
+    workers have said of its task. ``reply_to`` is the channel that is told how the job ends.
     ``era``: if it is the current one's number, a task made the job of checked values, and it was
     not sent yet. Only `fresh` sets it, and no copy has it; any other job is checked before it is
     sent.
@@ -235,7 +235,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int
     expires_ms: int
     run_ms: int
-    worker: str
+    incarnation: str
     cancel_requested: bool
     reason: str
     options: bytes
@@ -260,7 +260,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     changed_ms: int
     due_ms: int
     run_ms: int
-    worker: str
+    incarnation: str
     reason: str
     error: str
 

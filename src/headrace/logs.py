@@ -15,12 +15,12 @@ import structlog
 from headrace.description import told
 from headrace.errors import InvalidOption
 from headrace.events import (
+    AttemptEnded,
+    AttemptStarted,
     ClaimLost,
     Emit,
     HandlerStuck,
-    JobFinished,
     JobsReconciled,
-    JobStarted,
     LifespanOverdue,
     LoopBlocked,
     LoopFailed,
@@ -55,8 +55,8 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     WorkerEnding: ("worker.ending", logging.INFO),
     WorkerQuiet: ("worker.quiet", logging.INFO),
     WorkerStopped: ("worker.stopped", logging.INFO),
-    JobStarted: ("job.started", logging.DEBUG),
-    JobFinished: ("job.finished", logging.INFO),
+    AttemptStarted: ("job.started", logging.DEBUG),
+    AttemptEnded: ("job.finished", logging.INFO),
     ClaimLost: ("job.claim_lost", logging.WARNING),
     QueueFenced: ("queue.fenced", logging.WARNING),
     WorkerReaped: ("worker.reaped", logging.WARNING),
@@ -66,7 +66,7 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     StorageRecovered: ("storage.recovered", logging.WARNING),
     LoopStalled: ("worker.loop_stalled", logging.ERROR),
     LoopFailed: ("worker.loop_failed", logging.ERROR),
-    MessageDropped: ("inbox.message_dropped", logging.WARNING),
+    MessageDropped: ("channel.message_dropped", logging.WARNING),
     LoopBlocked: ("worker.loop_blocked", logging.WARNING),
     ProcessEnded: ("process.ended", logging.INFO),
     ProcessFailed: ("process.failed", logging.ERROR),
@@ -83,7 +83,7 @@ def log_events(level: str) -> Emit:
 
     def emit(event: WorkerEvent) -> None:
         name, event_level = NAMES[type(event)]
-        if isinstance(event, JobFinished):
+        if isinstance(event, AttemptEnded):
             event_level = _severity(event)
         if event_level >= least:
             # A worker whose log is full or read by nobody goes on working.
@@ -121,7 +121,7 @@ def unfailing(emit: Emit) -> Emit:
     return tell
 
 
-def _severity(event: JobFinished) -> int:
+def _severity(event: AttemptEnded) -> int:
     if event.outcome == "failed":
         return logging.ERROR
     is_done = event.outcome in ("completed", "cancelled")

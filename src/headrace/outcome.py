@@ -45,7 +45,7 @@ class Cancelled(msgspec.Struct, frozen=True, tag=True):
     reason: str = ""
 
 
-class Released(msgspec.Struct, frozen=True, tag=True):
+class PutBack(msgspec.Struct, frozen=True, tag=True):
     """The job waits for a worker that knows its task, free of charge.
 
     After 24 hours of this it becomes a dead letter ``unknown_task`` with ``error``.
@@ -65,7 +65,7 @@ class Stalled(msgspec.Struct, frozen=True, tag=True):
     error: ErrorInfo
 
 
-Outcome = Completed | Retried | Failed | Cancelled | Released | Stalled
+Outcome = Completed | Retried | Failed | Cancelled | PutBack | Stalled
 """What an attempt came to."""
 
 

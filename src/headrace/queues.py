@@ -14,7 +14,7 @@ from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Inspector
-from headrace.storage.values import BATCH_LIMIT, QueueSettings, QueueStats, WorkerInfo
+from headrace.storage.values import BATCH_LIMIT, IncarnationInfo, QueueSettings, QueueStats
 
 PURGEABLE = (
     JobState.QUEUED,
@@ -42,7 +42,7 @@ class Queue:
         """Return counts now, and the work of the last minute."""
         return await self._storage().stats(self.name)
 
-    async def workers(self) -> list[WorkerInfo]:
+    async def workers(self) -> list[IncarnationInfo]:
         """Return the worker incarnations that serve this queue."""
         return await self._storage().workers(self.name)
 

@@ -1,4 +1,4 @@
-"""Waits for the ends of jobs: one inbox channel a client, and a slow poll behind it.
+"""Waits for the ends of jobs: one channel a client, and a slow poll behind it.
 
 A word on a channel may be lost, so each wait first registers, then reads how the job stands, and
 all open waits are read again every few seconds and after each reconnect. The two tasks outlive any
@@ -24,7 +24,7 @@ from headrace.errors import (
 )
 from headrace.guard import Guard
 from headrace.job import JobState
-from headrace.storage.base import Inbox, Storage
+from headrace.storage.base import Channel, Storage
 from headrace.storage.values import BATCH_LIMIT, End
 
 POLL_S = 3.0
@@ -48,7 +48,7 @@ class Waits:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._inbox: Inbox | None = None
+        self._channel: Channel | None = None
         self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)
         self._unborn: set[asyncio.Future[End]] = set()
         self._told_early: set[asyncio.Future[End]] = set()
@@ -65,11 +65,11 @@ class Waits:
         Raises:
             StorageRefused: this client may not subscribe.
         """
-        if self._inbox is None and not self._is_closed:
-            self._inbox = self._storage.open_inbox()
-            listen, poll = partial(self._listen, self._inbox), partial(self._poll, self._inbox)
+        if self._channel is None and not self._is_closed:
+            self._channel = self._storage.open_channel()
+            listen, poll = partial(self._listen, self._channel), partial(self._poll, self._channel)
             self._tasks = [
-                asyncio.create_task(self._guard.keep("inbox", listen), name="headrace-inbox"),
+                asyncio.create_task(self._guard.keep("channel", listen), name="headrace-channel"),
                 asyncio.create_task(self._guard.keep("poll", poll), name="headrace-poll"),
             ]
         if not self._has_answer.is_set():
@@ -77,11 +77,11 @@ class Waits:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
                     await self._has_answer.wait()
-        if self._inbox is None:
+        if self._channel is None:
             raise _closed()
         if self._refusal is not None:
             raise type(self._refusal)(str(self._refusal))
-        return self._inbox.channel
+        return self._channel.name
 
     def expect(self, queue: str, job_id: str, *, is_stored: bool = True) -> asyncio.Future[End]:
         """Return a future of the job's end; pass it to `drop` when it is not needed any more.
@@ -193,11 +193,11 @@ class Waits:
                 future.set_exception(error)
                 future.exception()  # who has given up never looks
 
-    async def _listen(self, inbox: Inbox) -> None:
+    async def _listen(self, channel: Channel) -> None:
         backoff = Backoff()
         while True:
             try:
-                end = await inbox.receive()
+                end = await channel.receive()
             except (StorageUnavailable, ReplyLost):
                 self._has_answer.clear()
                 await backoff.pause()
@@ -215,14 +215,14 @@ class Waits:
             else:
                 self._resolve(end)
 
-    async def _poll(self, inbox: Inbox) -> None:
+    async def _poll(self, channel: Channel) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
                     await self._is_stale.wait()
             self._is_stale.clear()
             with suppress(StorageUnavailable, ReplyLost):
-                await self._read_all(inbox.channel)
+                await self._read_all(channel.name)
 
     async def _read_all(self, channel: str) -> None:
         by_queue: defaultdict[str, list[str]] = defaultdict(list)
@@ -259,9 +259,9 @@ class Waits:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._tasks = []
-        if self._inbox is not None:
-            await self._inbox.aclose()
-            self._inbox = None
+        if self._channel is not None:
+            await self._channel.aclose()
+            self._channel = None
         for waiters in self._open.values():
             for future in waiters:
                 if not future.done():

@@ -175,7 +175,7 @@ async def test_waits_survive_the_loss_of_their_channel(
     handles = [await echo.enqueue(number) for number in range(20)]
     waits = [asyncio.create_task(handle.result()) for handle in handles]
     with redis_server.client() as client:
-        await until(lambda: client.pubsub_channels("*inbox*"))
+        await until(lambda: client.pubsub_channels("*:channel:*"))
         client.client_kill_filter(_type="pubsub", skipme=True)
         async with running(Worker(app)):
             await until(lambda: app.queue("default").stats())

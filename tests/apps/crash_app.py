@@ -20,7 +20,7 @@ import msgspec
 import uvloop
 
 from headrace import App, CallNext, Context, Worker
-from headrace.events import JobFinished, JobStarted, WorkerEvent
+from headrace.events import AttemptEnded, AttemptStarted, WorkerEvent
 from tests.support.ledger import Ledger
 
 QUEUE = "crash"
@@ -102,7 +102,7 @@ def producer(url: str, *, retry_for: float = 10.0) -> App[None]:
 
 def tell(event: WorkerEvent) -> None:
     """Write an event as one line; those of every job would be too many."""
-    if not isinstance(event, JobStarted | JobFinished):
+    if not isinstance(event, AttemptStarted | AttemptEnded):
         say(type(event).__name__, msgspec.to_builtins(event))
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from headrace.storage.sqlite.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.testing.contract.steps import Client, Incarnation, a_job, completed
+from headrace.testing.contract.steps import ContractClient, ContractIncarnation, a_job, completed
 
 JOBS_A_ROUND = 5
 LONGEST_S = 0.02
@@ -29,8 +29,8 @@ POLL_S = 0.0005
 async def work(url: str, name: str, notes: int) -> None:
     """Enqueue some jobs, settle some that are there, and begin again."""
     storage = SqliteStorage(url, tenant="acme")
-    client = Client(storage, f"client-{name}")
-    worker = await Incarnation(storage, f"worker-{name}").register()
+    client = ContractClient(storage, f"client-{name}")
+    worker = await ContractIncarnation(storage, f"worker-{name}").register()
     number = 0
     while True:
         ids = [f"{name}-{number + at}" for at in range(JOBS_A_ROUND)]

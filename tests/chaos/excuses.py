@@ -50,7 +50,7 @@ def is_explained(e: Evidence, stall: JobEvent) -> bool:
             window.fault == "kill-slot" and window.begin - SOON_S <= at <= window.begin + NOISE_S
             for window in e.windows
         )
-    owner = e.owners.get(stall.worker)
+    owner = e.owners.get(stall.incarnation)
     if owner is None:
         return True  # it never ran anything, and has left no line to tell its process by
     if was_cut_off(e, owner.worker, at):

@@ -44,7 +44,9 @@ def nothing_unexpected(e: Evidence) -> Line:
 
 
 def nothing_stuck(e: Evidence) -> Line:
-    broken = [f"{r.id} {r.state} {r.worker}" for r in e.rows.values() if not r.state.is_terminal]
+    broken = [
+        f"{r.id} {r.state} {r.incarnation}" for r in e.rows.values() if not r.state.is_terminal
+    ]
     if not e.machine.is_drained:
         broken.append("the queues were not drained in time")
     return line("jobs stuck", broken, f"(drained after {e.machine.drained_s:.1f} s)")
@@ -84,8 +86,11 @@ def outcomes_are_of_the_last_claim(e: Evidence) -> Line:
         for job_id, story in e.stories.items():
             claims = [event for event in story if event.kind is JobEventKind.ACTIVE]
             for end in e.ends(job_id):
-                if claims and (end.attempt, end.worker) != (claims[-1].attempt, claims[-1].worker):
-                    yield f"{job_id} {end.kind} by {end.worker}, claimed by {claims[-1].worker}"
+                last = claims[-1] if claims else end
+                if (end.attempt, end.incarnation) != (last.attempt, last.incarnation):
+                    yield (
+                        f"{job_id} {end.kind} by {end.incarnation}, claimed by {last.incarnation}"
+                    )
 
     return line("outcomes of another than the last claim", cases())
 
@@ -136,7 +141,7 @@ def counts_as_planned(e: Evidence) -> Line:
 def stalls_explained(e: Evidence) -> Line:
     stalls = [event for event in e.events if event.kind is JobEventKind.STALLED]
     broken = (
-        f"{event.job_id} of {event.worker}, {event.detail}"
+        f"{event.job_id} of {event.incarnation}, {event.detail}"
         for event in stalls
         if not is_explained(e, event)
     )

@@ -59,7 +59,7 @@ class Story:
                 job_id=job_id,
                 task="",
                 attempt=epoch,
-                worker=worker,
+                incarnation=worker,
                 wait_ms=0,
                 run_ms=0,
                 detail=detail,

@@ -151,7 +151,7 @@ async def ended(app: App[None]) -> list[str]:
 async def test_a_waiter_behind_a_silent_connection_hears_of_the_end(
     crew: Crew, app: App[None], proxy: Proxy
 ) -> None:
-    """G11, BC-71: its inbox and its calls black-holed, then a new way opens."""
+    """G11, BC-71: its channel and its calls black-holed, then a new way opens."""
     await app.queue(QUEUE).stats()
     async with producer(proxy.url) as far:
         job = await far.enqueue("hold", gate="gate")

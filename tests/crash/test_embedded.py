@@ -13,7 +13,7 @@ from headrace import App, JobNotFound
 from headrace.storage.sqlite.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import QUEUE as STEPS_QUEUE
-from headrace.testing.contract.steps import Incarnation, completed
+from headrace.testing.contract.steps import ContractIncarnation, completed
 from tests.apps.crash_app import QUEUE, echo
 from tests.apps.kill_loop import noted
 from tests.crash.crew import CrashWorker, Crew, passed
@@ -91,8 +91,8 @@ async def test_a_process_killed_in_the_middle_of_a_commit_leaves_the_database_in
     assert settled > KILLS
     storage = SqliteStorage(crew.url, tenant="acme")
     for number in range(KILLS):
-        await Incarnation(storage, f"worker-{number}").die()
-    heir = await Incarnation(storage, "heir").register()
+        await ContractIncarnation(storage, f"worker-{number}").die()
+    heir = await ContractIncarnation(storage, "heir").register()
     while jobs := await heir.claim():
         for job in jobs:
             assert await heir.settle(job, completed())

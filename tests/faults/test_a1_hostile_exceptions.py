@@ -143,8 +143,8 @@ async def test_an_emit_that_raises_loses_its_events_and_nothing_else(
     names = {type(event).__name__ for event in lost}
     assert {
         "WorkerStarted",
-        "JobStarted",
-        "JobFinished",
+        "AttemptStarted",
+        "AttemptEnded",
         "WorkerStopping",
         "WorkerStopped",
     } <= names

@@ -111,7 +111,7 @@ async def test_a_wait_whose_job_can_not_be_read_ends_with_that_error(server: Red
         handle = await app.enqueue("task", queue="q")
         waiting = asyncio.create_task(handle.result())
         with server.client() as client:
-            await until(lambda: client.pubsub_channels("*inbox*"), within=10)
+            await until(lambda: client.pubsub_channels("*:channel:*"), within=10)
             await until(lambda: client.hget(f"hr:{{default:q}}:job:{handle.id}", "inbox"))
         answer(server, "watch", ODD)
         async with asyncio.timeout(10):

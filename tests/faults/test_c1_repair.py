@@ -16,7 +16,13 @@ from headrace.events import QueueRepaired
 from headrace.storage.base import Storage
 from headrace.storage.redis import keys
 from headrace.testing import EventLog, running
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, retried
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    retried,
+)
 from tests.storage.conftest import RedisSubject
 from tests.support.leaks import problems
 from tests.support.redis_server import RedisServer
@@ -45,10 +51,10 @@ async def repair(storage: Storage, *, is_full: bool = False) -> int:
     return mended
 
 
-async def a_full_queue(storage: Storage, count: int) -> Incarnation:
+async def a_full_queue(storage: Storage, count: int) -> ContractIncarnation:
     """Bring jobs to every state that is counted, ``count`` to each, in two lanes."""
-    worker = await Incarnation(storage, "w1").register()
-    client = Client(storage)
+    worker = await ContractIncarnation(storage, "w1").register()
+    client = ContractClient(storage)
     big = b"." * 100
     await client.enqueue(*(a_job(f"retrying {n}", big) for n in range(count)))
     for job in await worker.claim():
@@ -93,7 +99,7 @@ async def test_sweeps_find_lost_records_as_soon_as_their_places_come_up(
     await a_full_queue(storage, count)
     lose_records(server, count - 1)
     await subject.advance(120_000)
-    other = await Incarnation(storage, "w2").register()
+    other = await ContractIncarnation(storage, "w2").register()
     while await other.claim(slots={"default": 100, "process": 100}):
         pass
     assert await repair(storage) > 0
@@ -154,7 +160,7 @@ async def test_an_active_job_of_nobody_waits_again_and_runs(
     server.delete(f"{ROOT}:processing:w1", f"{ROOT}:worker:w1", f"{ROOT}:beats")
     assert await repair(storage, is_full=True) > 0
     assert problems(server) == []
-    other = await Incarnation(storage, "w2").register()
+    other = await ContractIncarnation(storage, "w2").register()
     assert [job.id for job in await other.claim(1)] == ["active 0"]
     await subject.aclose()
 

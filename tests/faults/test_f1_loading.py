@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from headrace import App, StorageUnavailable, Worker
-from headrace.events import JobStarted, LoopFailed
+from headrace.events import AttemptStarted, LoopFailed
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
@@ -68,7 +68,7 @@ async def test_callers_workers_and_waits_outlast_a_server_that_loads(
             anyio.create_task_group() as group,
         ):
             handle = await wait.enqueue()
-            await log.wait(JobStarted)
+            await log.wait(AttemptStarted)
             result = asyncio.create_task(handle.result())
             server.kill()
             group.start_soon(anyio.to_thread.run_sync, server.start)

@@ -140,7 +140,7 @@ WRONG: list[dict[str, Any]] = [
     {"options": b'{"result_ttl_ms":-5}'},
     {"options": b'{"retry":{"min":-1}}'},
     {"options": b'{"headers":{"a":"%s"}}' % (b"x" * 9000)},
-    {"reply_to": "hr:{other}:inbox:abc"},
+    {"reply_to": "hr:{other}:channel:abc"},
     {"reply_to": None},
 ]
 

@@ -38,7 +38,7 @@ async def test_a_client_hears_ends_at_once_after_rubbish(
         # By then it has subscribed, and looked for what it may have missed.
         assert await work.enqueue_and_wait(1) == 1
         with redis_server.client() as client:
-            for channel in client.pubsub_channels(f"*{app.tenant}*inbox*"):
+            for channel in client.pubsub_channels(f"*{app.tenant}*:channel:*"):
                 for message in RUBBISH:
                     client.publish(channel, message)
         for number in range(3):
@@ -46,7 +46,7 @@ async def test_a_client_hears_ends_at_once_after_rubbish(
             async with asyncio.timeout(2.5):
                 assert await work.enqueue_and_wait(number) == number
     said = capfd.readouterr().err
-    assert said.count("inbox.message_dropped") <= 2  # once for a channel
+    assert said.count("channel.message_dropped") <= 2  # once for a channel
     assert "rubbish" not in said
 
 
@@ -70,7 +70,7 @@ async def test_a_worker_goes_on_and_is_told_of_cancels_at_once_after_rubbish(
         await until(lambda: worker.active == 1, within=10)
         with redis_server.client() as client:
             channels = await until(
-                lambda: client.pubsub_channels(f"*{app.tenant}*inbox*"), within=10
+                lambda: client.pubsub_channels(f"*{app.tenant}*:channel:*"), within=10
             )
             for channel in channels:
                 for message in RUBBISH:

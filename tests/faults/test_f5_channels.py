@@ -15,8 +15,8 @@ from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     DEATH,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     failed,
     started,
@@ -25,7 +25,7 @@ from headrace.testing.contract.steps import (
 from tests.support import leaks
 from tests.support.redis_server import RedisServer
 
-CHANNEL = "hr:{acme}:inbox:0"
+CHANNEL = "hr:{acme}:channel:0"
 RIGHTS = "on >secret ~hr:{acme:* ~hr:{acme}:* resetchannels +@all"
 
 
@@ -51,8 +51,8 @@ async def storage(server: redis.Redis, redis_server: RedisServer) -> AsyncIterat
 async def test_an_outcome_is_written_whole_when_nobody_may_be_told(
     storage: Storage, server: redis.Redis, outcome: Outcome
 ) -> None:
-    worker = await Incarnation(storage, "w1", channel=CHANNEL).register()
-    client = Client(storage)
+    worker = await ContractIncarnation(storage, "w1", channel=CHANNEL).register()
+    client = ContractClient(storage)
     job = await started(client, worker, reply_to=CHANNEL)
     await client.enqueue(a_job("y", reply_to=CHANNEL))
     assert await worker.settle(job, outcome)
@@ -64,8 +64,8 @@ async def test_an_outcome_is_written_whole_when_nobody_may_be_told(
 async def test_cancel_expiry_purge_and_reap_are_whole_too(
     storage: Storage, server: redis.Redis
 ) -> None:
-    worker = await Incarnation(storage, "w1", channel=CHANNEL).register()
-    client = Client(storage)
+    worker = await ContractIncarnation(storage, "w1", channel=CHANNEL).register()
+    client = ContractClient(storage)
     await started(client, worker, reply_to=CHANNEL, max_stalls=1)
     await client.enqueue(a_job("late", reply_to=CHANNEL, expires_at_ms=1))
     await client.enqueue(a_job("unwanted", reply_to=CHANNEL))
@@ -78,8 +78,8 @@ async def test_cancel_expiry_purge_and_reap_are_whole_too(
 
 
 async def test_the_doctor_says_that_channels_are_refused(storage: Storage) -> None:
-    worker = await Incarnation(storage, "w1").register()
-    job = await started(Client(storage), worker, reply_to=CHANNEL)
+    worker = await ContractIncarnation(storage, "w1").register()
+    job = await started(ContractClient(storage), worker, reply_to=CHANNEL)
     assert await worker.settle(job, failed())
     found = {f.topic: f for f in await storage.diagnose()}
     assert found["channels"].level == "warning"

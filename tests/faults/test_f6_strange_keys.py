@@ -16,8 +16,8 @@ from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     DEATH,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     failed,
@@ -39,8 +39,8 @@ class Stage(NamedTuple):
     """An empty queue, who enqueues to it and who works on it."""
 
     storage: Storage
-    client: Client
-    worker: Incarnation
+    client: ContractClient
+    worker: ContractIncarnation
     server: redis.Redis
 
     def plant(self, name: str) -> None:
@@ -65,9 +65,9 @@ async def stage(redis_server: RedisServer) -> AsyncIterator[Stage]:
         server.flushall()
         subject = RedisSubject(redis_server.url)
         storage = subject.storage
-        worker = await Incarnation(storage, "w1").register()
+        worker = await ContractIncarnation(storage, "w1").register()
         try:
-            yield Stage(storage, Client(storage), worker, server)
+            yield Stage(storage, ContractClient(storage), worker, server)
         finally:
             await subject.aclose()
             server.flushall()
@@ -121,7 +121,7 @@ async def test_jobs_live_on_as_if_a_strange_key_were_not_there(stage: Stage, key
 
 
 CLAIM = Claim(1, "w1/0")
-Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
+Step = Callable[[Storage, ContractClient, ContractIncarnation], Awaitable[object]]
 
 
 def settling(outcome: Outcome) -> Step:
@@ -133,13 +133,13 @@ VERBS: dict[str, Step] = {
     "enqueue": lambda s, c, w: c.enqueue(a_job("new"), a_job("x"), a_job("z", lane="", priority=9)),
     "enqueue later": lambda s, c, w: c.enqueue(a_job("new", delay_ms=9)),
     "cancel": lambda s, c, w: s.cancel(QUEUE, ["x", "q"]),
-    "watch": lambda s, c, w: s.watch(QUEUE, ["x", "f"], channel="hr:{acme}:inbox:0"),
+    "watch": lambda s, c, w: s.watch(QUEUE, ["x", "f"], channel="hr:{acme}:channel:0"),
     "claim": lambda s, c, w: w.claim(),
     "put_back": lambda s, c, w: s.put_back(QUEUE, w.name, [("x", CLAIM)]),
     "report": lambda s, c, w: s.report(QUEUE, [Report("x", CLAIM, 0.5, "half", [b"1"], 0)]),
     "held": lambda s, c, w: s.held(QUEUE, w.name),
     "retire": lambda s, c, w: s.retire(QUEUE, w.name),
-    "register": lambda s, c, w: Incarnation(s, "w9", tasks={"send": "gpu"}).register(),
+    "register": lambda s, c, w: ContractIncarnation(s, "w9", tasks={"send": "gpu"}).register(),
     "reap": lambda s, c, w: s.reap(QUEUE, w.name, seen=0, error=DEATH),
     "forget": lambda s, c, w: s.forget(QUEUE, w.name),
     "prune": lambda s, c, w: s.prune(QUEUE),
@@ -164,7 +164,10 @@ async def test_no_verb_fails_when_a_key_turns_strange(stage: Stage, verb: str) -
     for key in (*KEYS, "job:x", "errors:x", "output:x", "worker:w1", "job:q"):
         server.flushall()
         server.set("headrace-test:now-ms", 10**12)
-        client, worker = Client(storage), await Incarnation(storage, "w1").register()
+        client, worker = (
+            ContractClient(storage),
+            await ContractIncarnation(storage, "w1").register(),
+        )
         await client.enqueue(a_job("f"), a_job("x"), a_job("q"))
         await worker.settle(await worker.claim_one(), failed())
         await worker.ask(1, nonce=CLAIM.nonce)
@@ -249,7 +252,7 @@ async def test_rubbish_in_counts_is_set_aside_alone(stage: Stage, value: str) ->
 async def test_rubbish_in_a_setting_is_taken_for_its_default(stage: Stage, setting: str) -> None:
     storage, client, worker, server = stage
     server.hset(f"{ROOT}:config", mapping={"is_set": "1", setting: "rubbish"})
-    await Incarnation(storage, "w2").register()
+    await ContractIncarnation(storage, "w2").register()
     job = await started(client, worker)
     assert await worker.settle(job, failed())
     assert (await storage.stats(QUEUE)).dead == 1

@@ -14,8 +14,8 @@ from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     failed,
@@ -47,7 +47,7 @@ def spoil(tmp_path: Path, sql: str) -> None:
 async def test_text_that_is_none_holds_nobody_up(
     storage: SqliteStorage, tmp_path: Path, column: str, options: dict[str, Any]
 ) -> None:
-    client, worker = Client(storage), await Incarnation(storage, "w1").register()
+    client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     await client.enqueue(a_job("x", **options), a_job("y", **options))
     spoil(tmp_path, f"UPDATE jobs SET {column} = {BAD} WHERE id = 'x'")  # noqa: S608
     jobs: list[ClaimedJob] = []
@@ -61,7 +61,7 @@ async def test_text_that_is_none_holds_nobody_up(
 async def test_a_job_whose_payload_is_gone_is_claimed_without_one(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
-    client, worker = Client(storage), await Incarnation(storage, "w1").register()
+    client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     await client.enqueue(a_job("x"), a_job("y"))
     spoil(tmp_path, "UPDATE jobs SET payload = NULL WHERE id = 'x'")
     assert [(job.id, job.payload) for job in await worker.claim()] == [("x", b""), ("y", b"[]")]
@@ -70,7 +70,7 @@ async def test_a_job_whose_payload_is_gone_is_claimed_without_one(
 async def test_an_error_that_can_not_be_read_is_shown_as_one(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
-    client, worker = Client(storage), await Incarnation(storage, "w1").register()
+    client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     await worker.settle(await started(client, worker), failed())
     spoil(tmp_path, "UPDATE errors SET body = x'ff'")
     assert [error.type for error in (await record_of(storage)).errors] == ["DamagedError"]
@@ -79,6 +79,6 @@ async def test_an_error_that_can_not_be_read_is_shown_as_one(
 async def test_what_a_worker_said_of_itself_may_be_rubbish(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
-    await Incarnation(storage, "w1").register()
+    await ContractIncarnation(storage, "w1").register()
     spoil(tmp_path, "UPDATE workers SET info = x'ff'")
     assert [worker.incarnation for worker in await storage.workers(QUEUE)] == ["w1"]

@@ -14,7 +14,7 @@ from headrace import App, FailReason, HeadraceError, Job, UsageError
 from headrace.job import ErrorInfo
 from headrace.outcome import Failed
 from headrace.storage.connect import open_storage
-from headrace.storage.values import CallId, Settlement, WorkerInfo
+from headrace.storage.values import CallId, IncarnationInfo, Settlement
 from tests.cli.conftest import Cli, cli, environment, here
 
 __all__ = ["cli", "environment", "here"]
@@ -37,8 +37,8 @@ def is_clean(text: str) -> bool:
     )
 
 
-def a_worker() -> WorkerInfo:
-    return WorkerInfo(
+def a_worker() -> IncarnationInfo:
+    return IncarnationInfo(
         incarnation="i",
         name=ODD,
         host=ODD,
@@ -92,13 +92,13 @@ def test_no_command_prints_what_a_terminal_obeys(here: Cli, environment: dict[st
 
 
 LOG = """
-from headrace.events import ClaimLost, JobFinished, LoopFailed, StorageLost
+from headrace.events import ClaimLost, AttemptEnded, LoopFailed, StorageLost
 from headrace.logs import configure, log_events
 
 configure({log_format!r}, "debug")
 emit = log_events("debug")
 odd = {odd!r}
-emit(JobFinished(job_id=odd, task=odd, queue=odd, attempt=1, outcome="failed", duration_ms=1,
+emit(AttemptEnded(job_id=odd, task=odd, queue=odd, attempt=1, outcome="failed", duration_ms=1,
                  error_type=odd, reason=odd))
 emit(ClaimLost(job_id=odd, task=odd, queue=odd, attempt=1))
 emit(StorageLost(queue=odd, error=odd))

@@ -13,8 +13,8 @@ from headrace.job import JobState
 from headrace.storage.redis.storage import RedisStorage
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     failed,
     record_of,
@@ -35,7 +35,7 @@ async def storage(redis_url: str) -> AsyncIterator[RedisStorage]:
 @pytest.fixture
 async def server(storage: RedisStorage, redis_server: RedisServer) -> AsyncIterator[redis.Redis]:
     """Return a client of a server with rubbish wherever a listing looks."""
-    client, worker = Client(storage), await Incarnation(storage, "w1").register()
+    client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     await worker.settle(await started(client, worker), failed())
     await client.enqueue(a_job("q"))
     with redis_server.client() as server:

@@ -12,7 +12,7 @@ import anyio
 
 from headrace.errors import ReplyLost, StorageUnavailable
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, WorkerInfo
+from headrace.storage.values import CallId, IncarnationInfo
 from tests.crash.crew import passed
 from tests.linearizability.faults import Faults
 
@@ -99,7 +99,7 @@ class Caller:
         """Begin a new life, under a name that nobody has condemned."""
         self._lives += 1
         self.incarnation = f"{self.name}.{self._lives}"
-        worker = WorkerInfo(
+        worker = IncarnationInfo(
             incarnation=self.incarnation,
             name=self.name,
             host="here",

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headrace import outcome
 from headrace.job import Claim as Token
 from headrace.job import ErrorInfo, FailReason, Job, JobRecord
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
 from headrace.storage.values import ClaimReply, Settlement
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.history import Line
@@ -291,4 +292,4 @@ def _outcome(call: Settle) -> Outcome:
         case "cancelled":
             return Cancelled(call.keep_ms)
         case "released":
-            return Released(0, ERROR)
+            return outcome.PutBack(0, ERROR)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.job import Claim, ErrorInfo, FailReason, Job
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
-from headrace.storage.values import QueueSettings, WorkerInfo
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.storage.values import IncarnationInfo, QueueSettings
 from tests.model.subjects import QUEUE
 
 SECOND_MS = 1000
@@ -21,7 +21,7 @@ LEASE_MS = 15 * SECOND_MS
 ELSEWHERE = "elsewhere.1"
 """The channel of a waiter in another process."""
 OURS = "ours"
-"""Stands for the channel of the machine's own inbox."""
+"""Stands for the channel of the machine's own channel."""
 
 IDS = ("a", "b", "c", "d")
 UNKNOWN_ID = "nobody"
@@ -72,8 +72,8 @@ OUTCOMES: dict[str, Outcome] = {
     "cancelled, not kept": Cancelled(0),
     "could not be stopped": Cancelled(HOUR_MS, "could_not_stop"),
     "stalled": Stalled(KILLED),
-    "released at once": Released(0, UNKNOWN_TASK),
-    "released": Released(5 * SECOND_MS, UNKNOWN_TASK),
+    "released at once": PutBack(0, UNKNOWN_TASK),
+    "released": PutBack(5 * SECOND_MS, UNKNOWN_TASK),
 }
 
 SLOTS: tuple[dict[str, int], ...] = (
@@ -134,9 +134,9 @@ def tampered(job_id: str, claim: Claim, how: str) -> tuple[str, Claim]:
     return (UNKNOWN_ID if how == "id" else job_id), claim
 
 
-def worker_of(name: str, channel: str = "") -> WorkerInfo:
+def worker_of(name: str, channel: str = "") -> IncarnationInfo:
     """Return what an incarnation says of itself."""
-    return WorkerInfo(
+    return IncarnationInfo(
         incarnation=name,
         name="mailer",
         host="host-1",

@@ -14,7 +14,7 @@ from headrace.outcome import (
     Completed,
     Failed,
     Outcome,
-    Released,
+    PutBack,
     Retried,
     Stalled,
 )
@@ -22,11 +22,11 @@ from headrace.storage.values import (
     BeatReply,
     CallId,
     ClaimReply,
+    IncarnationInfo,
     Report,
     Settlement,
-    WorkerInfo,
 )
-from tests.model.places import Incarnation, Output, QueueState, Record
+from tests.model.places import ContractIncarnation, Output, QueueState, Record
 from tests.model.state import State
 
 TIERS = range(9, -1, -1)
@@ -36,11 +36,11 @@ GONE = ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=Non
 class ConsumerModel(State):
     """``register``, ``claim``, ``settle``, ``put_back``, ``beat``, ``held``, ``retire``."""
 
-    def register(self, queue: str, worker: WorkerInfo) -> None:
+    def register(self, queue: str, worker: IncarnationInfo) -> None:
         """Make an incarnation known; again: its beats start anew, its calls go on."""
         q = self.queue(queue)
         known = q.workers.get(worker.incarnation)
-        new = Incarnation(worker.lease_ms, self.now, self.now, msgspec.json.encode(worker))
+        new = ContractIncarnation(worker.lease_ms, self.now, self.now, msgspec.json.encode(worker))
         if known is not None:
             new.claim, new.settle, new.settled = known.claim, known.settle, known.settled
         for task, lane in worker.tasks.items():
@@ -187,11 +187,11 @@ class ConsumerModel(State):
         if job.stalls:
             q.wake_all()  # one that must wait for this one's end may go on
         outcome, run_ms = settlement.outcome, settlement.run_ms
-        if isinstance(outcome, Released):
+        if isinstance(outcome, PutBack):
             run_ms = 0  # it was never run
         else:
             self.observe(q, "run", run_ms)
-        if job.cancel and isinstance(outcome, Retried | Released):
+        if job.cancel and isinstance(outcome, Retried | PutBack):
             self.end_cancelled(q, job, job.keep, run_ms=run_ms)
         else:
             self._write(q, job, outcome, run_ms)
@@ -215,7 +215,7 @@ class ConsumerModel(State):
                 self.end_cancelled(q, job, keep_ms, run_ms=run_ms, reason=reason)
             case Stalled(error):
                 self.stall(q, job, error, run_ms=run_ms)
-            case Released(delay_ms, error):
+            case PutBack(delay_ms, error):
                 self._release(q, job, delay_ms, error)
 
     def _release(self, q: QueueState, job: Record, delay_ms: int, error: ErrorInfo) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import JobState
-from headrace.storage.base import Inbox
+from headrace.storage.base import Channel
 from headrace.storage.values import CallId, ClaimReply, End, QueueStats, Settlement
 from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of
 from tests.model.model import Model
@@ -40,8 +40,8 @@ class Driver:
         self.model: Model = Model(self.subject.now)
         self.has_stepped_back: bool = False
         self._seen_event = "0"
-        self._inbox: Inbox = self.subject.storage.open_inbox()
-        self.run(self._inbox.receive())
+        self._channel: Channel = self.subject.storage.open_channel()
+        self.run(self._channel.receive())
         self.run(self._populate())
         self._others = self.run(self.subject.look()).others
 
@@ -51,8 +51,8 @@ class Driver:
 
     @property
     def channel(self) -> str:
-        """The channel of the inbox whose messages are compared."""
-        return self._inbox.channel
+        """The channel whose messages are compared."""
+        return self._channel.name
 
     async def _populate(self) -> None:
         """Give another tenant and another queue jobs of the same names; they must stay as is."""
@@ -123,7 +123,7 @@ class Driver:
         """Return the next word to waiters, None if there is none."""
         with suppress(TimeoutError):
             async with asyncio.timeout(INBOX_SECONDS):
-                return await self._inbox.receive()
+                return await self._channel.receive()
         return None
 
     def _compare_events(self) -> None:
@@ -132,7 +132,16 @@ class Driver:
         page = self.run(self.subject.storage.events(QUEUE, after=after, limit=1000))
         self._seen_event = page.last_id or after
         real: list[Event] = [
-            (e.kind.value, e.job_id, e.task, e.attempt, e.worker, e.wait_ms, e.run_ms, e.detail)
+            (
+                e.kind.value,
+                e.job_id,
+                e.task,
+                e.attempt,
+                e.incarnation,
+                e.wait_ms,
+                e.run_ms,
+                e.detail,
+            )
             for e in page.events
         ]
         same("the events", sorted(real), sorted(expected))
@@ -259,18 +268,18 @@ class Driver:
         self.check()
 
     def reopen(self) -> None:
-        """Close the storage and open it anew, with a new inbox."""
-        self.run(self._inbox.aclose())
+        """Close the storage and open it anew, with a new channel."""
+        self.run(self._channel.aclose())
         self.run(self.subject.reopen())
-        self._inbox = self.subject.storage.open_inbox()
-        self.run(self._inbox.receive())
+        self._channel = self.subject.storage.open_channel()
+        self.run(self._channel.receive())
         self.model.queue(QUEUE).tokens.clear()
         self.check()
 
     def close(self) -> None:
         """Close everything."""
         try:
-            self.run(self._inbox.aclose())
+            self.run(self._channel.aclose())
             self.run(self.subject.aclose())
         finally:
             self._runner.close()

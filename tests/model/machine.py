@@ -224,7 +224,7 @@ class StorageMachine(MachineMemory):
         else:
             self._driver.claim_again(call=call, nonce=self._nonce(call), slots=asks.SLOTS[0])
 
-    # Keeper
+    # Maintenance
 
     @rule(name=workers, what=st.sampled_from(("register", "register", "retire", "forget")))
     def come_or_go(self, name: str, what: str) -> None:

@@ -17,7 +17,7 @@ from tests.model.subjects import QUEUE, ModelSubject
 CLAIMS_KEPT = 12
 
 Held = tuple[str, str, Claim]
-"""Incarnation, job id, claim."""
+"""ContractIncarnation, job id, claim."""
 
 
 class MachineMemory(RuleBasedStateMachine):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from headrace.job import JobState
 from tests.model.consumer import ConsumerModel
-from tests.model.keeper import InspectorModel, KeeperModel
+from tests.model.maintenance import InspectorModel, MaintenanceModel
 from tests.model.places import Dump, Record
 from tests.model.producer import ProducerModel
 
 
-class Model(ProducerModel, ConsumerModel, KeeperModel, InspectorModel):
+class Model(ProducerModel, ConsumerModel, MaintenanceModel, InspectorModel):
     """A storage of one tenant in plain Python, to compare the real ones with.
 
     Verbs have the names and replies of `Storage`, without `await`. It may be copied by

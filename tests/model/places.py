@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.job import EnqueueOutcome, ErrorInfo, JobState
-from headrace.storage.values import QueueSettings, WorkerInfo
+from headrace.storage.values import IncarnationInfo, QueueSettings
 
 CALLS_TTL_MS = 600_000
 OUTPUT_KEPT_MS = 3_600_000
@@ -86,7 +86,7 @@ class Output:
 
 
 @dataclass
-class Incarnation:
+class ContractIncarnation:
     """One that was registered, and the last numbers of its calls."""
 
     lease_ms: int
@@ -128,7 +128,7 @@ class QueueState:
     delayed: list[str] = field(default_factory=list)
     finished: dict[str, int] = field(default_factory=dict)
     dead: dict[str, int] = field(default_factory=dict)
-    workers: dict[str, Incarnation] = field(default_factory=dict)
+    workers: dict[str, ContractIncarnation] = field(default_factory=dict)
     calls: dict[str, dict[int, Remembered]] = field(default_factory=dict)
     tallies: Counter[tuple[int, str]] = field(default_factory=Counter)
     outputs: dict[str, Output] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class QueueState:
         job = self.jobs.get(job_id)
         return job is not None and job.state.is_terminal and self.ended(job.state) is ended
 
-    def live(self, incarnation: str) -> Incarnation | None:
+    def live(self, incarnation: str) -> ContractIncarnation | None:
         """Return one that may claim: None if it is unknown or condemned."""
         known = self.workers.get(incarnation)
         return None if known is None or known.is_condemned else known
@@ -158,7 +158,7 @@ class QueueState:
     def channel_of(self, incarnation: str) -> str:
         """Return the channel of one that may claim, "" without one."""
         me = self.live(incarnation)
-        return msgspec.json.decode(me.info, type=WorkerInfo).channel if me else ""
+        return msgspec.json.decode(me.info, type=IncarnationInfo).channel if me else ""
 
     def queued_by_lane(self) -> dict[str, int]:
         """Count the ready jobs of each lane that has any, by name."""

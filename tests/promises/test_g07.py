@@ -6,7 +6,7 @@ import pytest
 
 from headrace import App, JobState
 from headrace.job import Claim, ErrorInfo, FailReason
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.storage.values import CallId, Settlement
 from tests.support.silent import claim_and_die
 
@@ -20,7 +20,7 @@ ERROR = ErrorInfo("ValueError", "no")
         Retried(0, ERROR),
         Failed(FailReason.PERMANENT, ERROR),
         Cancelled(1000),
-        Released(0, ERROR),
+        PutBack(0, ERROR),
     ],
     ids=lambda outcome: type(outcome).__name__,
 )

@@ -22,7 +22,7 @@ async def test_an_end_whose_message_was_lost_is_read_by_the_slow_poll(
     handle = await work.enqueue()
     waiting = asyncio.create_task(handle.result())
     with redis_server.client() as client:
-        channels = await until(lambda: client.pubsub_channels("*inbox*"))
+        channels = await until(lambda: client.pubsub_channels("*:channel:*"))
         # As if the record had never known of the waiter.
         await until(lambda: client.hdel(f"hr:{{{app.tenant}:default}}:job:{handle.id}", "inbox"))
         assert len(channels) == 1
@@ -38,7 +38,7 @@ async def test_a_record_that_vanished_ends_the_wait(
     handle = await app.enqueue("task", queue="default")
     waiting = asyncio.create_task(handle.result())
     with redis_server.client() as client:
-        await until(lambda: client.pubsub_channels("*inbox*"))
+        await until(lambda: client.pubsub_channels("*:channel:*"))
         client.flushall()
     async with asyncio.timeout(10):
         try:

@@ -181,7 +181,7 @@ async def test_a_worker_that_was_taken_for_dead_stops_its_handlers_and_begins_an
         assert (fenced.incarnation, fenced.cancelled) == (info.incarnation, 1)
         assert await handle.result(timeout=10) == "by the second"
         record = await handle.status()
-        assert record.worker != info.incarnation
+        assert record.incarnation != info.incarnation
     assert runs == ["begun", "stopped", "begun"]
 
 

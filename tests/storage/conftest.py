@@ -16,7 +16,7 @@ from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Advance, Dump
-from headrace.testing.contract.steps import Client, Incarnation
+from headrace.testing.contract.steps import ContractClient, ContractIncarnation
 from tests.support import leaks, sqlite_check
 from tests.support.clock import ServerClock, library_with_test_clock
 
@@ -96,18 +96,18 @@ def dump(subject: Subject) -> Dump:
 
 
 @pytest.fixture
-def client(storage: Storage) -> Client:
+def client(storage: Storage) -> ContractClient:
     """Return a client that enqueues."""
-    return Client(storage)
+    return ContractClient(storage)
 
 
 @pytest.fixture
-async def worker(storage: Storage) -> Incarnation:
+async def worker(storage: Storage) -> ContractIncarnation:
     """Return a registered incarnation."""
-    return await Incarnation(storage, "w1").register()
+    return await ContractIncarnation(storage, "w1").register()
 
 
 @pytest.fixture
-async def other(storage: Storage) -> Incarnation:
+async def other(storage: Storage) -> ContractIncarnation:
     """Return a second registered incarnation."""
-    return await Incarnation(storage, "w2").register()
+    return await ContractIncarnation(storage, "w2").register()

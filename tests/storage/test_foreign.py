@@ -30,7 +30,7 @@ class TestStorage(StorageContract):
 # Those with many jobs take their time and find nothing here that the others don't.
 QUICK = "not thousand and not 500 and not 200"
 SETTLING = "test_another_claim_is_stale_and_changes_nothing"
-OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "Released", "Stalled"]
+OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "PutBack", "Stalled"]
 
 
 class TestForeign(StorageContract):
@@ -95,7 +95,7 @@ def test_a_storage_that_remembers_no_call_is_found(tmp_path: Path) -> None:
 def test_the_contract_runs_in_either_mode_and_whatever_loop_is_the_default(
     tmp_path: Path, mode: str, scope: str
 ) -> None:
-    words = "-k", "put_back or waiter or inbox"
+    words = "-k", "put_back or waiter or channel"
     failed, said = run(tmp_path, "CountingStorage", *words, mode=mode, scope=scope)
     assert not failed, said
     assert " passed" in said

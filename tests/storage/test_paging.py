@@ -17,8 +17,8 @@ from headrace.testing.contract.steps import (
     EACH_STATE,
     QUEUE,
     STATES,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -62,7 +62,7 @@ async def rest(storage: Storage, state: JobState, cursor: str, *, limit: int) ->
 
 
 async def take_away(
-    storage: Storage, worker: Incarnation, state: JobState, job_ids: Sequence[str]
+    storage: Storage, worker: ContractIncarnation, state: JobState, job_ids: Sequence[str]
 ) -> None:
     """Let jobs leave their state, the way that goes without a purge where there is one."""
     if state is JobState.QUEUED:
@@ -78,7 +78,11 @@ async def take_away(
 @pytest.mark.parametrize("apart_ms", [0, 1], ids=["at once", "one by one"])
 @pytest.mark.parametrize("state", STATES)
 async def test_jobs_that_stay_are_listed_once_while_others_come_and_go(
-    subject: Subject, client: Client, worker: Incarnation, state: JobState, apart_ms: int
+    subject: Subject,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    state: JobState,
+    apart_ms: int,
 ) -> None:
     storage = subject.storage
     for n in range(14):
@@ -106,7 +110,7 @@ async def test_jobs_that_stay_are_listed_once_while_others_come_and_go(
 
 
 async def test_a_page_goes_on_behind_a_job_that_more_was_put_before(
-    storage: Storage, client: Client, worker: Incarnation
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     names = [f"{n}" for n in range(8)]
     await client.enqueue(*(a_job(name) for name in names))
@@ -118,7 +122,7 @@ async def test_a_page_goes_on_behind_a_job_that_more_was_put_before(
 
 
 async def test_a_page_goes_on_where_cancelled_jobs_were(
-    storage: Storage, client: Client, worker: Incarnation
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     names = [f"{n}" for n in range(8)]
     await client.enqueue(*(a_job(name, priority=9 - int(name) // 3) for name in names))
@@ -128,7 +132,7 @@ async def test_a_page_goes_on_where_cancelled_jobs_were(
 
 
 async def test_pages_go_on_through_lanes_while_their_jobs_come_and_go(
-    storage: Storage, client: Client, worker: Incarnation
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     names = [f"{lane} {n}" for lane in ("default", "gpu", "process") for n in range(4)]
     await client.enqueue(*(a_job(name, lane=name.partition(" ")[0]) for name in reversed(names)))
@@ -153,7 +157,7 @@ async def test_a_cursor_of_nowhere_is_refused(
 
 
 async def test_a_cursor_of_another_state_is_refused_or_finds_a_place(
-    storage: Storage, client: Client, worker: Incarnation
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     cursors = {}
     for state in EACH_STATE:

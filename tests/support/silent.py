@@ -6,7 +6,7 @@ import secrets
 
 from headrace import App
 from headrace.job import ClaimedJob
-from headrace.storage.values import CallId, WorkerInfo
+from headrace.storage.values import CallId, IncarnationInfo
 
 
 async def claim_and_die(
@@ -15,7 +15,7 @@ async def claim_and_die(
     """Register an incarnation, let it claim up to ``slots`` jobs, and return them."""
     storage = app.client().storage
     incarnation = f"silent-{secrets.token_hex(4)}"
-    worker = WorkerInfo(
+    worker = IncarnationInfo(
         incarnation=incarnation,
         name="silent",
         host="nowhere",

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from headrace import JobFailed, JobState, RetryLater, UnknownTask
-from headrace.events import JobFinished, JobStarted
+from headrace.events import AttemptEnded, AttemptStarted
 from headrace.testing import FinishedAttempt, Kit
 from tests.apps import shop_app
 from tests.apps.shop_app import Order, again, app, bill, check, hang, hold, leak, lie, send, ship
@@ -214,7 +214,7 @@ async def test_a_queue_of_other_programs_is_left_alone(kit: Kit) -> None:
 async def test_an_unknown_task_in_a_queue_of_ours_is_released(kit: Kit) -> None:
     await app.enqueue("elsewhere.task", queue="orders")
     [attempt] = await kit.run_until_idle(queues=["orders"])
-    assert attempt.outcome == "released"
+    assert attempt.outcome == "put_back"
     assert isinstance(attempt.error, UnknownTask)
 
 
@@ -241,9 +241,9 @@ async def test_a_state_of_the_test_replaces_the_lifespan() -> None:
 async def test_events_tell_what_ran(kit: Kit) -> None:
     job = await bill.enqueue(1)
     await kit.run_until_idle()
-    assert [event.job_id for event in kit.events.of(JobStarted)] == [job.id]
+    assert [event.job_id for event in kit.events.of(AttemptStarted)] == [job.id]
     assert [event.outcome for event in kit.events.finished(job.id)] == ["completed"]
-    assert await kit.events.wait(JobFinished) == kit.events.of(JobFinished)
+    assert await kit.events.wait(AttemptEnded) == kit.events.of(AttemptEnded)
 
 
 async def test_the_storage_tells_every_transition(kit: Kit) -> None:

@@ -15,7 +15,7 @@ from headrace import (
     UsageError,
     Worker,
 )
-from headrace.events import JobFinished, WorkerReaped
+from headrace.events import AttemptEnded, WorkerReaped
 from headrace.testing import EventLog, Kit, ManualClock, running
 from tests.apps import shop_app
 from tests.apps.shop_app import app, bill, hold, send
@@ -175,9 +175,9 @@ async def test_a_real_worker_follows_the_clock_and_is_not_taken_for_dead(kit: Ki
         await shop_app.doors[-1].reached.wait()
         job = await bill.options(delay=3600).enqueue(1)
         await kit.advance(3600)
-        finished = await log.wait(JobFinished)
+        finished = await log.wait(AttemptEnded)
         assert finished[0].job_id == job.id
         shop_app.doors[-1].opened.set()
-        await log.wait(JobFinished, 2)
+        await log.wait(AttemptEnded, 2)
     assert [event.outcome for event in log.finished(held.id)] == ["completed"]
     assert (await held.status()).stalls == 0

@@ -22,7 +22,7 @@ from headrace import (
 )
 from headrace.codec import encode_arguments
 from headrace.job import Claim, ClaimedJob, JobOptions
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
 from tests.support.nowhere import unreachable_app
@@ -162,7 +162,7 @@ async def test_a_task_that_is_not_known_is_released_for_5_to_30_seconds(app: App
     delays = set()
     for name in ("os.system", "app.__globals__", "nothing"):
         outcome = await run(app, claimed(name, {"command": "ls"}))
-        assert isinstance(outcome, Released)
+        assert isinstance(outcome, PutBack)
         assert 5_000 <= outcome.delay_ms <= 30_000
         assert repr(name) in outcome.error.message
         delays.add(outcome.delay_ms)

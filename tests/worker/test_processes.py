@@ -335,7 +335,7 @@ async def test_without_process_slots_a_job_is_released_free_of_charge() -> None:
     # It was enqueued before its task was given process slots, so that its lane is the common one.
     executor = Executor(handlers.app.tasks, middleware=(), state=None)
     outcome = await Run(executor, claimed(handlers.add, {"a": 1})).outcome()
-    assert type(outcome).__name__ == "Released"
+    assert type(outcome).__name__ == "PutBack"
     assert "needs a worker with process slots" in str(outcome)
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from headrace.storage.base import Consumer
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import PIECES_LIMIT, Report
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job
+from headrace.testing.contract.steps import QUEUE, ContractClient, ContractIncarnation, a_job
 from headrace.worker.reports import Reports
 
 
@@ -28,8 +28,8 @@ class Counted:
 async def test_a_call_holds_at_most_1000_pieces_of_however_many_attempts() -> None:
     storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}", tenant="acme")
     counted = Counted(storage)
-    worker = await Incarnation(storage, "w1").register()
-    await Client(storage).enqueue(*(a_job(name) for name in "abc"))
+    worker = await ContractIncarnation(storage, "w1").register()
+    await ContractClient(storage).enqueue(*(a_job(name) for name in "abc"))
     reports = Reports(cast(Consumer, counted), queue=QUEUE)
     jobs = await worker.claim()
     for n in range(400):

@@ -296,7 +296,7 @@ async def test_an_attempt_that_never_stops_talking_holds_up_no_other_s_end(
 
 
 async def test_words_of_two_callers_go_one_after_the_other(edge: Edge, reports: Reports) -> None:
-    # At its end a session reports itself, while its loop may still do so.
+    # At its end a incarnation reports itself, while its loop may still do so.
     edge.is_open.clear()
     async with anyio.create_task_group() as group:
         reports.emit(job_of(), b"1")

@@ -9,10 +9,10 @@ from headrace import App, JobState
 from headrace.events import JobsReconciled, WorkerReaped
 from headrace.job import ClaimedJob, new_job_id
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, WorkerInfo
+from headrace.storage.values import CallId, IncarnationInfo
 from headrace.testing import EventLog
 from headrace.worker.execute import Executor
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
@@ -40,7 +40,7 @@ class Watcher:
         self.storage = storage
         self.clock = Hand()
         self.log = EventLog()
-        self.session = Session(
+        self.incarnation = Incarnation(
             storage,
             queue=QUEUE,
             incarnation=new_job_id(),
@@ -49,7 +49,7 @@ class Watcher:
             lanes={"default": Slots(1, {QUEUE: 1})},
             emit=self.log,
         )
-        self.sweeper = Sweeper(self.session, interval_s=5.0, monotonic=self.clock)
+        self.sweeper = Sweeper(self.incarnation, interval_s=5.0, monotonic=self.clock)
 
     async def look(self, *, after: float = 0.0) -> float:
         self.clock.move(after)
@@ -61,7 +61,7 @@ class Watcher:
 
 
 async def register(storage: Storage, incarnation: str, *, lease_s: float = LEASE_S) -> None:
-    worker = WorkerInfo(
+    worker = IncarnationInfo(
         incarnation=incarnation,
         name="w",
         host="h",
@@ -91,7 +91,7 @@ async def watcher_of(app: App[None]) -> AsyncIterator[Watcher]:
     storage = app.open_storage()
     try:
         watcher = Watcher(storage)
-        await register(storage, watcher.session.incarnation)
+        await register(storage, watcher.incarnation.id)
         yield watcher
     finally:
         await storage.aclose()
@@ -170,7 +170,7 @@ async def test_a_watcher_never_condemns_itself(app: App[None]) -> None:
         for _ in range(5):
             await watcher.look(after=60)
         assert watcher.reaped == []
-        assert watcher.session.incarnation in await watcher.storage.beats(QUEUE)
+        assert watcher.incarnation.id in await watcher.storage.beats(QUEUE)
 
 
 async def test_a_dead_one_is_listed_for_one_more_lease_and_then_forgotten(app: App[None]) -> None:
@@ -192,8 +192,8 @@ async def test_two_watchers_charge_one_stall(app: App[None]) -> None:
         await register(first.storage, "silent")
         (job,) = await claim(first.storage, "silent")
         for _ in range(6):
-            beat(first.storage, first.session.incarnation)
-            beat(second.storage, second.session.incarnation)
+            beat(first.storage, first.incarnation.id)
+            beat(second.storage, second.incarnation.id)
             await first.look(after=5)
             await second.look(after=5)
         assert (await app.job(job.id).status()).stalls == 1
@@ -223,7 +223,7 @@ async def test_what_the_storage_counts_as_ours_is_handed_back_after_two_looks(
     # A claim whose answer never came, or a restored backup: BC-11.
     async with watcher_of(app) as watcher:
         await app.enqueue("task", queue=QUEUE)
-        (job,) = await claim(watcher.storage, watcher.session.incarnation)
+        (job,) = await claim(watcher.storage, watcher.incarnation.id)
         await watcher.look()
         assert (await app.job(job.id).status()).state is JobState.ACTIVE
         await watcher.look(after=5)
@@ -239,14 +239,14 @@ async def test_a_beat_that_finds_nobody_fences_a_session_unless_it_has_retired(
     storage = app.client().storage
     for is_retired in (False, True):
         watcher = Watcher(storage)
-        await register(storage, watcher.session.incarnation)
+        await register(storage, watcher.incarnation.id)
         beater = storage.open_beater(timeout_s=5)
         if is_retired:
-            await watcher.session.retire()
+            await watcher.incarnation.retire()
         else:
-            assert await storage.retire(QUEUE, watcher.session.incarnation) == 0
-        reply = beater.beat(QUEUE, watcher.session.incarnation)
+            assert await storage.retire(QUEUE, watcher.incarnation.id) == 0
+        reply = beater.beat(QUEUE, watcher.incarnation.id)
         beater.close()
         assert reply.is_gone
-        watcher.session.heard(reply)
-        assert watcher.session.is_gone.is_set() is not is_retired
+        watcher.incarnation.on_beat_reply(reply)
+        assert watcher.incarnation.is_gone.is_set() is not is_retired

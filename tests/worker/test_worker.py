@@ -21,7 +21,7 @@ from headrace import (
     RetryLater,
     Worker,
 )
-from headrace.events import JobFinished, JobStarted, WorkerStarted, WorkerStopped
+from headrace.events import AttemptEnded, AttemptStarted, WorkerStarted, WorkerStopped
 from headrace.job import Job
 from headrace.storage.values import CallId
 from headrace.testing import EventLog, running
@@ -253,7 +253,7 @@ async def test_a_task_that_no_worker_knows_waits_free_of_charge(app: App[None]) 
         record = await reached(handle, JobState.SCHEDULED)
         assert 4_000 < record.due_ms - record.changed_ms <= 30_000
         assert (record.attempts, record.stalls, record.starts) == (0, 0, 1)
-        assert (await log.wait(JobFinished))[0].outcome == "released"
+        assert (await log.wait(AttemptEnded))[0].outcome == "put_back"
 
 
 async def test_results_that_can_not_be_kept_make_dead_letters(app: App[None]) -> None:
@@ -302,7 +302,7 @@ async def test_events_tell_the_life_of_a_worker_and_its_jobs(app: App[None]) -> 
         await handle.result()
     started = log.of(WorkerStarted)[0]
     assert (started.worker, started.queues, started.concurrency) == ("w1", {"default": 1}, 7)
-    assert [(e.job_id, e.attempt) for e in log.of(JobStarted)] == [("x", 1), ("x", 2)]
+    assert [(e.job_id, e.attempt) for e in log.of(AttemptStarted)] == [("x", 1), ("x", 2)]
     outcomes = [(event.attempt, event.outcome, event.error_type) for event in log.finished("x")]
     assert outcomes == [(1, "retrying", "ValueError"), (2, "completed", "")]
     assert isinstance(log.events[-1], WorkerStopped)
@@ -405,7 +405,7 @@ async def test_many_queues_are_drained_with_few_calls(
     with redis_server.client() as client:
         client.config_resetstat()
         async with running(Worker(app, names, emit=log)):
-            await until(lambda: len(log.of(JobFinished)) == 4_000, within=15)
+            await until(lambda: len(log.of(AttemptEnded)) == 4_000, within=15)
         calls = client.info("commandstats")["cmdstat_fcall"]["calls"]
     # Some 380: a claim and a settlement for 25 jobs, and the little else that a worker does. With
     # slots that are dealt out one at a time they are 1,200.

@@ -95,7 +95,7 @@ def job_view(record: JobRecord) -> JobView:
         due_at=instant(record.due_ms),
         expires_at=instant(record.expires_ms),
         run_ms=record.run_ms if record.state.is_terminal and record.starts else None,
-        incarnation=record.worker or None,
+        incarnation=record.incarnation or None,
         cancel_requested=record.cancel_requested,
         reason=record.reason or None,
         progress=record.progress,
@@ -131,7 +131,7 @@ def job_line(queue: str, row: JobRow) -> JobLine:
         changed_at=instant(row.changed_ms),
         due_at=instant(row.due_ms),
         run_ms=row.run_ms if row.state.is_terminal and row.starts else None,
-        incarnation=row.worker or None,
+        incarnation=row.incarnation or None,
         reason=row.reason or None,
         error=row.error or None,
     )

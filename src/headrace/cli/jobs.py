@@ -102,7 +102,7 @@ def _show(record: JobRecord) -> None:
         ("due", when(record.due_ms)),
         ("expires", when(record.expires_ms)),
         ("ran for", span(record.run_ms) if has_run else ""),
-        ("incarnation", record.worker),
+        ("incarnation", record.incarnation),
         ("options", _text(record.options)),
         ("args", _text(record.payload)),
         ("result", _text(record.result)),

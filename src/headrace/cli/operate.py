@@ -15,7 +15,7 @@ from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_re
 from headrace.cli.views import WorkerView, worker_view
 from headrace.errors import HeadraceError
 from headrace.release import VERSION
-from headrace.storage.values import Finding, WorkerInfo
+from headrace.storage.values import Finding, IncarnationInfo
 
 
 class Versions(msgspec.Struct):
@@ -55,7 +55,7 @@ def workers(*, target: Target, output: str) -> None:
         table((*headers, "QUEUES", "NOTE"), [_line(worker) for worker in found])
 
 
-def _line(found: dict[str, WorkerInfo]) -> tuple[str | int, ...]:
+def _line(found: dict[str, IncarnationInfo]) -> tuple[str | int, ...]:
     view: WorkerView = worker_view(found)
     started = min(info.registered_ms for info in found.values())
     return (
@@ -80,9 +80,9 @@ def _state(view: WorkerView) -> str:
     return ""
 
 
-async def _workers(target: Target) -> list[dict[str, WorkerInfo]]:
+async def _workers(target: Target) -> list[dict[str, IncarnationInfo]]:
     """Return what each worker process says of itself, by queue."""
-    found: dict[tuple[str, str, int, bool], dict[str, WorkerInfo]] = {}
+    found: dict[tuple[str, str, int, bool], dict[str, IncarnationInfo]] = {}
     async with target.open() as storage:
         for queue in await storage.queues():
             for info in await storage.workers(queue):

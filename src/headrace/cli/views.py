@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.clock import datetime_of
 from headrace.storage.histogram import Percentiles, percentiles
-from headrace.storage.values import QueueStats, WorkerInfo
+from headrace.storage.values import IncarnationInfo, QueueStats
 
 
 class QueueView(msgspec.Struct, kw_only=True):
@@ -128,7 +128,7 @@ def stats_view(stats: QueueStats) -> StatsView:
     )
 
 
-def worker_view(found: dict[str, WorkerInfo]) -> WorkerView:
+def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
     """Return a worker from what it says of itself in each queue."""
     first = min(found.values(), key=lambda info: info.registered_ms)
     return WorkerView(

@@ -169,7 +169,7 @@ def _emit(log: Emit, systemd: Systemd | None) -> Emit:
     def emit(event: WorkerEvent) -> None:
         log(event)
         if systemd is not None:
-            systemd.heard(event)
+            systemd.notify(event)
         if isinstance(event, LifespanOverdue) and event.is_stuck:
             cut_off(event.worker, stuck=0, error=event.error)
 

@@ -17,13 +17,13 @@ from headrace.job import (
     JobRow,
     JobState,
 )
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
 from headrace.storage.base import (
     Beater,
+    Channel,
     Consumer,
-    Inbox,
     Inspector,
-    Keeper,
+    Maintenance,
     Producer,
     Storage,
     Waiter,
@@ -40,6 +40,7 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    IncarnationInfo,
     OutputPage,
     Page,
     QueueSettings,
@@ -47,7 +48,6 @@ from headrace.storage.values import (
     Repaired,
     Report,
     Settlement,
-    WorkerInfo,
 )
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "CallId",
     "CancelOutcome",
     "Cancelled",
+    "Channel",
     "Claim",
     "ClaimReply",
     "ClaimedJob",
@@ -71,7 +72,7 @@ __all__ = [
     "FailReason",
     "Failed",
     "Finding",
-    "Inbox",
+    "IncarnationInfo",
     "Inspector",
     "Job",
     "JobEvent",
@@ -79,15 +80,15 @@ __all__ = [
     "JobRecord",
     "JobRow",
     "JobState",
-    "Keeper",
+    "Maintenance",
     "Opener",
     "Outcome",
     "OutputPage",
     "Page",
     "Producer",
+    "PutBack",
     "QueueSettings",
     "QueueStats",
-    "Released",
     "Repaired",
     "Report",
     "Retried",
@@ -95,6 +96,5 @@ __all__ = [
     "Stalled",
     "Storage",
     "Waiter",
-    "WorkerInfo",
     "open_storage",
 ]

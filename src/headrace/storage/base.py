@@ -56,7 +56,7 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
-from headrace.storage.connections import Beater, Inbox, Waiter
+from headrace.storage.connections import Beater, Channel, Waiter
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     Beat,
@@ -65,6 +65,7 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    IncarnationInfo,
     OutputPage,
     Page,
     QueueSettings,
@@ -72,15 +73,14 @@ from headrace.storage.values import (
     Repaired,
     Report,
     Settlement,
-    WorkerInfo,
 )
 
 __all__ = [
     "Beater",
+    "Channel",
     "Consumer",
-    "Inbox",
     "Inspector",
-    "Keeper",
+    "Maintenance",
     "Producer",
     "Storage",
     "Waiter",
@@ -141,10 +141,10 @@ class Producer(Protocol):
         Args:
             queue: the jobs' queue.
             job_ids: at most `BATCH_LIMIT`.
-            channel: of an `Inbox`; "": only look.
+            channel: of an `Channel`; "": only look.
         """
 
-    def open_inbox(self) -> Inbox:
+    def open_channel(self) -> Channel:
         """Return a new channel; it connects on first use."""
 
 
@@ -152,15 +152,15 @@ class Consumer(Protocol):
     """What runs jobs.
 
     An incarnation is one start of a worker on one queue; its name is never used again, and holds no
-    ``/``. It is unknown before `register` and after `retire` or `Keeper.forget`, and condemned from
-    `Keeper.reap` on: then it can do nothing more.
+    ``/``. It is unknown before `register` and after `retire` or `Maintenance.forget`, and condemned
+    from `Maintenance.reap` on: then it can do nothing more.
     """
 
-    async def register(self, queue: str, worker: WorkerInfo) -> None:
+    async def register(self, queue: str, worker: IncarnationInfo) -> None:
         """Make an incarnation known, with a beat count of 0.
 
         ``worker.tasks`` are published for producers that know a task by name only: the lane that
-        was said last holds, also after the incarnation has ended. ``worker.channel``, of an `Inbox`
+        was said last holds, also after the incarnation has ended. ``worker.channel``, a `Channel`'s
         or "", is told when one of its jobs is asked to stop.
 
         Raises:
@@ -217,9 +217,10 @@ class Consumer(Protocol):
         ``retrying``. ``Failed`` counts one if it ``is_attempt`` and makes a dead letter.
         ``Cancelled`` ends the job; its reason, ``could_not_stop`` for a handler that goes on, is
         kept with the record and told with the end. ``Stalled`` counts a stall and adds to the
-        history, as `Keeper.reap` does: the job goes to the head of its tier, or with ``max_stalls``
-        becomes a dead letter ``stalled``. ``Released`` waits as ``scheduled``, free of charge; more
-        than 24 hours after the job's first release it makes a dead letter ``unknown_task``.
+        history, as `Maintenance.reap` does: the job goes to the head of its tier, or with
+        ``max_stalls`` becomes a dead letter ``stalled``. ``PutBack`` waits as ``scheduled``, free
+        of charge; more than 24 hours after the first of a row it makes a dead letter
+        ``unknown_task``.
 
         Args:
             queue: the queue.
@@ -281,7 +282,7 @@ class Consumer(Protocol):
         """
 
 
-class Keeper(Protocol):
+class Maintenance(Protocol):
     """What keeps a queue in order when others died. Any worker may call these at any time."""
 
     async def beats(self, queue: str) -> dict[str, Beat]:
@@ -410,7 +411,7 @@ class Inspector(Protocol):
         A histogram's bounds are at most a tenth above what was measured.
         """
 
-    async def workers(self, queue: str) -> list[WorkerInfo]:
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
         """Return the incarnations that are known or condemned; the latter have lost their info."""
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
@@ -477,7 +478,7 @@ class Inspector(Protocol):
         """
 
 
-class Storage(Producer, Consumer, Keeper, Inspector, Protocol):
+class Storage(Producer, Consumer, Maintenance, Inspector, Protocol):
     """All four roles over one connection string. Making one does no I/O.
 
     Attributes:

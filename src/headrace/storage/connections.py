@@ -1,6 +1,6 @@
 """What a storage opens beside its verbs, each on a connection of its own: part of the port.
 
-An inbox and a waiter wait for what others do; a beater works in another thread.
+An channel and a waiter wait for what others do; a beater works in another thread.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Protocol
 from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 
-class Inbox(Protocol):
+class Channel(Protocol):
     """A channel of this client that is told of jobs' ends, and of requests to stop.
 
     Messages may be lost: who waits also looks, after every reconnect and every few seconds.
 
     Attributes:
-        channel: its name, unique, without spaces; what `Producer.watch`, ``Job.reply_to`` and
-            ``WorkerInfo.channel`` take.
+        name: unique, without spaces; what `Producer.watch`, ``Job.reply_to`` and
+            ``IncarnationInfo.channel`` take.
     """
 
-    channel: str
+    name: str
 
     async def receive(self) -> End | None:
         """Wait for the next end.
@@ -41,8 +41,8 @@ class Waiter(Protocol):
     """Blocks on the wake-up token of one lane of a queue, for one incarnation.
 
     A token that was taken is passed on by the incarnation's next `Consumer.claim` of that lane, or
-    by whatever ends the incarnation: `Consumer.retire`, `Keeper.reap`. Waiters of two lanes don't
-    take each other's tokens.
+    by whatever ends the incarnation: `Consumer.retire`, `Maintenance.reap`. Waiters of two lanes
+    don't take each other's tokens.
     """
 
     async def wait(self, timeout_s: float) -> bool:

@@ -19,7 +19,7 @@ def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
 
 
 def _read_line(line: str, stream_id: str, at_ms: int) -> JobEvent:
-    kind, job_id, task, attempt, worker, wait, run, detail = line.split("\t", 7)
+    kind, job_id, task, attempt, incarnation, wait, run, detail = line.split("\t", 7)
     return JobEvent(
         stream_id=stream_id,
         at_ms=at_ms,
@@ -27,7 +27,7 @@ def _read_line(line: str, stream_id: str, at_ms: int) -> JobEvent:
         job_id=job_id,
         task=task,
         attempt=int(attempt or 0),
-        worker=worker,
+        incarnation=incarnation,
         wait_ms=int(wait or 0),
         run_ms=int(run or 0),
         detail=detail,

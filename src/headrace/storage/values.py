@@ -122,10 +122,10 @@ class Beat(msgspec.Struct, frozen=True):
     is_condemned: bool
 
 
-class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
+class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an incarnation says of itself, and what the storage knows of it.
 
-    ``tasks`` are the lanes of the tasks that it knows; ``channel`` is the inbox that is told when
+    ``tasks`` are the lanes of the tasks that it knows; ``channel`` is the channel that is told when
     one of its jobs is asked to stop. ``active`` counts its claimed jobs, ``silent_ms`` is how long
     ago it beat last.
     """
@@ -159,15 +159,15 @@ def worker_info(
     active: int,
     silent_ms: int,
     is_condemned: bool,
-) -> WorkerInfo:
+) -> IncarnationInfo:
     """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died.
 
     Rubbish counts as empty.
     """
     try:
-        worker = msgspec.json.decode(info, type=WorkerInfo)
+        worker = msgspec.json.decode(info, type=IncarnationInfo)
     except (msgspec.MsgspecError, UnicodeError):
-        worker = WorkerInfo(
+        worker = IncarnationInfo(
             incarnation=incarnation,
             name="",
             host="",

@@ -17,7 +17,7 @@ from headrace.outcome import (
     Completed,
     Failed,
     Outcome,
-    Released,
+    PutBack,
     Retried,
     Stalled,
 )
@@ -31,7 +31,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         task: its task's name.
         queue: its queue.
         attempt: which start of the job this was, from 1.
-        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, ``released`` for a task
+        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, ``put_back`` for a task
             that the app doesn't know, or ``stalled`` if the process that ran it died.
         result: what the handler returned, as it came back from its encoded form.
         error: what the handler raised, or what it comes to; None if all went well.
@@ -79,8 +79,8 @@ def read_attempt(
             name = "cancelled"
         case Stalled(info):
             name, error = "stalled", _error(job, info, raised, reason)
-        case Released(delay_ms, info):
-            name, error = "released", UnknownTask(info.message)
+        case PutBack(delay_ms, info):
+            name, error = "put_back", UnknownTask(info.message)
         case Retried(delay_ms, info):
             name, error = "retrying", _error(job, info, raised, reason)
         case Failed(why, info):

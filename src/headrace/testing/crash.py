@@ -15,7 +15,7 @@ from headrace.testing.clock import ManualClock
 from headrace.testing.place import LANES, Place
 from headrace.testing.storage import Graveyard, KitStorage
 from headrace.worker.execute import Executor
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 from headrace.worker.sweep import Sweeper
 
 
@@ -59,14 +59,14 @@ class Crashes:
         if not claimed:
             await place.close()
             raise UsageError(f"no job of queue {queue!r} is ready: there is none to crash with")
-        self._dead.setdefault(queue, set()).add(place.incarnation)
+        self._dead.setdefault(queue, set()).add(place.id)
         if queue not in self._sweepers:
             self._sweepers[queue] = self._sweeper(queue)
         await self._sweepers[queue].sweep_once()
         return claimed
 
     def _sweeper(self, queue: str) -> Sweeper:
-        session = Session(
+        incarnation = Incarnation(
             Graveyard(self._storage, self._dead[queue]),
             queue=queue,
             incarnation=f"sweep-{new_job_id()}",
@@ -77,7 +77,7 @@ class Crashes:
         )
         # Counted from the kit's start: seconds since 1970 leave a float no room for microseconds.
         return Sweeper(
-            session,
+            incarnation,
             interval_s=math.inf,
             monotonic=lambda: (self._clock() - self._started_ms) / 1000,
         )

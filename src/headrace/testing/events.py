@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from headrace.clock import Duration, duration_ms
-from headrace.events import JobFinished, WorkerEvent
+from headrace.events import AttemptEnded, WorkerEvent
 
 E = TypeVar("E", bound=WorkerEvent)
 
@@ -34,9 +34,9 @@ class EventLog:
         """Return the events of one type so far, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    def finished(self, job_id: str) -> list[JobFinished]:
+    def finished(self, job_id: str) -> list[AttemptEnded]:
         """Return the recorded outcomes of one job so far, in order."""
-        return [event for event in self.of(JobFinished) if event.job_id == job_id]
+        return [event for event in self.of(AttemptEnded) if event.job_id == job_id]
 
     async def wait(self, kind: type[E], count: int = 1, *, within: Duration = 10.0) -> list[E]:
         """Wait until there are ``count`` events of a type; return all of that type.

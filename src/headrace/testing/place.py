@@ -12,8 +12,8 @@ from headrace.app import App
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, new_job_id
 from headrace.release import VERSION
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, ClaimReply, WorkerInfo
-from headrace.worker.session import Session
+from headrace.storage.values import CallId, ClaimReply, IncarnationInfo
+from headrace.worker.incarnation import Incarnation
 
 LANES = (DEFAULT_LANE, PROCESS_LANE)
 """In the order in which a kit looks for jobs."""
@@ -33,8 +33,8 @@ class Place:
 
     def __init__(self, storage: Storage, queue: str, incarnation: str) -> None:
         self.queue = queue
-        self.incarnation = incarnation
-        self.session: Session | None = None
+        self.id = incarnation
+        self.incarnation: Incarnation | None = None
         self._storage = storage
         self._claims = claims_of(incarnation)
 
@@ -50,7 +50,7 @@ class Place:
     @property
     def active(self) -> int:
         """How many attempts run."""
-        return 0 if self.session is None else len(self.session.attempts)
+        return 0 if self.incarnation is None else len(self.incarnation.attempts)
 
     async def claim(self, lane: str, slots: int) -> ClaimReply:
         """Claim for that many slots of a lane."""
@@ -59,22 +59,22 @@ class Place:
 
     async def report(self) -> None:
         """Store what running handlers have said of their progress and output."""
-        if self.session is not None:
-            await self.session.reports.report_once()
+        if self.incarnation is not None:
+            await self.incarnation.reports.report_once()
 
     async def settle(self) -> None:
         """Record what has ended, after what it has said."""
-        if self.session is not None:
+        if self.incarnation is not None:
             await self.report()
-            await self.session.settler.drain()
+            await self.incarnation.settler.drain()
 
     async def close(self) -> None:
         """Stop and hand back what still runs, and forget the incarnation."""
-        if self.session is not None:
-            await self.session.stop()
-            await self.session.hand_back()
+        if self.incarnation is not None:
+            await self.incarnation.stop()
+            await self.incarnation.put_back()
         await self.settle()
-        while await self._storage.retire(self.queue, self.incarnation):
+        while await self._storage.retire(self.queue, self.id):
             pass
 
 
@@ -86,9 +86,9 @@ def claims_of(incarnation: str) -> Iterator[tuple[CallId, str]]:
         yield CallId(incarnation, number), f"{incarnation}/{secrets.token_hex(8)}"
 
 
-def worker_info(app: App[Any], incarnation: str, *, lease_ms: int) -> WorkerInfo:
+def worker_info(app: App[Any], incarnation: str, *, lease_ms: int) -> IncarnationInfo:
     """Return what an incarnation of a kit says of itself."""
-    return WorkerInfo(
+    return IncarnationInfo(
         incarnation=incarnation,
         name="kit",
         host=socket.gethostname(),

@@ -1,6 +1,6 @@
 """A worker without loops: it claims when it is told to, until nothing is ready.
 
-Sessions, executor and settler are a worker's own; fetching, beating and sweeping are not here.
+Incarnations, executor and settler are a worker's own; fetching, beating and sweeping are not here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from headrace.app import App
 from headrace.context import Context
-from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
+from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
 from headrace.job import DEFAULT_LANE, ClaimedJob
 from headrace.middleware import CallNext
 from headrace.outcome import Outcome
@@ -28,8 +28,8 @@ from headrace.testing.inner import InnerSlots
 from headrace.testing.place import LANES, LEASE_MS, Place
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.execute import ChildError, Executor
+from headrace.worker.incarnation import STOP_S, Incarnation
 from headrace.worker.plan import Plan
-from headrace.worker.session import STOP_S, Session
 from headrace.worker.slots import Slots
 from headrace.worker.threads import Threads
 
@@ -44,14 +44,14 @@ Key = tuple[str, str, int]
 
 Queues = Callable[[], Awaitable[Sequence[str]]]
 
-Sessions = dict[Session, asyncio.AbstractEventLoop]
+Incarnations = dict[Incarnation, asyncio.AbstractEventLoop]
 
 inside: ContextVar[Shift] = ContextVar("headrace_testing_shift")
 """The shift whose handler runs this code."""
 
 
 class NotingExecutor(Executor):
-    """An executor that also tells how attempts ended, before their session hears of it."""
+    """An executor that also tells how attempts ended, before their incarnation hears of it."""
 
     ended: Callable[[ClaimedJob, Outcome | None], None]
 
@@ -82,7 +82,7 @@ class Shift:
         app: the tasks.
         storage: where their jobs are.
         emit: told every worker event.
-        sessions: sessions are listed here while they are held.
+        incarnations: incarnations are listed here while they are held.
         state: the handlers' state; UNSET: what the lifespan yields.
         concurrency: attempts at once in a queue.
         limit: attempts in all.
@@ -94,7 +94,7 @@ class Shift:
         storage: Storage,
         *,
         emit: Emit,
-        sessions: Sessions,
+        incarnations: Incarnations,
         state: Any,
         concurrency: int = 1,
         limit: int,
@@ -106,7 +106,7 @@ class Shift:
         self.due_in_ms: dict[str, int] = {}
         self._storage = storage
         self._emit = emit
-        self._sessions = sessions
+        self._incarnations = incarnations
         self._concurrency = concurrency
         self._limit = limit
         self._started = 0
@@ -205,8 +205,8 @@ class Shift:
     async def _leave(self, queue: str) -> None:
         place = self._places.pop(queue)
         await place.close()
-        if place.session is not None:
-            del self._sessions[place.session]
+        if place.incarnation is not None:
+            del self._incarnations[place.incarnation]
 
     def _note(self, queue: str, reply: ClaimReply) -> None:
         self.due_in_ms.pop(queue, None)
@@ -221,19 +221,19 @@ class Shift:
         self._started += len(reply.jobs)
 
     async def _start(self, place: Place, lane: str, jobs: Sequence[ClaimedJob]) -> None:
-        if place.session is None:
-            place.session = Session(
+        if place.incarnation is None:
+            place.incarnation = Incarnation(
                 self._storage,
                 queue=place.queue,
-                incarnation=place.incarnation,
+                incarnation=place.id,
                 lease_s=LEASE_MS / 1000,
                 executor=await self._ready(),
                 lanes={name: Slots(self._concurrency, {place.queue: 1}) for name in LANES},
                 emit=self._told,
             )
-            self._sessions[place.session] = asyncio.get_running_loop()
+            self._incarnations[place.incarnation] = asyncio.get_running_loop()
         for job in jobs:
-            place.session.start(job, lane)
+            place.incarnation.start(job, lane)
 
     async def _ready(self) -> Executor:
         """Return what runs handlers; the first call enters the lifespan."""
@@ -286,7 +286,7 @@ class Shift:
 
     def _told(self, event: WorkerEvent) -> None:
         self._emit(event)
-        if isinstance(event, JobFinished | ClaimLost):
+        if isinstance(event, AttemptEnded | ClaimLost):
             attempt = self._unrecorded.pop((event.queue, event.job_id, event.attempt))
-            if isinstance(event, JobFinished):
+            if isinstance(event, AttemptEnded):
                 self.finished.append(attempt)

@@ -21,7 +21,7 @@ from headrace.testing.clock import ManualClock
 from headrace.testing.crash import Crashes
 from headrace.testing.enqueued import EnqueuedJob, read_job
 from headrace.testing.events import EventLog
-from headrace.testing.shift import Sessions, Shift, inside
+from headrace.testing.shift import Incarnations, Shift, inside
 from headrace.testing.storage import Ear, KitStorage
 from headrace.waiting import is_end
 
@@ -53,7 +53,7 @@ class Stage:
         self.crashes: Crashes = Crashes(app, self.storage, clock, emit=events)
         self._state = state
         self._is_inline = is_inline
-        self._sessions: Sessions = {}
+        self._incarnations: Incarnations = {}
 
     def open_storage(self) -> KitStorage:
         """Return the storage, for the app."""
@@ -73,9 +73,9 @@ class Stage:
     def _stopping(self, queue: str, job_ids: list[str]) -> None:
         """Ask running attempts to stop, each in its own loop."""
         reply = BeatReply(is_gone=False, cancel_ids=job_ids)
-        for session, loop in list(self._sessions.items()):
-            if session.queue == queue:
-                loop.call_soon_threadsafe(session.heard, reply)
+        for incarnation, loop in list(self._incarnations.items()):
+            if incarnation.queue == queue:
+                loop.call_soon_threadsafe(incarnation.on_beat_reply, reply)
 
     # Work
 
@@ -86,7 +86,7 @@ class Stage:
             self.app,
             self.storage,
             emit=self.events,
-            sessions=self._sessions,
+            incarnations=self._incarnations,
             state=self._state,
             concurrency=concurrency,
             limit=limit,

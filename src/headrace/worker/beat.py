@@ -15,7 +15,7 @@ from headrace.errors import StorageError
 from headrace.events import Emit, LoopStalled
 from headrace.guard import Guard
 from headrace.storage.base import Beater
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 
 
 class Beats:
@@ -23,7 +23,7 @@ class Beats:
 
     Args:
         open_beater: opens the synchronous side of the storage, in the thread.
-        interval_s: time between beats of a session.
+        interval_s: time between beats of an incarnation.
         max_loop_stall_s: how long the loop may stand still before beats stop.
         stalled_s: how long the loop has stood still.
         worker: the worker's name.
@@ -49,7 +49,7 @@ class Beats:
         self._worker = worker
         self._emit = emit
         self._guard = guard
-        self._sessions: dict[str, Session] = {}
+        self._incarnations: dict[str, Incarnation] = {}
         self._is_stalled = False
         self._is_closing = threading.Event()
         self._due = threading.Event()
@@ -60,18 +60,20 @@ class Beats:
         """Start the thread."""
         self._thread.start()
 
-    def hurry(self) -> None:
+    def beat_now(self) -> None:
         """Beat now, out of turn: somebody asks for a job to be stopped."""
         self._due.set()
 
-    def add(self, session: Session) -> None:
-        """Beat for a session from now on, in place of an earlier one of its queue."""
-        self._sessions = {**self._sessions, session.queue: session}
+    def add(self, incarnation: Incarnation) -> None:
+        """Beat for an incarnation from now on, in place of an earlier one of its queue."""
+        self._incarnations = {**self._incarnations, incarnation.queue: incarnation}
 
-    def remove(self, session: Session) -> None:
-        """Beat for a session no more."""
-        if self._sessions.get(session.queue) is session:
-            self._sessions = {q: s for q, s in self._sessions.items() if s is not session}
+    def remove(self, incarnation: Incarnation) -> None:
+        """Beat for an incarnation no more."""
+        if self._incarnations.get(incarnation.queue) is incarnation:
+            self._incarnations = {
+                q: s for q, s in self._incarnations.items() if s is not incarnation
+            }
 
     def stop(self) -> None:
         """End the thread; it may take one call's time-out to be gone."""
@@ -94,8 +96,8 @@ class Beats:
                 self._due.wait(self._interval_s)
                 self._due.clear()
                 if not self._is_closing.is_set() and self._loop_turns():
-                    for session in self._sessions.values():
-                        self._beat(beater, session)
+                    for incarnation in self._incarnations.values():
+                        self._beat(beater, incarnation)
         finally:
             beater.close()
 
@@ -107,19 +109,19 @@ class Beats:
         self._is_stalled = is_stalled
         return not is_stalled
 
-    def _beat(self, beater: Beater, session: Session) -> None:
+    def _beat(self, beater: Beater, incarnation: Incarnation) -> None:
         sent_at = time.monotonic()
         try:
-            reply = beater.beat(session.queue, session.incarnation)
+            reply = beater.beat(incarnation.queue, incarnation.id)
         except StorageError:
-            return  # the session fences itself when this goes on
-        except Exception as error:  # the other sessions' beats must not suffer
+            return  # the incarnation fences itself when this goes on
+        except Exception as error:  # the other incarnations' beats must not suffer
             self._guard.failed("beat", error, pause_s=self._interval_s)
             return
         if not reply.is_gone:
-            session.acked_at = sent_at
+            incarnation.acked_at = sent_at
         if reply.is_gone or reply.cancel_ids:
             try:
-                self._loop.call_soon_threadsafe(session.heard, reply)
+                self._loop.call_soon_threadsafe(incarnation.on_beat_reply, reply)
             except RuntimeError:
                 return  # the loop was closed meanwhile

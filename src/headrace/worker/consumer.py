@@ -1,4 +1,4 @@
-"""Serves one queue: holds one session after another until it is told to stop."""
+"""Serves one queue: holds one incarnation after another until it is told to stop."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from headrace.events import Emit
 from headrace.guard import Guard
 from headrace.job import new_job_id
 from headrace.storage.base import Storage
-from headrace.storage.values import WorkerInfo
+from headrace.storage.values import IncarnationInfo
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
 LAST_WORDS_S = 3.0
 
 
-class Consumer:
+class QueueConsumer:
     """One queue of a worker.
 
     Args:
         storage: where the queue is.
         queue: its name.
-        info: what the worker says of itself; each session adds its incarnation.
+        info: what the worker says of itself; each incarnation adds its id.
         executor: runs attempts.
         lanes: the slots of the whole worker, by lane.
         beats: the beat thread.
@@ -55,7 +55,7 @@ class Consumer:
         storage: Storage,
         *,
         queue: str,
-        info: WorkerInfo,
+        info: IncarnationInfo,
         executor: Executor,
         lanes: Mapping[str, Slots],
         beats: Beats,
@@ -79,7 +79,7 @@ class Consumer:
         self._is_closing = anyio.Event()
         self._is_quiet = False
         self._hurries = False
-        self._session: Session | None = None
+        self._incarnation: Incarnation | None = None
         self._fetchers: list[Fetcher] = []
         self._ended_before = 0
 
@@ -91,30 +91,30 @@ class Consumer:
     @property
     def active(self) -> int:
         """How many attempts run; may be asked in any thread."""
-        session = self._session
-        return 0 if session is None else len(session.attempts)
+        incarnation = self._incarnation
+        return 0 if incarnation is None else len(incarnation.attempts)
 
     @property
     def ended(self) -> int:
         """How many attempts have ended."""
-        return self._ended_before + (0 if self._session is None else self._session.ended)
+        return self._ended_before + (0 if self._incarnation is None else self._incarnation.ended)
 
     @property
     def has_nothing(self) -> bool:
         """Whether nothing runs and no lane has had a job since the last attempt ended."""
-        session = self._session
+        incarnation = self._incarnation
         return (
-            session is not None
-            and session.is_idle
-            and all(fetcher.empty_at > session.ended_at for fetcher in self._fetchers)
+            incarnation is not None
+            and incarnation.is_idle
+            and all(fetcher.empty_at > incarnation.ended_at for fetcher in self._fetchers)
         )
 
     def look_again(self) -> None:
         """If nothing runs any more, have the lanes look for jobs that the last attempts brought."""
-        session = self._session
-        if session is not None and session.is_idle:
+        incarnation = self._incarnation
+        if incarnation is not None and incarnation.is_idle:
             for fetcher in self._fetchers:
-                if fetcher.empty_at <= session.ended_at:
+                if fetcher.empty_at <= incarnation.ended_at:
                     fetcher.look()
 
     def quiet(self) -> None:
@@ -129,16 +129,16 @@ class Consumer:
         for fetcher in self._fetchers:
             fetcher.close()
 
-    def hurry(self) -> None:
+    def end_grace(self) -> None:
         """End the grace now."""
         self._hurries = True
-        if self._session is not None:
-            self._session.hurry()
+        if self._incarnation is not None:
+            self._incarnation.end_grace()
 
     async def run(self) -> None:
-        """Hold one session after another until `close`."""
+        """Hold one incarnation after another until `close`."""
         while not self._is_closing.is_set():
-            session = Session(
+            incarnation = Incarnation(
                 self._storage,
                 queue=self.queue,
                 incarnation=new_job_id(),
@@ -147,64 +147,64 @@ class Consumer:
                 lanes=self._lanes,
                 emit=self._emit,
             )
-            if not await self._register(session):
+            if not await self._register(incarnation):
                 return
-            self._beats.add(session)
-            self._session = session
+            self._beats.add(incarnation)
+            self._incarnation = incarnation
             try:
-                await self._hold(session)
+                await self._hold(incarnation)
             finally:
-                self._beats.remove(session)
-                self._ended_before += session.ended
-                self._session = None
+                self._beats.remove(incarnation)
+                self._ended_before += incarnation.ended
+                self._incarnation = None
                 self._fetchers = []
 
-    async def _register(self, session: Session) -> bool:
-        """Make the session known, however long that takes; False: the worker was stopped."""
-        info = msgspec.structs.replace(self._info, incarnation=session.incarnation)
+    async def _register(self, incarnation: Incarnation) -> bool:
+        """Make the incarnation known, however long that takes; False: the worker was stopped."""
+        info = msgspec.structs.replace(self._info, incarnation=incarnation.id)
         backoff = Backoff()
         while not self._is_closing.is_set():
             sent_at = time.monotonic()
             try:
-                await session.storage.register(session.queue, info)
+                await incarnation.storage.register(incarnation.queue, info)
             except (StorageUnavailable, ReplyLost):
                 await backoff.pause()
             else:
-                session.acked_at = sent_at
+                incarnation.acked_at = sent_at
                 return True
         return False
 
-    async def _hold(self, session: Session) -> None:
-        """Run one session to its end: stopped or fenced."""
-        self._fetchers = [Fetcher(session, lane) for lane in session.lanes]
+    async def _hold(self, incarnation: Incarnation) -> None:
+        """Run one incarnation to its end: stopped or fenced."""
+        self._fetchers = [Fetcher(incarnation, lane) for lane in incarnation.lanes]
         if self._is_quiet or self._is_closing.is_set():
             for fetcher in self._fetchers:
-                fetcher.close()  # said before this session was there
-        sweeper = Sweeper(session, interval_s=self._sweep_s)
+                fetcher.close()  # said before this incarnation was there
+        sweeper = Sweeper(incarnation, interval_s=self._sweep_s)
         async with anyio.create_task_group() as group:
             keep = self._guard.keep
-            group.start_soon(keep, "settle", session.settler.run)
-            group.start_soon(keep, "report", session.reports.run)
+            group.start_soon(keep, "settle", incarnation.settler.run)
+            group.start_soon(keep, "report", incarnation.reports.run)
             group.start_soon(keep, "sweep", partial(_sweep_forever, sweeper))
-            group.start_soon(keep, "fence", partial(_fence, session))
+            group.start_soon(keep, "fence", partial(_fence, incarnation))
             try:
                 async with anyio.create_task_group() as lanes:
                     for fetcher in self._fetchers:
                         lanes.start_soon(keep, "fetch", fetcher.run)
-                if not session.is_gone.is_set():
+                if not incarnation.is_gone.is_set():
                     self.has_made_last_claim.set()
                     await self._is_closing.wait()
-                    await session.finish(0.0 if self._hurries else self._grace_s)
+                    await incarnation.finish(0.0 if self._hurries else self._grace_s)
                 else:
-                    await self._reconnect(session)
+                    await self._reconnect(incarnation)
             finally:
                 # Also when the caller cancels `run`: claimed jobs must not wait for their lease.
                 with anyio.CancelScope(shield=True):
-                    await self._wind_up(session)
+                    await self._wind_up(incarnation)
             group.cancel_scope.cancel()
 
-    async def _reconnect(self, session: Session) -> None:
-        """Wait until a fenced session's last outcomes are written or refused, or `close`.
+    async def _reconnect(self, incarnation: Incarnation) -> None:
+        """Wait until a fenced incarnation's last outcomes are written or refused, or `close`.
 
         After an outage the storage still knows the incarnation, and nobody is charged for it. One
         that can't be used any more ends the worker, as it does at the start.
@@ -212,10 +212,10 @@ class Consumer:
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
             backoff = Backoff()
-            while not session.is_condemned:
-                await session.settler.drain()
+            while not incarnation.is_condemned:
+                await incarnation.settler.drain()
                 try:
-                    await session.storage.check()
+                    await incarnation.storage.check()
                     break
                 except (StorageRefused, StorageFault):
                     raise
@@ -223,15 +223,15 @@ class Consumer:
                     await backoff.pause()
             group.cancel_scope.cancel()
 
-    async def _wind_up(self, session: Session) -> None:
+    async def _wind_up(self, incarnation: Incarnation) -> None:
         """Hand back what still runs, record what has ended, and forget the incarnation."""
-        await session.stop()
+        await incarnation.stop()
         with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
             with suppress(StorageError):
-                self.put_back += await session.hand_back()
-            await session.reports.report_once()
-            await session.settler.drain()
-            await session.retire()
+                self.put_back += await incarnation.put_back()
+            await incarnation.reports.report_once()
+            await incarnation.settler.drain()
+            await incarnation.retire()
 
 
 async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
@@ -249,11 +249,11 @@ async def _sweep_forever(sweeper: Sweeper) -> None:
         await anyio.sleep(next_s * random.uniform(0.9, 1.0))  # noqa: S311
 
 
-async def _fence(session: Session) -> None:
-    """Fence the session when its beats went unanswered for nearly its lease."""
-    while not session.is_gone.is_set():
-        left_s = session.fence_at - time.monotonic()
+async def _fence(incarnation: Incarnation) -> None:
+    """Fence the incarnation when its beats went unanswered for nearly its lease."""
+    while not incarnation.is_gone.is_set():
+        left_s = incarnation.fence_at - time.monotonic()
         if left_s <= 0:
-            session.fence(f"no beat was answered for {session.lease_s:g} s less the margin")
+            incarnation.fence(f"no beat was answered for {incarnation.lease_s:g} s less the margin")
             return
         await anyio.sleep(left_s)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from headrace.backoff import Backoff
 from headrace.errors import StorageError
-from headrace.storage.base import Inbox
+from headrace.storage.base import Channel
 from headrace.worker.beat import Beats
 
 
-async def obey(inbox: Inbox, beats: Beats) -> None:
-    """Beat at once for every message, until this is cancelled; the caller closes the inbox."""
+async def obey(channel: Channel, beats: Beats) -> None:
+    """Beat at once for every message, until this is cancelled; the caller closes the channel."""
     backoff = Backoff()
     while True:
         try:
-            await inbox.receive()
+            await channel.receive()
         except StorageError:
             await backoff.pause()
         else:
             backoff.reset()
-            beats.hurry()
+            beats.beat_now()

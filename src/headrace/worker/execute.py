@@ -19,7 +19,7 @@ from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
-from headrace.outcome import Completed, Outcome, Released
+from headrace.outcome import Completed, Outcome, PutBack
 from headrace.settings import ExecutorKind
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
@@ -126,10 +126,10 @@ class Executor:
         job = attempt.job
         task = self._tasks.get(job.task)
         if task is None:
-            return _released(job, f"no worker of this queue knows the task {job.task!r}")
+            return _put_back(job, f"no worker of this queue knows the task {job.task!r}")
         if task.settings.executor is ExecutorKind.PROCESS and self._processes is None:
             # Enqueued before the task was given process slots, and claimed where there are none.
-            return _released(job, f"the task {job.task!r} needs a worker with process slots")
+            return _put_back(job, f"the task {job.task!r} needs a worker with process slots")
         try:
             attempt.plan = plan = plan_of(job, task.settings)
             handler = self._handler(attempt, plan, task)
@@ -249,10 +249,10 @@ async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
         timer.cancel()
 
 
-def _released(job: ClaimedJob, cause: str) -> Outcome:
+def _put_back(job: ClaimedJob, cause: str) -> Outcome:
     info = ErrorInfo(type="UnknownTask", message=cause, attempt=job.claim.epoch)
     # Drawn at random, so that a rolling deploy's old jobs don't all come back at one instant.
-    return Released(round(random.uniform(*RELEASE_S) * 1000), info)  # noqa: S311
+    return PutBack(round(random.uniform(*RELEASE_S) * 1000), info)  # noqa: S311
 
 
 def _outcome_of(error: BaseException, attempt: Attempt, plan: Plan) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Claims the jobs of one lane for one session: the only place that waits for work.
+"""Claims the jobs of one lane for one incarnation: the only place that waits for work.
 
 Free slots, then a claim, then attempts; when there was nothing, a wake-up token, the next due time
 or two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or
@@ -24,7 +24,7 @@ from headrace.errors import ReplyLost, StorageError, StorageUnavailable
 from headrace.events import StorageLost, StorageRecovered
 from headrace.storage.base import Waiter
 from headrace.storage.values import CallId, ClaimReply
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 
 BLOCK_S = 2.0
 LATE_S = 0.5  # how long after its time-out a blocking call may end
@@ -33,30 +33,30 @@ UNBLOCK_S = 1.0
 
 
 class Fetcher:
-    """The consumer of one session.
+    """The consumer of one incarnation.
 
     Args:
-        session: whose jobs.
+        incarnation: whose jobs.
         lane: which of them.
     """
 
-    def __init__(self, session: Session, lane: str) -> None:
-        self._session = session
+    def __init__(self, incarnation: Incarnation, lane: str) -> None:
+        self._incarnation = incarnation
         self._lane = lane
-        self._slots = session.lanes[lane]
+        self._slots = incarnation.lanes[lane]
         self._waiter: Waiter
         self._nudge = asyncio.Event()
         self._blocked: asyncio.Task[bool] | None = None
         self._quiet_until = -math.inf  # until then only a token brings a job, by the loop's clock
         self._may_ask_ahead = False
-        self._is_alone = len(session.lanes) == 1 and not session.lanes[lane].is_shared
+        self._is_alone = len(incarnation.lanes) == 1 and not incarnation.lanes[lane].is_shared
         self._refused_until = -math.inf
         self._is_closing = False
         self._asking = anyio.CancelScope()
         self.is_consuming: bool = False
         self.empty_at: float = -math.inf
-        session.on_change(self._nudge.set)
-        self._slots.on_grant(session.queue, self._nudge.set)
+        incarnation.on_change(self._nudge.set)
+        self._slots.on_grant(incarnation.queue, self._nudge.set)
 
     def close(self) -> None:
         """Claim no more; `run` returns soon, whether or not the storage answers."""
@@ -70,15 +70,17 @@ class Fetcher:
         self._nudge.set()
 
     async def run(self) -> None:
-        """Claim until the session is closed or gone; after an error it may be called again."""
-        session = self._session
+        """Claim until the incarnation is closed or gone; after an error it may be called again."""
+        incarnation = self._incarnation
         slots = self._slots
         # A new one each time: the one before was interrupted for good.
-        self._waiter = session.storage.open_waiter(session.queue, session.incarnation, self._lane)
+        self._waiter = incarnation.storage.open_waiter(
+            incarnation.queue, incarnation.id, self._lane
+        )
         try:
             while not self._is_over:
                 self._nudge.clear()
-                if session.settler.is_backed_up:
+                if incarnation.settler.is_backed_up:
                     await self._sleep(REFUSED_PAUSE_S)
                     continue
                 has_token = self._take_token()
@@ -88,7 +90,7 @@ class Fetcher:
                         self._block()
                     await self._sleep(self._quiet_s)
                     continue
-                count = slots.take(session.queue)
+                count = slots.take(incarnation.queue)
                 if count:
                     await self._fill(count, is_ahead=is_quiet)
                 elif has_token:
@@ -97,14 +99,14 @@ class Fetcher:
                     await self._sleep(None)
         finally:
             self.is_consuming = False
-            slots.give_back(session.queue, 0, is_hungry=False)
+            slots.give_back(incarnation.queue, 0, is_hungry=False)
             with anyio.CancelScope(shield=True):
                 await self._unblock()
                 await self._waiter.aclose()
 
     @property
     def _is_over(self) -> bool:
-        return self._is_closing or self._session.is_gone.is_set()
+        return self._is_closing or self._incarnation.is_gone.is_set()
 
     @property
     def _quiet_s(self) -> float:
@@ -116,11 +118,11 @@ class Fetcher:
 
     @property
     def _can_ask_ahead(self) -> bool:
-        return self._may_ask_ahead and not self._session.attempts
+        return self._may_ask_ahead and not self._incarnation.attempts
 
     async def _fill(self, count: int, *, is_ahead: bool) -> None:
         """Claim for ``count`` slots that were taken, and note when there was nothing."""
-        session = self._session
+        incarnation = self._incarnation
         asked = 1 if is_ahead else count
         got = 0
         is_hungry = False
@@ -130,13 +132,13 @@ class Fetcher:
             if reply is None:
                 return
             for job in reply.jobs:
-                session.start(job, self._lane)
+                incarnation.start(job, self._lane)
             got = len(reply.jobs)
             is_hungry = reply.has_more or (got == asked and not is_ahead)
             if not is_hungry:
                 await asyncio.sleep(0)  # the handlers of an idle worker start before the rest here
         finally:
-            self._slots.give_back(session.queue, count - got, is_hungry=is_hungry)
+            self._slots.give_back(incarnation.queue, count - got, is_hungry=is_hungry)
         if not is_hungry:
             if not got:
                 self.empty_at = asked_at
@@ -151,13 +153,13 @@ class Fetcher:
         self._quiet_until = now + min(due_s, longest_s)
 
     async def _claim(self, count: int, *, is_ahead: bool = False) -> ClaimReply | None:
-        """Claim, however long the storage is away; None: the session is over."""
-        async with self._session.claims as call:
+        """Claim, however long the storage is away; None: the incarnation is over."""
+        async with self._incarnation.claims as call:
             reply = await self._ask_ahead(call) if is_ahead else None
             if reply is None:
                 reply = await self._repeat(call, count)
         if reply is not None and reply.is_gone:
-            self._session.condemned()
+            self._incarnation.condemned()
             return None
         return reply
 
@@ -168,7 +170,7 @@ class Fetcher:
         to nothing, whenever it is made.
         """
         self._block()
-        nonce = self._session.claims.nonce
+        nonce = self._incarnation.claims.nonce
         ahead = asyncio.create_task(
             self._waiter.claim(call=call, nonce=nonce, slots={self._lane: 1})
         )
@@ -189,12 +191,12 @@ class Fetcher:
         return None
 
     async def _repeat(self, call: CallId, count: int) -> ClaimReply | None:
-        """Claim until there is an answer; None: the session is over.
+        """Claim until there is an answer; None: the incarnation is over.
 
         Repetitions carry the same number and nonce, so what a lost answer claimed comes again.
         """
-        session = self._session
-        nonce = session.claims.nonce
+        incarnation = self._incarnation
+        nonce = incarnation.claims.nonce
         slots = {self._lane: count}
         backoff = Backoff()
         lost_at: float | None = None
@@ -202,23 +204,23 @@ class Fetcher:
         while not self._is_over:
             try:
                 with anyio.CancelScope() as self._asking:
-                    reply = await session.storage.claim(
-                        session.queue, call=call, nonce=nonce, slots=slots
+                    reply = await incarnation.storage.claim(
+                        incarnation.queue, call=call, nonce=nonce, slots=slots
                     )
                 if self._asking.cancelled_caught:
-                    break  # what it may have claimed is handed back with the session
+                    break  # what it may have claimed is handed back with the incarnation
             except (StorageUnavailable, ReplyLost) as error:
                 if lost_at is None:
                     lost_at = loop.time()
                     self.is_consuming = False
-                    session.emit(StorageLost(queue=session.queue, error=str(error)))
+                    incarnation.emit(StorageLost(queue=incarnation.queue, error=str(error)))
                 await self._sleep(backoff.next_s())
                 self._nudge.clear()
             else:
                 self.is_consuming = True
                 if lost_at is not None:
                     after_ms = round((loop.time() - lost_at) * 1000)
-                    session.emit(StorageRecovered(queue=session.queue, after_ms=after_ms))
+                    incarnation.emit(StorageRecovered(queue=incarnation.queue, after_ms=after_ms))
                 return reply
         return None
 
@@ -231,7 +233,7 @@ class Fetcher:
     def _has_ended(self, task: asyncio.Task[Any]) -> None:
         self._nudge.set()
         if not task.cancelled():
-            task.exception()  # where the session is over nobody looks
+            task.exception()  # where the incarnation is over nobody looks
 
     def _take_token(self) -> bool:
         """Whether a blocking call has ended with a token."""
@@ -247,7 +249,7 @@ class Fetcher:
             return False
 
     async def _sleep(self, timeout_s: float | None) -> None:
-        """Wait for a nudge: a grant, a token, the end of a block, or the session's end."""
+        """Wait for a nudge: a grant, a token, the end of a block, or the incarnation's end."""
         if timeout_s is None:
             await self._nudge.wait()
             return

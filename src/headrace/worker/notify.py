@@ -57,7 +57,7 @@ class Systemd:
         has_watchdog = is_for_us and microseconds.isdecimal()
         return cls(address, watchdog_s=int(microseconds) / 1e6 if has_watchdog else 0.0)
 
-    def heard(self, event: WorkerEvent) -> None:
+    def notify(self, event: WorkerEvent) -> None:
         """Pass on that the worker stops."""
         if isinstance(event, WorkerStopping):
             self.stopping(event.active)

@@ -78,7 +78,7 @@ class Said:
 
 
 class Reports:
-    """The follower of a session's attempts. `progress` and `emit` may be called in any thread.
+    """The follower of an incarnation's attempts. `progress` and `emit` may be called in any thread.
 
     Args:
         storage: where to.

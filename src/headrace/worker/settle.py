@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
-from headrace.events import ClaimLost, Emit, JobFinished, WorkerEvent
+from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
 from headrace.job import ClaimedJob
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Stalled
+from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
 from headrace.storage.base import Consumer
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Settlement
 
@@ -148,11 +148,11 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
             outcome_name, error_type, reason = "failed", error.type, why.value
         case Cancelled(_, why):
             outcome_name, reason = "cancelled", why
-        case Released(delay_ms, error):
-            outcome_name, error_type, retry_in_ms = "released", error.type, delay_ms
+        case PutBack(delay_ms, error):
+            outcome_name, error_type, retry_in_ms = "put_back", error.type, delay_ms
         case Stalled(error):
             outcome_name, error_type = "stalled", error.type
-    return JobFinished(
+    return AttemptEnded(
         job_id=job.id,
         task=job.task,
         queue=job.queue,

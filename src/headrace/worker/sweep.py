@@ -15,7 +15,7 @@ import msgspec
 from headrace.events import JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
 from headrace.storage.values import Beat
-from headrace.worker.session import Session
+from headrace.worker.incarnation import Incarnation
 
 LEAST_READS = 3
 ROUNDING_S = 1e-6
@@ -30,22 +30,22 @@ class Sighting(msgspec.Struct):
 
 
 class Sweeper:
-    """The sweep of one session.
+    """The sweep of one incarnation.
 
     Args:
-        session: whose queue; its own incarnation is never condemned by it.
+        incarnation: whose queue; it never condemns itself.
         interval_s: time between sweeps.
         monotonic: the clock.
     """
 
     def __init__(
         self,
-        session: Session,
+        incarnation: Incarnation,
         *,
         interval_s: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._session = session
+        self._incarnation = incarnation
         self._interval_s = interval_s
         self._monotonic = monotonic
         self._sightings: dict[str, Sighting] = {}
@@ -55,33 +55,31 @@ class Sweeper:
 
     async def sweep_once(self) -> float:
         """Look once, act on it, and return the seconds until the next look is due."""
-        session = self._session
-        beats = await session.storage.beats(session.queue)
+        own = self._incarnation
+        beats = await own.storage.beats(own.queue)
         now = self._monotonic()
         self._sightings = {name: s for name, s in self._sightings.items() if name in beats}
         next_s = self._interval_s
-        for incarnation, beat in beats.items():
-            if incarnation != session.incarnation:
-                next_s = min(next_s, await self._judge(incarnation, beat, now))
+        for other, beat in beats.items():
+            if other != own.id:
+                next_s = min(next_s, await self._judge(other, beat, now))
         await self._reconcile()
-        self._cursor = await session.storage.prune(session.queue, cursor=self._cursor)
+        self._cursor = await own.storage.prune(own.queue, cursor=self._cursor)
         await self._repair()
         return next_s
 
     async def _repair(self) -> None:
         """Go on with the walk that finds what lost records have left; in an orderly queue, none."""
-        session = self._session
-        done = await session.storage.repair(
-            session.queue, cursor=self._repaired, lanes=session.lanes.keys()
-        )
+        own = self._incarnation
+        done = await own.storage.repair(own.queue, cursor=self._repaired, lanes=own.lanes.keys())
         self._repaired = done.cursor
         if done.mended:
-            session.emit(QueueRepaired(queue=session.queue, count=done.mended))
+            own.emit(QueueRepaired(queue=own.queue, count=done.mended))
 
-    async def _judge(self, incarnation: str, beat: Beat, now: float) -> float:
-        sighting = self._sightings.get(incarnation)
+    async def _judge(self, other: str, beat: Beat, now: float) -> float:
+        sighting = self._sightings.get(other)
         if sighting is None or sighting.count != beat.count:
-            self._sightings[incarnation] = Sighting(beat.count, now)
+            self._sightings[other] = Sighting(beat.count, now)
             return beat.lease_ms / 1000 / LEAST_READS
         lease_s = beat.lease_ms / 1000
         # One read vouches for a third of the lease at most: while the server or this watcher stood
@@ -94,24 +92,22 @@ class Sweeper:
             return max(0.01, min(left_s, longest_s))
         if beat.is_condemned:
             # Listed for one more lease, in case something of it arrived late.
-            await self._take_back(incarnation, beat)
-            await self._session.storage.forget(self._session.queue, incarnation)
-        elif await self._take_back(incarnation, beat):
-            self._session.emit(WorkerReaped(queue=self._session.queue, incarnation=incarnation))
-        del self._sightings[incarnation]
+            await self._take_back(other, beat)
+            await self._incarnation.storage.forget(self._incarnation.queue, other)
+        elif await self._take_back(other, beat):
+            self._incarnation.emit(WorkerReaped(queue=self._incarnation.queue, incarnation=other))
+        del self._sightings[other]
         return lease_s / LEAST_READS
 
-    async def _take_back(self, incarnation: str, beat: Beat) -> bool:
+    async def _take_back(self, other: str, beat: Beat) -> bool:
         """Reap until nothing is left; whether it was dead."""
-        session = self._session
+        own = self._incarnation
         error = ErrorInfo(
             type="WorkerDied",
-            message=f"worker {incarnation} stopped beating for its lease of {beat.lease_ms} ms",
+            message=f"worker {other} stopped beating for its lease of {beat.lease_ms} ms",
         )
         while True:
-            left = await session.storage.reap(
-                session.queue, incarnation, seen=beat.count, error=error
-            )
+            left = await own.storage.reap(own.queue, other, seen=beat.count, error=error)
             if left is None:
                 return False
             if left == 0:
@@ -122,14 +118,14 @@ class Sweeper:
 
         It comes from a restored backup, or from a claim whose answer never arrived.
         """
-        session = self._session
-        held = await session.storage.held(session.queue, session.incarnation)
-        known = session.knows()
+        own = self._incarnation
+        held = await own.storage.held(own.queue, own.id)
+        known = own.knows()
         # A claim whose answer was lost is being repeated, and will bring its jobs.
-        asking = session.claims.nonce
+        asking = own.claims.nonce
         strangers = {job for job in held if job[0] not in known and job[1].nonce != asking}
         lost = list(strangers & self._strangers)
         self._strangers = strangers
         if lost:
-            await session.storage.put_back(session.queue, session.incarnation, lost[:500])
-            session.emit(JobsReconciled(queue=session.queue, count=len(lost)))
+            await own.storage.put_back(own.queue, own.id, lost[:500])
+            own.emit(JobsReconciled(queue=own.queue, count=len(lost)))

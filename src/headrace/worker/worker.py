@@ -29,11 +29,11 @@ from headrace.guard import Guard
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
 from headrace.logs import configured, log_events, unfailing
 from headrace.release import VERSION
-from headrace.storage.base import Inbox, Storage
-from headrace.storage.values import WorkerInfo
+from headrace.storage.base import Channel, Storage
+from headrace.storage.values import IncarnationInfo
 from headrace.worker.beat import Beats
 from headrace.worker.cause import sole_cause
-from headrace.worker.consumer import Consumer
+from headrace.worker.consumer import QueueConsumer
 from headrace.worker.control import obey
 from headrace.worker.execute import Executor
 from headrace.worker.lifespan import Lifespan
@@ -154,7 +154,7 @@ class Worker:
         self._stops = 0
         self._stops_seen = 0  # that the lifespan's end need not heed
         self._has_told = False
-        self._consumers: list[Consumer] = []
+        self._consumers: list[QueueConsumer] = []
         self._executor: Executor | None = None
         self._watch: LoopWatch | None = None
 
@@ -242,7 +242,7 @@ class Worker:
             if self._stops:
                 consumer.close()
             if self._stops > 1:
-                consumer.hurry()
+                consumer.end_grace()
         if self._stops > self._stops_seen:
             self._lifespan.cut()
         if self._stops and not self._has_told:
@@ -387,8 +387,8 @@ class Worker:
         self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], beats: Beats
     ) -> None:
         limits = self._limits
-        inbox = storage.open_inbox()
-        info = WorkerInfo(
+        channel = storage.open_channel()
+        info = IncarnationInfo(
             incarnation="",
             name=self.name,
             host=socket.gethostname(),
@@ -397,12 +397,12 @@ class Worker:
             concurrency=limits.concurrency,
             process_slots=limits.process_slots,
             tasks={name: task.settings.lane for name, task in self._app.tasks.items()},
-            channel=inbox.channel,
+            channel=channel.name,
             lease_ms=limits.lease_ms,
             registered_ms=0,
         )
         self._consumers = [
-            Consumer(
+            QueueConsumer(
                 storage,
                 queue=queue,
                 info=info,
@@ -418,8 +418,8 @@ class Worker:
         ]
         keep = self._guard.keep
         async with anyio.create_task_group() as group:
-            group.start_soon(self._obey, inbox, beats)
-            group.start_soon(keep, "quiet", self._tell_when_quiet)
+            group.start_soon(self._obey, channel, beats)
+            group.start_soon(keep, "quiet", self._notify_when_quiet)
             if self._limits.has_end or self._is_burst:
                 group.start_soon(keep, "limits", self._end_by_itself)
             async with anyio.create_task_group() as queues:
@@ -428,14 +428,14 @@ class Worker:
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
 
-    async def _obey(self, inbox: Inbox, beats: Beats) -> None:
+    async def _obey(self, channel: Channel, beats: Beats) -> None:
         try:
-            await self._guard.keep("control", partial(obey, inbox, beats))
+            await self._guard.keep("control", partial(obey, channel, beats))
         finally:
             with anyio.CancelScope(shield=True):
-                await inbox.aclose()
+                await channel.aclose()
 
-    async def _tell_when_quiet(self) -> None:
+    async def _notify_when_quiet(self) -> None:
         for consumer in self._consumers:
             await consumer.has_made_last_claim.wait()
         if self._is_quiet:

@@ -11,8 +11,8 @@ from headrace.storage.base import Storage
 from headrace.storage.values import QueueSettings
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     cancelled,
     completed,
@@ -35,14 +35,16 @@ def keys_of(server: redis.Redis, job_id: str) -> set[str]:
     return {kind for kind in kinds if server.exists(f"{ROOT}:{kind}:{job_id}")}
 
 
-async def start(client: Client, worker: Incarnation, job_id: str, payload: bytes) -> ClaimedJob:
+async def start(
+    client: ContractClient, worker: ContractIncarnation, job_id: str, payload: bytes
+) -> ClaimedJob:
     """Enqueue a job and claim it."""
     await client.enqueue(a_job(job_id, payload))
     return await worker.claim_one()
 
 
 async def end_another(
-    storage: Storage, client: Client, worker: Incarnation, outcome: Outcome
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, outcome: Outcome
 ) -> None:
     """Bring one more job to the same end, where only one is kept."""
     await storage.configure(QUEUE, QueueSettings(history=1, dead_letters=1))
@@ -58,8 +60,8 @@ async def end_another(
 @pytest.mark.parametrize("before", [None, retried(0), stalled()], ids=["once", "error", "stall"])
 async def test_an_ended_job_that_makes_room_leaves_no_key(
     storage: Storage,
-    client: Client,
-    worker: Incarnation,
+    client: ContractClient,
+    worker: ContractIncarnation,
     server: redis.Redis,
     *,
     payload: bytes,
@@ -83,7 +85,11 @@ async def test_an_ended_job_that_makes_room_leaves_no_key(
     "outcome", [failed(), failed(is_attempt=False)], ids=["error", "never-ran"]
 )
 async def test_a_dead_letter_that_makes_room_leaves_no_key(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis, outcome: Outcome
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    outcome: Outcome,
 ) -> None:
     await worker.settle(await start(client, worker, OLD, BIG), outcome)
     assert keys_of(server, OLD) == {"job", "payload", "errors"}
@@ -93,7 +99,11 @@ async def test_a_dead_letter_that_makes_room_leaves_no_key(
 
 @pytest.mark.parametrize("outcome", [completed(), failed()], ids=["completed", "failed"])
 async def test_the_output_of_a_job_that_makes_room_goes_with_it(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis, outcome: Outcome
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    outcome: Outcome,
 ) -> None:
     job = await start(client, worker, OLD, SMALL)
     await worker.report(job, chunks=[b"line"])

@@ -21,8 +21,8 @@ from headrace.testing.contract.steps import (
     HOUR_MS,
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     cancelled,
@@ -43,7 +43,7 @@ def ttl(server: redis.Redis, key: str) -> int:
 
 
 async def test_every_key_of_a_queue_has_its_hash_tag(
-    storage: Storage, client: Client, worker: Incarnation, dump: Dump
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
 ) -> None:
     for state in EACH_STATE:
         await bring(state, client, worker, state.value, payload=BIG)
@@ -52,7 +52,7 @@ async def test_every_key_of_a_queue_has_its_hash_tag(
 
 
 async def test_only_a_payload_over_64_bytes_has_a_key_of_its_own(
-    client: Client, server: redis.Redis
+    client: ContractClient, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job("small", BIG[:64]), a_job("big", BIG))
     assert server.hget(f"{ROOT}:job:small", "payload") == BIG[:64]
@@ -65,7 +65,7 @@ async def test_only_a_payload_over_64_bytes_has_a_key_of_its_own(
 
 @pytest.mark.parametrize("state", EACH_STATE)
 async def test_what_belongs_to_a_job_lasts_as_long_as_its_record(
-    client: Client, worker: Incarnation, server: redis.Redis, state: JobState
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis, state: JobState
 ) -> None:
     if state is JobState.QUEUED:
         await bring(state, client, worker, payload=BIG)
@@ -88,7 +88,7 @@ async def test_what_belongs_to_a_job_lasts_as_long_as_its_record(
 
 
 async def test_each_kind_of_record_is_kept_as_long_as_it_was_asked(
-    client: Client, worker: Incarnation, server: redis.Redis
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(*(a_job(name) for name in "abc"))
     a, b, c = await worker.claim()
@@ -107,7 +107,7 @@ async def test_each_kind_of_record_is_kept_as_long_as_it_was_asked(
 
 
 async def test_the_dead_letters_ttl_is_the_queues(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=DAY_MS))
     await bring(JobState.FAILED, client, worker, payload=BIG)
@@ -116,7 +116,7 @@ async def test_the_dead_letters_ttl_is_the_queues(
 
 
 async def test_a_dead_letter_of_which_nothing_is_kept_leaves_no_key(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=0))
     await bring(JobState.FAILED, client, worker, payload=BIG)
@@ -125,7 +125,7 @@ async def test_a_dead_letter_of_which_nothing_is_kept_leaves_no_key(
 
 
 async def test_a_redriven_job_lasts_again(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await bring(JobState.FAILED, client, worker, payload=BIG)
     await storage.redrive(QUEUE, ["x"])
@@ -133,7 +133,7 @@ async def test_a_redriven_job_lasts_again(
 
 
 async def test_a_thousand_jobs_of_which_nothing_is_kept_leave_no_key(
-    client: Client, worker: Incarnation, dump: Dump
+    client: ContractClient, worker: ContractIncarnation, dump: Dump
 ) -> None:
     # BC-57.
     await client.enqueue(a_job("warm"))
@@ -152,7 +152,7 @@ async def test_a_thousand_jobs_of_which_nothing_is_kept_leave_no_key(
 
 
 async def test_the_memory_of_calls_is_bounded_per_client(
-    client: Client, worker: Incarnation, server: redis.Redis
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     for n in range(20):
         await client.enqueue(a_job(f"{n}"))
@@ -163,7 +163,7 @@ async def test_the_memory_of_calls_is_bounded_per_client(
 
 
 async def test_output_ends_an_hour_after_its_last_piece_or_with_the_record(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(*(a_job(name) for name in "abc"))
     a, b, c = await worker.claim()
@@ -183,7 +183,7 @@ async def test_output_ends_an_hour_after_its_last_piece_or_with_the_record(
 
 
 async def test_output_that_a_lost_record_left_makes_room_for_that_of_a_new_job(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     server.xadd(f"{ROOT}:output:x", {"c": "old"}, id="7-7")
     await client.enqueue(a_job())
@@ -193,7 +193,7 @@ async def test_output_that_a_lost_record_left_makes_room_for_that_of_a_new_job(
 
 
 async def test_a_lane_without_ready_jobs_leaves_no_count(
-    client: Client, worker: Incarnation, server: redis.Redis
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     for n in range(20):
         await client.enqueue(a_job(f"{n}", lane=f"lane{n}"))
@@ -203,12 +203,12 @@ async def test_a_lane_without_ready_jobs_leaves_no_count(
 
 
 async def test_the_waiters_of_a_job_are_at_most_64(
-    storage: Storage, client: Client, server: redis.Redis
+    storage: Storage, client: ContractClient, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     for n in range(100):
-        await storage.watch(QUEUE, ["x"], channel=f"hr:{{acme}}:inbox:{n:016x}")
-        await storage.watch(QUEUE, ["x"], channel=f"hr:{{acme}}:inbox:{n:016x}")
+        await storage.watch(QUEUE, ["x"], channel=f"hr:{{acme}}:channel:{n:016x}")
+        await storage.watch(QUEUE, ["x"], channel=f"hr:{{acme}}:channel:{n:016x}")
     inbox = server.hget(f"{ROOT}:job:x", "inbox")
     assert isinstance(inbox, bytes)
     channels = inbox.split()
@@ -217,17 +217,17 @@ async def test_the_waiters_of_a_job_are_at_most_64(
 
 
 async def test_a_queue_of_a_newer_layout_is_refused_and_left_alone(
-    storage: Storage, worker: Incarnation, dump: Dump, server: redis.Redis
+    storage: Storage, worker: ContractIncarnation, dump: Dump, server: redis.Redis
 ) -> None:
     server.hset(f"{ROOT}:config", "layout", 2)
     before = await dump()
     with pytest.raises(StorageRefused, match="layout 2"):
-        await Incarnation(storage, "late").register()
+        await ContractIncarnation(storage, "late").register()
     assert await dump() == before
 
 
 async def test_tenants_and_queues_with_like_names_stay_apart(
-    storage: Storage, client: Client
+    storage: Storage, client: ContractClient
 ) -> None:
     # BC-66, G16.
     await client.enqueue(a_job())
@@ -261,7 +261,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_the_check_finds(
-    client: Client, worker: Incarnation, subject: Subject, server: redis.Redis, damage: str
+    client: ContractClient,
+    worker: ContractIncarnation,
+    subject: Subject,
+    server: redis.Redis,
+    damage: str,
 ) -> None:
     await bring(JobState.ACTIVE, client, worker, "a")
     await bring(JobState.COMPLETED, client, worker, "c")

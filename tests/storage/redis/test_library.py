@@ -18,8 +18,8 @@ from headrace.testing.contract.fixtures import Dump
 from headrace.testing.contract.steps import (
     DEATH,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     ids,
@@ -63,7 +63,11 @@ async def test_a_verb_works_after_the_functions_were_flushed(
 
 
 async def test_a_jobs_whole_life_survives_flushes_between_all_calls(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis, dump: Dump
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    dump: Dump,
 ) -> None:
     server.function_flush()
     assert await client.enqueue(a_job(), number=1) == ["queued"]
@@ -80,7 +84,7 @@ async def test_a_jobs_whole_life_survives_flushes_between_all_calls(
     assert await state_of(storage) is JobState.COMPLETED
 
 
-async def test_a_script_flush_harms_nothing(client: Client, server: redis.Redis) -> None:
+async def test_a_script_flush_harms_nothing(client: ContractClient, server: redis.Redis) -> None:
     assert await client.enqueue(a_job("a")) == ["queued"]
     server.script_flush()
     assert await client.enqueue(a_job("b")) == ["queued"]
@@ -116,10 +120,10 @@ async def newer(storage: Storage, redis_server: RedisServer) -> AsyncIterator[Re
 
 
 async def test_two_releases_share_a_queue(
-    storage: Storage, newer: RedisStorage, worker: Incarnation, client: Client
+    storage: Storage, newer: RedisStorage, worker: ContractIncarnation, client: ContractClient
 ) -> None:
-    new_client = Client(newer, "c2")
-    new_worker = await Incarnation(newer, "new").register()
+    new_client = ContractClient(newer, "c2")
+    new_worker = await ContractIncarnation(newer, "new").register()
     await client.enqueue(a_job("a"))
     await new_client.enqueue(a_job("b"))
     assert ids(await new_worker.claim(1)) == ["a"]

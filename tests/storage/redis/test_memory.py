@@ -17,17 +17,17 @@ from headrace.testing.contract.steps import (
     ENDED,
     QUEUE,
     STATES,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     cancelled,
     completed,
     failed,
     ids,
-    released,
     retried,
     state_of,
+    unknown_task,
 )
 from tests.storage.conftest import RedisSubject, in_order
 from tests.support.redis_server import RedisServer
@@ -64,7 +64,7 @@ def give_memory(server: redis.Redis) -> None:
 
 
 async def test_enqueue_fails_with_a_typed_error_and_writes_nothing(
-    client: Client, dump: Dump, server: redis.Redis
+    client: ContractClient, dump: Dump, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job("before"))
     fill_memory(server)
@@ -81,7 +81,7 @@ async def test_enqueue_fails_with_a_typed_error_and_writes_nothing(
 
 
 async def test_the_first_enqueue_to_a_queue_fails_the_same(
-    storage: Storage, client: Client, dump: Dump, server: redis.Redis
+    storage: Storage, client: ContractClient, dump: Dump, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     fill_memory(server)
@@ -92,7 +92,11 @@ async def test_the_first_enqueue_to_a_queue_fails_the_same(
 
 
 async def test_redrive_fails_the_same(
-    storage: Storage, client: Client, worker: Incarnation, dump: Dump, server: redis.Redis
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    dump: Dump,
+    server: redis.Redis,
 ) -> None:
     await bring(JobState.FAILED, client, worker)
     fill_memory(server)
@@ -103,7 +107,11 @@ async def test_redrive_fails_the_same(
 
 
 async def test_a_report_fails_the_same_and_its_attempt_ends_as_ever(
-    storage: Storage, client: Client, worker: Incarnation, dump: Dump, server: redis.Redis
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    dump: Dump,
+    server: redis.Redis,
 ) -> None:
     await client.enqueue(a_job())
     job = await worker.claim_one()
@@ -118,7 +126,7 @@ async def test_a_report_fails_the_same_and_its_attempt_ends_as_ever(
 
 
 async def test_workers_drain(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(*(a_job(f"{n}", b"." * 100) for n in range(6)))
     fill_memory(server)
@@ -126,7 +134,7 @@ async def test_workers_drain(
     assert len(jobs) == 6
     assert not worker.beat().is_gone
     outcomes = [
-        completed(b"." * 1000), retried(0), failed(), cancelled(), released(0),
+        completed(b"." * 1000), retried(0), failed(), cancelled(), unknown_task(0),
         completed(keep_ms=0),
     ]  # fmt: skip
     pairs = zip(jobs, outcomes, strict=True)
@@ -140,12 +148,12 @@ async def test_workers_drain(
 
 
 async def test_a_worker_that_starts_meanwhile_drains_too(
-    client: Client, redis_server_storage: Storage, server: redis.Redis
+    client: ContractClient, redis_server_storage: Storage, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     # Its first call loads the library, which a full server refuses: it is there already.
     fill_memory(server)
-    worker = await Incarnation(redis_server_storage, "fresh").register()
+    worker = await ContractIncarnation(redis_server_storage, "fresh").register()
     assert await worker.settle(await worker.claim_one(), completed())
 
 
@@ -158,7 +166,7 @@ async def redis_server_storage(small_server: RedisServer) -> AsyncIterator[Stora
 
 
 async def test_jobs_are_cancelled_and_purged_and_the_dead_are_reaped(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     for state in STATES:
         if state is not JobState.ACTIVE:
@@ -179,7 +187,7 @@ async def test_jobs_are_cancelled_and_purged_and_the_dead_are_reaped(
 
 
 async def test_a_waiter_is_refused_with_a_typed_error_and_works_again_later(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     waiter = storage.open_waiter(QUEUE, worker.name, "default")
@@ -194,14 +202,14 @@ async def test_a_waiter_is_refused_with_a_typed_error_and_works_again_later(
 
 
 async def test_pausing_watching_and_reading_work(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     fill_memory(server)
     await storage.pause(QUEUE)
     assert (await worker.ask()).is_paused
     await storage.resume(QUEUE)
-    [end] = await storage.watch(QUEUE, ["x"], channel="hr:{acme}:inbox:0")
+    [end] = await storage.watch(QUEUE, ["x"], channel="hr:{acme}:channel:0")
     assert end.state is JobState.QUEUED
     assert (await storage.stats(QUEUE)).queued == 1
     assert [row.id for row in (await storage.list_jobs(QUEUE, JobState.QUEUED)).rows] == ["x"]

@@ -16,8 +16,8 @@ from headrace.testing.contract.fixtures import Advance, Dump
 from headrace.testing.contract.steps import (
     EACH_STATE,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -40,8 +40,8 @@ FOREIGN: dict[str, dict[Any, Any]] = {
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.startswith("enqueue")])
 async def test_a_hash_that_is_no_record_is_no_job_to_any_verb(
     storage: Storage,
-    client: Client,
-    worker: Incarnation,
+    client: ContractClient,
+    worker: ContractIncarnation,
     dump: Dump,
     server: redis.Redis,
     *,
@@ -57,7 +57,7 @@ async def test_a_hash_that_is_no_record_is_no_job_to_any_verb(
 
 
 async def test_entries_and_places_that_lead_to_no_record_are_passed_over(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     for state in EACH_STATE:
         await bring(state, client, worker, state.value)
@@ -79,16 +79,20 @@ async def test_entries_and_places_that_lead_to_no_record_are_passed_over(
 
 @pytest.mark.parametrize("state", EACH_STATE)
 async def test_a_record_keeps_its_compact_form_in_every_state(
-    storage: Storage, client: Client, server: redis.Redis, *, state: JobState
+    storage: Storage, client: ContractClient, server: redis.Redis, *, state: JobState
 ) -> None:
     # A value over 64 bytes would turn the hash into one of twice the size.
-    worker = await Incarnation(storage, "01JAAAAAAAAAAAAAAAAAAAAAAA").register()
+    worker = await ContractIncarnation(storage, "01JAAAAAAAAAAAAAAAAAAAAAAA").register()
     await bring(state, client, worker, payload=b"." * 64, is_plain=state is not JobState.SCHEDULED)
     assert server.object("encoding", f"{ROOT}:job:x") == b"listpack"
 
 
 async def test_jobs_of_one_call_with_little_in_common_end_each_as_its_own(
-    storage: Storage, client: Client, worker: Incarnation, advance: Advance, server: redis.Redis
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    advance: Advance,
+    server: redis.Redis,
 ) -> None:
     await client.enqueue(plain("a"), plain("b", b"." * 100))
     await advance(20)
@@ -99,7 +103,7 @@ async def test_jobs_of_one_call_with_little_in_common_end_each_as_its_own(
     assert {n: job.waited_ms for n, job in claimed.items()} == {
         "d": 0, "a": 20, "b": 20, "c": 30, "e": 30,
     }  # fmt: skip
-    await storage.watch(QUEUE, ["c"], channel="hr:{acme}:inbox:0")
+    await storage.watch(QUEUE, ["c"], channel="hr:{acme}:channel:0")
     outcomes = {name: completed(name.encode()) for name in "ade"}
     outcomes["b"] = completed(b"b" * 100)
     outcomes["c"] = completed(b"c", keep_ms=60_000)
@@ -119,7 +123,7 @@ async def test_jobs_of_one_call_with_little_in_common_end_each_as_its_own(
 
 
 async def test_a_head_that_hides_what_the_record_has_is_noticed(
-    storage: Storage, client: Client, server: redis.Redis
+    storage: Storage, client: ContractClient, server: redis.Redis
 ) -> None:
     await client.enqueue(plain("x"))
     server.hset(f"{ROOT}:job:x", "attempts", 1)

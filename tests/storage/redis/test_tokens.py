@@ -10,14 +10,14 @@ import redis
 from headrace.errors import StaleCall
 from headrace.storage.base import Storage
 from headrace.testing.contract.fixtures import Dump
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, ids
+from headrace.testing.contract.steps import QUEUE, ContractClient, ContractIncarnation, a_job, ids
 from tests.storage.redis.conftest import ROOT
 
 WAKE = f"{ROOT}:wake:default"
 
 
 async def test_a_claim_takes_jobs_without_a_token(
-    client: Client, worker: Incarnation, server: redis.Redis
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     assert server.delete(WAKE) == 1
@@ -25,7 +25,7 @@ async def test_a_claim_takes_jobs_without_a_token(
 
 
 async def test_a_lost_token_is_replaced_by_the_next_that_needs_one(
-    client: Client, worker: Incarnation, server: redis.Redis
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job("a"))
     server.delete(WAKE)
@@ -35,7 +35,10 @@ async def test_a_lost_token_is_replaced_by_the_next_that_needs_one(
 
 
 async def test_a_stolen_token_leaves_the_jobs_claimable(
-    client: Client, worker: Incarnation, other: Incarnation, server: redis.Redis
+    client: ContractClient,
+    worker: ContractIncarnation,
+    other: ContractIncarnation,
+    server: redis.Redis,
 ) -> None:
     await client.enqueue(a_job())
     server.lmove(WAKE, f"{ROOT}:woken")
@@ -45,7 +48,11 @@ async def test_a_stolen_token_leaves_the_jobs_claimable(
 
 
 async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
-    storage: Storage, client: Client, worker: Incarnation, other: Incarnation, server: redis.Redis
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    other: ContractIncarnation,
+    server: redis.Redis,
 ) -> None:
     await client.enqueue(*(a_job(f"{n}") for n in range(4)))
     server.rpush(WAKE, "1", "1", "1")
@@ -66,7 +73,7 @@ async def test_doubled_tokens_bring_nobody_a_job_twice_and_end(
 
 
 async def test_the_token_that_an_incarnation_took_goes_with_the_next_claim(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     waiter = storage.open_waiter(QUEUE, worker.name, "default")
@@ -80,7 +87,7 @@ async def test_the_token_that_an_incarnation_took_goes_with_the_next_claim(
 
 
 async def test_a_stale_or_repeated_claim_leaves_the_token_alone(
-    client: Client, worker: Incarnation, server: redis.Redis, dump: Dump
+    client: ContractClient, worker: ContractIncarnation, server: redis.Redis, dump: Dump
 ) -> None:
     await worker.ask(number=2)
     await client.enqueue(a_job())
@@ -93,7 +100,7 @@ async def test_a_stale_or_repeated_claim_leaves_the_token_alone(
 
 
 async def test_a_token_in_a_paused_queue_makes_no_hot_loop(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     await client.enqueue(a_job())
     await storage.pause(QUEUE)
@@ -107,14 +114,14 @@ async def test_a_token_in_a_paused_queue_makes_no_hot_loop(
         await waiter.aclose()
 
 
-async def test_idle_claims_leave_no_token(worker: Incarnation, server: redis.Redis) -> None:
+async def test_idle_claims_leave_no_token(worker: ContractIncarnation, server: redis.Redis) -> None:
     for slots in ({}, {"default": 5}):
         await worker.claim(slots=slots)
     assert server.exists(WAKE) == 0
 
 
 async def test_a_call_looks_at_a_bounded_number_of_left_over_entries(
-    storage: Storage, client: Client, worker: Incarnation
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     names = [f"{n}" for n in range(2000)]
     for start in range(0, len(names), 500):
@@ -127,7 +134,10 @@ async def test_a_call_looks_at_a_bounded_number_of_left_over_entries(
 
 
 async def test_a_token_that_a_cut_off_call_takes_late_leaves_nothing_of_its_incarnation(
-    storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    other: ContractIncarnation,
 ) -> None:
     waiter = storage.open_waiter(QUEUE, other.name, "default")
     try:

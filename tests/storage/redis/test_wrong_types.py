@@ -15,15 +15,15 @@ from headrace.storage.values import Report, Settlement
 from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     stalled,
 )
 from tests.storage.redis.conftest import ROOT
 from tests.support import leaks
 
-Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
+Step = Callable[[Storage, ContractClient, ContractIncarnation], Awaitable[object]]
 CLAIM = Claim(1, "w1/0")
 SAID = Report("x", CLAIM, 0.5, "half", [b"1"], 0)
 
@@ -38,7 +38,7 @@ VERBS: dict[str, Step] = {
     "enqueue a big one": lambda s, c, w: c.enqueue(a_job(payload=b"." * 100)),
     "enqueue a delayed one": lambda s, c, w: c.enqueue(a_job(delay_ms=9)),
     "cancel": lambda s, c, w: s.cancel(QUEUE, ["x"]),
-    "watch": lambda s, c, w: s.watch(QUEUE, ["x"], channel="hr:{acme}:inbox:0"),
+    "watch": lambda s, c, w: s.watch(QUEUE, ["x"], channel="hr:{acme}:channel:0"),
     "put_back": lambda s, c, w: s.put_back(QUEUE, w.name, [("x", CLAIM)]),
     "purge": lambda s, c, w: s.purge(QUEUE, JobState.QUEUED, ["x"]),
     "redrive": lambda s, c, w: s.redrive(QUEUE, ["x"]),
@@ -51,8 +51,8 @@ VERBS: dict[str, Step] = {
 @pytest.mark.parametrize("verb", VERBS)
 async def test_a_record_of_the_wrong_type_is_no_job_to_any_verb(
     storage: Storage,
-    client: Client,
-    worker: Incarnation,
+    client: ContractClient,
+    worker: ContractIncarnation,
     server: redis.Redis,
     *,
     verb: str,
@@ -70,7 +70,7 @@ async def test_a_record_of_the_wrong_type_is_no_job_to_any_verb(
 
 
 async def test_a_token_of_the_wrong_type_is_set_aside(
-    storage: Storage, client: Client, worker: Incarnation, server: redis.Redis
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
     server.set(f"{ROOT}:wake:default", "a stranger's")
     waiter = storage.open_waiter(QUEUE, worker.name, "default")

@@ -19,7 +19,14 @@ from headrace.events import QueueFenced
 from headrace.job import JobState
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, running
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, completed, state_of
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    completed,
+    state_of,
+)
 from tests.apps.apart import fail_fsync
 from tests.storage.sqlite.apart import OWN_MOUNTS, mount_tmpfs, run_apart
 from tests.support.until import until
@@ -38,7 +45,7 @@ def fill(path: Path) -> None:
         path.write_bytes(bytes(4 << 20))
 
 
-async def store_until_full(client: Client) -> int:
+async def store_until_full(client: ContractClient) -> int:
     """Enqueue large jobs until one finds no room; return how many did."""
     for stored in range(1000):
         try:
@@ -51,8 +58,8 @@ async def store_until_full(client: Client) -> int:
 async def fill_it_with_jobs(place: str) -> None:
     mount_tmpfs(place, "size=3m")
     storage = a_storage(f"{place}/data")
-    client = Client(storage)
-    worker = await Incarnation(storage, "w1").register()
+    client = ContractClient(storage)
+    worker = await ContractIncarnation(storage, "w1").register()
     stored = await store_until_full(client)
     assert (await storage.stats(QUEUE)).queued == stored > 3
     mount_tmpfs(place, "size=30m")
@@ -104,9 +111,9 @@ async def open_it_on_a_full_disk(place: str) -> None:
     fill(Path(place, "ballast"))
     for _ in range(2):
         with pytest.raises(StorageFull, match=r"disk is full|No space left"):
-            await Client(storage).enqueue(a_job())
+            await ContractClient(storage).enqueue(a_job())
     os.unlink(f"{place}/ballast")
-    assert await Client(storage).enqueue(a_job()) == ["queued"]
+    assert await ContractClient(storage).enqueue(a_job()) == ["queued"]
     await storage.aclose()
 
 
@@ -119,7 +126,7 @@ def test_a_database_that_was_opened_while_the_disk_was_full_works_when_there_is_
 async def use_it_read_only(place: str) -> None:
     mount_tmpfs(place, "size=3m")
     storage = a_storage(f"{place}/data")
-    await Client(storage).enqueue(a_job())
+    await ContractClient(storage).enqueue(a_job())
     await storage.aclose()
     mount_tmpfs(place, "ro")
     for directory in ("data", "new"):
@@ -139,7 +146,7 @@ def test_a_read_only_filesystem_is_refused(tmp_path: Path) -> None:
 
 async def use_it_as_somebody_else(place: str) -> None:
     storage = a_storage(f"{place}/data")
-    await Client(storage).enqueue(a_job())
+    await ContractClient(storage).enqueue(a_job())
     await storage.aclose()
     os.chmod(f"{place}/data", 0o555)  # noqa: S103 (to read, but not to write)
     if os.geteuid() == 0:
@@ -161,7 +168,7 @@ def test_a_directory_of_somebody_else_is_refused() -> None:
 
 async def lose_an_fsync(directory: str) -> None:
     storage = a_storage(directory)
-    client = Client(storage)
+    client = ContractClient(storage)
     await client.enqueue(a_job("before"))
     fail_fsync()
     with pytest.raises(StorageFault, match="the disk failed"):
@@ -185,7 +192,7 @@ async def test_a_failed_fsync_stops_the_storage_until_a_new_process(directory: P
     assert findings["integrity"] == "ok"
     assert await state_of(storage, "before") is JobState.QUEUED
     assert await state_of(storage, "after") is None
-    await Client(storage).enqueue(a_job("fresh"))
+    await ContractClient(storage).enqueue(a_job("fresh"))
     await storage.aclose()
 
 
@@ -206,13 +213,13 @@ def no_descriptors() -> Iterator[None]:
 async def run_out_of_descriptors(place: str) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     old, new = a_storage(f"{place}/old"), a_storage(f"{place}/new")
-    await Client(old).enqueue(a_job())
+    await ContractClient(old).enqueue(a_job())
     with no_descriptors():
-        await Client(old, "other").enqueue(a_job("next"))
+        await ContractClient(old, "other").enqueue(a_job("next"))
         for _ in range(3):
             with pytest.raises(StorageUnavailable, match="Too many open files"):
                 await new.check()
-    await Client(new).enqueue(a_job())
+    await ContractClient(new).enqueue(a_job())
     for storage in (old, new):
         await storage.aclose()
     async with App(f"file://{place}/app") as app:
@@ -244,7 +251,7 @@ async def run_out_of_threads(place: str) -> None:
     with pytest.raises(StorageUnavailable, match="start new thread"):
         await storage.check()
     resource.setrlimit(resource.RLIMIT_AS, limits)
-    assert await Client(storage).enqueue(a_job()) == ["queued"]
+    assert await ContractClient(storage).enqueue(a_job()) == ["queued"]
     waiter = storage.open_waiter(QUEUE, "w1", "default")
     resource.setrlimit(resource.RLIMIT_AS, (room, limits[1]))
     with pytest.raises(StorageUnavailable, match="start new thread"):

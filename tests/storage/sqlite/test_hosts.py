@@ -13,7 +13,7 @@ from headrace.errors import StorageRefused
 from headrace.job import JobState
 from headrace.storage.sqlite.hosts import BOOT_ID, FRESH_S, MACHINE_ID, PREFIX, HostMark
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.testing.contract.steps import Client, a_job, state_of
+from headrace.testing.contract.steps import ContractClient, a_job, state_of
 from tests.storage.sqlite.apart import AS_ROOT, mount, run_apart
 
 ELSEWHERE = ("unshare", *AS_ROOT, "--mount", "--uts")
@@ -37,7 +37,7 @@ async def use_it_elsewhere(place: str, directory: str) -> None:
     become_another_host(Path(place), boot="another-boot", machine="another", name="otherhost")
     storage = SqliteStorage(f"file://{directory}", tenant="acme")
     with pytest.raises(StorageRefused, match="in use by another host"):
-        await Client(storage, "theirs").enqueue(a_job("theirs"))
+        await ContractClient(storage, "theirs").enqueue(a_job("theirs"))
     with pytest.raises(StorageRefused, match="in use by another host"):
         await storage.check()
     await storage.aclose()
@@ -45,7 +45,7 @@ async def use_it_elsewhere(place: str, directory: str) -> None:
     # Its host was silent for as long as that.
     long_ago = time.time() - 2 * FRESH_S
     os.utime(mark, (long_ago, long_ago))
-    assert await Client(storage, "theirs").enqueue(a_job("theirs")) == ["queued"]
+    assert await ContractClient(storage, "theirs").enqueue(a_job("theirs")) == ["queued"]
     await storage.aclose()
 
 
@@ -53,7 +53,7 @@ async def test_a_second_host_is_refused_while_the_first_is_heard_of(
     directory: Path, tmp_path: Path, file_storage: SqliteStorage
 ) -> None:
     """RELIABILITY 6.16: SQLite's locks hold on one host, whatever the filesystem calls itself."""
-    await Client(file_storage).enqueue(a_job("ours"))
+    await ContractClient(file_storage).enqueue(a_job("ours"))
     (mark,) = marks(directory)
     run_apart(use_it_elsewhere, tmp_path, directory, start=ELSEWHERE)
     assert await state_of(file_storage, "theirs") is JobState.QUEUED
@@ -63,7 +63,7 @@ async def test_a_second_host_is_refused_while_the_first_is_heard_of(
 async def use_it_in_a_container(directory: str) -> None:
     socket.sethostname("container")
     storage = SqliteStorage(f"file://{directory}", tenant="acme")
-    assert await Client(storage, "theirs").enqueue(a_job("theirs")) == ["queued"]
+    assert await ContractClient(storage, "theirs").enqueue(a_job("theirs")) == ["queued"]
     await storage.aclose()
 
 
@@ -71,7 +71,7 @@ async def test_containers_of_one_host_share_a_directory(
     directory: Path, file_storage: SqliteStorage
 ) -> None:
     """They have names of their own and one kernel, so that locks hold."""
-    await Client(file_storage).enqueue(a_job("ours"))
+    await ContractClient(file_storage).enqueue(a_job("ours"))
     run_apart(use_it_in_a_container, directory, start=ELSEWHERE)
     assert await state_of(file_storage, "theirs") is JobState.QUEUED
     assert len(marks(directory)) == 1
@@ -82,7 +82,7 @@ async def start_again(place: str, directory: str) -> None:
     name = os.uname().nodename
     become_another_host(Path(place), boot="a-later-boot", machine=machine, name=name)
     storage = SqliteStorage(f"file://{directory}", tenant="acme")
-    assert await Client(storage, "theirs").enqueue(a_job("next")) == ["queued"]
+    assert await ContractClient(storage, "theirs").enqueue(a_job("next")) == ["queued"]
     assert [mark.name for mark in marks(Path(directory))] == [f"{PREFIX}a-later-boot"]
     await storage.aclose()
 
@@ -90,7 +90,7 @@ async def start_again(place: str, directory: str) -> None:
 async def test_a_host_that_was_started_again_goes_on_at_once(
     directory: Path, tmp_path: Path, file_storage: SqliteStorage
 ) -> None:
-    await Client(file_storage).enqueue(a_job())
+    await ContractClient(file_storage).enqueue(a_job())
     run_apart(start_again, tmp_path, directory, start=ELSEWHERE)
 
 

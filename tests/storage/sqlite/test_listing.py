@@ -16,8 +16,8 @@ from headrace.storage.values import Settlement
 from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -57,7 +57,7 @@ def page_cost(storage: SqliteStorage, state: JobState, cursor: str) -> int:
     return tens
 
 
-async def fill(state: JobState, client: Client, worker: Incarnation) -> None:
+async def fill(state: JobState, client: ContractClient, worker: ContractIncarnation) -> None:
     """Bring many jobs to a state."""
     delay_ms = MINUTE_MS if state is JobState.SCHEDULED else 0
     for first in range(0, MANY, BATCH):
@@ -83,7 +83,7 @@ async def fill(state: JobState, client: Client, worker: Incarnation) -> None:
     ],
 )
 async def test_the_last_page_costs_no_more_than_the_first(
-    storage: SqliteStorage, client: Client, worker: Incarnation, state: JobState
+    storage: SqliteStorage, client: ContractClient, worker: ContractIncarnation, state: JobState
 ) -> None:
     await fill(state, client, worker)
     cursor = ""
@@ -95,7 +95,7 @@ async def test_the_last_page_costs_no_more_than_the_first(
 
 
 async def test_a_page_costs_the_same_with_more_jobs_in_other_lanes(
-    storage: SqliteStorage, client: Client
+    storage: SqliteStorage, client: ContractClient
 ) -> None:
     await client.enqueue(*(a_job(f"{n}", lane="process") for n in range(60)))
     alone = page_cost(storage, JobState.QUEUED, "")
@@ -109,7 +109,7 @@ async def test_a_page_costs_the_same_with_more_jobs_in_other_lanes(
 
 
 async def test_a_page_passes_over_a_bounded_number_of_other_jobs(
-    storage: SqliteStorage, client: Client, worker: Incarnation
+    storage: SqliteStorage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
     await fill(JobState.SCHEDULED, client, worker)
     await bring(JobState.RETRYING, client, worker, "r")
@@ -128,7 +128,7 @@ async def test_records_whose_time_is_over_are_not_listed_and_hold_nothing_up() -
     storage = SqliteStorage(
         f"memory://test-{secrets.token_hex(6)}", tenant="acme", clock=lambda: now
     )
-    client, worker = Client(storage), await Incarnation(storage, "w1").register()
+    client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     for n in range(5):
         await client.enqueue(a_job(f"{n}"))
         keep_ms = 1_000 if n % 2 else MINUTE_MS

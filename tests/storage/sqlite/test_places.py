@@ -12,7 +12,7 @@ from headrace.errors import StorageFault, StorageRefused
 from headrace.storage.sqlite import database
 from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.testing.contract.steps import QUEUE, Client, a_job
+from headrace.testing.contract.steps import QUEUE, ContractClient, a_job
 
 
 def as_file(directory: Path) -> None:
@@ -55,7 +55,7 @@ async def test_a_place_that_can_not_be_used_is_refused(
     with pytest.raises(StorageRefused, match=words):
         await file_storage.check()
     with pytest.raises(StorageRefused, match=words):
-        await Client(file_storage).enqueue(a_job())
+        await ContractClient(file_storage).enqueue(a_job())
 
 
 async def test_a_directory_that_can_not_be_made_is_refused() -> None:
@@ -93,14 +93,14 @@ async def test_a_deep_directory_works_with_its_sockets(tmp_path: Path) -> None:
     second = SqliteStorage(f"file://{deep}?sync=normal", tenant="acme")
     waiter = first.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
-    await Client(second).enqueue(a_job())
+    await ContractClient(second).enqueue(a_job())
     assert await waiter.wait(2)
     await first.aclose()
     await second.aclose()
 
 
 async def test_a_damaged_database_is_a_fault(directory: Path, file_storage: SqliteStorage) -> None:
-    client = Client(file_storage)
+    client = ContractClient(file_storage)
     for n in range(20):
         await client.enqueue(*(a_job(f"{n}-{m}", b"." * 200) for m in range(50)))
     await file_storage.aclose()

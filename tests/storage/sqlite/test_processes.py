@@ -12,7 +12,14 @@ import pytest
 from headrace.job import JobState
 from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, completed, ids
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    completed,
+    ids,
+)
 from tests.apps.embedded_app import QUEUE as SHARED
 from tests.apps.embedded_app import make_app
 from tests.support.processes import WorkerProcess
@@ -28,7 +35,7 @@ def sockets(directory: Path) -> list[Path]:
 async def test_a_waiter_hears_of_an_enqueue_elsewhere(
     file_storage: SqliteStorage, elsewhere: SqliteStorage
 ) -> None:
-    worker = await Incarnation(file_storage, "w1").register()
+    worker = await ContractIncarnation(file_storage, "w1").register()
     waiter = file_storage.open_waiter(QUEUE, worker.name, "default")
     assert not await waiter.wait(0.01)
     woken: list[float] = []
@@ -41,7 +48,7 @@ async def test_a_waiter_hears_of_an_enqueue_elsewhere(
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
-            await Client(elsewhere).enqueue(a_job())
+            await ContractClient(elsewhere).enqueue(a_job())
             enqueued_at = time.monotonic()
     # By an event: a poll of the two seconds' block would come late.
     assert woken[0] - enqueued_at < 1
@@ -53,23 +60,23 @@ async def test_a_token_left_before_the_wait_is_not_lost(
 ) -> None:
     waiter = file_storage.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
-    await Client(elsewhere).enqueue(a_job())
+    await ContractClient(elsewhere).enqueue(a_job())
     assert await waiter.wait(2)
 
 
 async def test_an_end_is_told_to_the_process_that_waits(
     file_storage: SqliteStorage, elsewhere: SqliteStorage
 ) -> None:
-    inbox = file_storage.open_inbox()
-    assert await inbox.receive() is None
-    await Client(file_storage).enqueue(a_job(reply_to=inbox.channel))
-    worker = await Incarnation(elsewhere, "w1").register()
+    channel = file_storage.open_channel()
+    assert await channel.receive() is None
+    await ContractClient(file_storage).enqueue(a_job(reply_to=channel.name))
+    worker = await ContractIncarnation(elsewhere, "w1").register()
     await worker.settle(await worker.claim_one(), completed(b"\x00\xff"))
     with anyio.fail_after(5):
-        end = await inbox.receive()
+        end = await channel.receive()
     assert end is not None
     assert (end.id, end.state, end.result) == ("x", JobState.COMPLETED, b"\x00\xff")
-    await inbox.aclose()
+    await channel.aclose()
 
 
 async def test_words_to_a_process_that_is_gone_are_pruned(
@@ -77,8 +84,8 @@ async def test_words_to_a_process_that_is_gone_are_pruned(
 ) -> None:
     now = 1_000_000
     storage = SqliteStorage(f"file://{directory}", tenant="acme", clock=lambda: now)
-    await Client(storage).enqueue(a_job(reply_to="gone.1"))
-    worker = await Incarnation(storage, "w1").register()
+    await ContractClient(storage).enqueue(a_job(reply_to="gone.1"))
+    worker = await ContractIncarnation(storage, "w1").register()
     await worker.settle(await worker.claim_one(), completed())
     now += 60_000
     assert await storage.prune(QUEUE) == ""
@@ -97,7 +104,7 @@ async def test_the_socket_of_a_dead_process_is_removed(
         worker.kill()
         await worker.wait()
     assert len(sockets(directory)) == 1
-    await Client(file_storage).enqueue(a_job())
+    await ContractClient(file_storage).enqueue(a_job())
     assert sockets(directory) == []
 
 

@@ -16,7 +16,7 @@ from headrace.events import QueueFenced
 from headrace.storage.sqlite.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, running
-from headrace.testing.contract.steps import QUEUE, Client, a_job, state_of
+from headrace.testing.contract.steps import QUEUE, ContractClient, a_job, state_of
 
 
 def remove_directory(directory: Path) -> None:
@@ -49,7 +49,7 @@ async def test_files_removed_under_a_process_are_refused_until_it_opens_them_ane
 ) -> None:
     """Fault 52: nothing is written to a file that nobody else will ever see."""
     storage = SqliteStorage(f"file://{directory}", tenant="acme")
-    client = Client(storage)
+    client = ContractClient(storage)
     await client.enqueue(a_job("before"))
     spoil(directory)
     before = files_in(directory)
@@ -60,7 +60,7 @@ async def test_files_removed_under_a_process_are_refused_until_it_opens_them_ane
         await storage.stats(QUEUE)
     assert files_in(directory) == before
     await storage.aclose()
-    assert await Client(storage).enqueue(a_job("after")) == ["queued"]
+    assert await ContractClient(storage).enqueue(a_job("after")) == ["queued"]
     assert await state_of(storage, "lost") is None
     assert (directory / FILE_NAME).exists()
     await storage.aclose()

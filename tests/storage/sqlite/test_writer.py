@@ -20,8 +20,8 @@ from headrace.storage.sqlite.storage import SqliteStorage, wall_clock
 from headrace.storage.sqlite.writer import GROUP
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     ids,
@@ -32,7 +32,7 @@ from tests.storage.conftest import SqliteSubject
 
 async def test_a_call_that_fails_leaves_its_neighbours_alone(subject: SqliteSubject) -> None:
     storage = subject.storage
-    old, new = Client(storage, "c1"), Client(storage, "c2")
+    old, new = ContractClient(storage, "c1"), ContractClient(storage, "c2")
     await old.enqueue(a_job("first"), number=9)
     answers = await asyncio.gather(
         new.enqueue(a_job("before")),
@@ -48,7 +48,7 @@ async def test_a_call_that_fails_leaves_its_neighbours_alone(subject: SqliteSubj
 async def test_more_calls_than_one_transaction_takes_are_all_answered(
     subject: SqliteSubject,
 ) -> None:
-    clients = [Client(subject.storage, f"c{n}") for n in range(3 * GROUP)]
+    clients = [ContractClient(subject.storage, f"c{n}") for n in range(3 * GROUP)]
     answers = await asyncio.gather(*(c.enqueue(a_job(f"{n}")) for n, c in enumerate(clients)))
     assert answers == [["queued"]] * len(clients)
     assert (await subject.storage.stats(QUEUE)).queued == len(clients)
@@ -57,7 +57,7 @@ async def test_more_calls_than_one_transaction_takes_are_all_answered(
 async def test_an_error_of_our_own_is_a_fault_and_changes_nothing(
     file_storage: SqliteStorage,
 ) -> None:
-    await Client(file_storage).enqueue(a_job())
+    await ContractClient(file_storage).enqueue(a_job())
 
     def broken(step: Step) -> None:
         step.db.execute("DELETE FROM jobs")
@@ -70,7 +70,7 @@ async def test_an_error_of_our_own_is_a_fault_and_changes_nothing(
 
 async def test_a_caller_that_gives_up_disturbs_nobody(subject: SqliteSubject) -> None:
     tasks = [
-        asyncio.create_task(Client(subject.storage, f"c{n}").enqueue(a_job(f"{n}")))
+        asyncio.create_task(ContractClient(subject.storage, f"c{n}").enqueue(a_job(f"{n}")))
         for n in range(10)
     ]
     await asyncio.sleep(0)
@@ -83,8 +83,8 @@ async def test_a_caller_that_gives_up_disturbs_nobody(subject: SqliteSubject) ->
 async def test_a_full_disk_takes_no_job_and_keeps_outcomes_waiting(
     file_storage: SqliteStorage,
 ) -> None:
-    client = Client(file_storage)
-    worker = await Incarnation(file_storage, "w1").register()
+    client = ContractClient(file_storage)
+    worker = await ContractIncarnation(file_storage, "w1").register()
     await client.enqueue(a_job())
     job = await worker.claim_one()
     writer = file_storage.engine().writer
@@ -109,7 +109,7 @@ async def test_another_process_that_writes_is_waited_for(
     await file_storage.check()
     other = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    answer = asyncio.create_task(Client(file_storage).enqueue(a_job()))
+    answer = asyncio.create_task(ContractClient(file_storage).enqueue(a_job()))
     done, _ = await asyncio.wait([answer], timeout=0.3)
     assert not done
     other.execute("COMMIT")
@@ -125,7 +125,7 @@ async def test_a_database_that_stays_busy_is_unavailable(
     other = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageUnavailable, match="another process held the database"):
-        await Client(file_storage).enqueue(a_job())
+        await ContractClient(file_storage).enqueue(a_job())
     with pytest.raises(ReplyLost):
         file_storage.engine().writer.call(lambda _: None, wall_clock, timeout_s=0.01)
     other.close()
@@ -151,7 +151,7 @@ async def test_a_process_that_was_told_while_the_database_was_busy_is_not_deaf_a
     with pytest.raises(StorageUnavailable):
         await file_storage.check()
     other.close()
-    await Client(elsewhere).enqueue(a_job())
+    await ContractClient(elsewhere).enqueue(a_job())
     assert await waiter.wait(2)
 
 
@@ -165,13 +165,13 @@ async def test_closing_leaves_no_thread_no_socket_and_no_file(
 ) -> None:
     before = threading.enumerate(), open_files()
     for _ in range(2):
-        await Client(file_storage).enqueue(a_job())
+        await ContractClient(file_storage).enqueue(a_job())
         waiter = file_storage.open_waiter(QUEUE, "w1", "default")
         await waiter.wait(0.01)
         await waiter.aclose()
-        inbox = file_storage.open_inbox()
-        assert await inbox.receive() is None
-        await inbox.aclose()
+        channel = file_storage.open_channel()
+        assert await channel.receive() is None
+        await channel.aclose()
         beater = file_storage.open_beater(timeout_s=5)
         assert beater.beat(QUEUE, "w1").is_gone
         assert len(list((directory / "wake").iterdir())) == 1
@@ -184,12 +184,12 @@ async def test_closing_leaves_no_thread_no_socket_and_no_file(
 async def test_what_is_in_memory_outlives_its_storages_and_is_shared_by_name() -> None:
     url = "memory://shared-by-name"
     first = SqliteStorage(url, tenant="acme")
-    await Client(first).enqueue(a_job())
+    await ContractClient(first).enqueue(a_job())
     await first.aclose()
     second, third = SqliteStorage(url, tenant="acme"), SqliteStorage(url, tenant="acme")
     other_name = SqliteStorage(url + "-not", tenant="acme")
     other_tenant = SqliteStorage(url, tenant="other")
-    worker = await Incarnation(second, "w1").register()
+    worker = await ContractIncarnation(second, "w1").register()
     assert ids(await worker.claim()) == ["x"]
     assert await state_of(third) is JobState.ACTIVE
     assert await state_of(other_name) is None
@@ -200,7 +200,7 @@ async def test_what_is_in_memory_outlives_its_storages_and_is_shared_by_name() -
 
 
 async def test_a_clock_that_is_set_back_makes_no_negative_times(subject: SqliteSubject) -> None:
-    client, worker = Client(subject.storage), Incarnation(subject.storage, "w1")
+    client, worker = ContractClient(subject.storage), ContractIncarnation(subject.storage, "w1")
     await worker.register()
     await client.enqueue(a_job(), a_job("later", delay_ms=1000))
     await subject.advance(-60_000)

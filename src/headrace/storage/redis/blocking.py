@@ -1,4 +1,4 @@
-"""What waits on the server: the wake-up token of a queue, and the inbox channel of a client.
+"""What waits on the server: the wake-up token of a queue, and the channel of a client.
 
 Each has a connection of its own, since a blocked or subscribed connection can do nothing else.
 """
@@ -15,7 +15,7 @@ from headrace.errors import StorageError, StorageUnavailable
 from headrace.guard import Drops
 from headrace.storage.redis import calls, keys
 from headrace.storage.redis.client import Address, AsyncClient
-from headrace.storage.redis.wire import Subscription, Wire
+from headrace.storage.redis.connection import Connection, Subscription
 from headrace.storage.values import CallId, ClaimReply, End
 
 LONGEST_BLOCK_S = 2.0
@@ -49,7 +49,7 @@ class RedisWaiter:
         self._root = root
         self._source = source
         self._target = target
-        self._wire: Wire | None = None
+        self._connection: Connection | None = None
         self._opening: anyio.CancelScope | None = None
         self._is_sent = asyncio.Event()
         self._has_ended = asyncio.Event()
@@ -68,13 +68,17 @@ class RedisWaiter:
         block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
         self._has_ended.clear()
         try:
-            if not self._is_interrupted and (self._wire is None or not self._wire.is_open):
+            if not self._is_interrupted and (
+                self._connection is None or not self._connection.is_open
+            ):
                 with anyio.CancelScope() as self._opening:
-                    self._wire = await self._address.open_wire(reply_timeout_s=LONGEST_BLOCK_S + 5)
-            if self._is_interrupted or self._wire is None:
+                    self._connection = await self._address.open_connection(
+                        reply_timeout_s=LONGEST_BLOCK_S + 5
+                    )
+            if self._is_interrupted or self._connection is None:
                 return False
             self._is_sent.set()  # it is before anybody hears of this
-            token = await self._wire.call(
+            token = await self._connection.call(
                 "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
             )
         except StorageError:
@@ -95,10 +99,10 @@ class RedisWaiter:
         """
         if not self._has_ended.is_set():
             await self._is_sent.wait()
-        if self._wire is None or self._is_interrupted:
+        if self._connection is None or self._is_interrupted:
             raise StorageUnavailable("the waiter was interrupted or closed")
         claim = calls.claim(self._root, call, nonce, slots)
-        return claim.read(await self._wire.call(*self._client.words(claim)))
+        return claim.read(await self._connection.call(*self._client.words(claim)))
 
     async def interrupt(self) -> None:
         """End a pending `wait`, and the `claim` behind it, by closing the connection."""
@@ -110,19 +114,19 @@ class RedisWaiter:
 
     async def aclose(self) -> None:
         """Close the connection."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.aclose()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.aclose()
 
 
-class RedisInbox:
+class RedisChannel:
     """A pub/sub channel with a random name, subscribed on first use and again after a loss."""
 
     def __init__(self, address: Address, tenant: str) -> None:
-        self.channel: str = keys.inbox(tenant, secrets.token_hex(8))
+        self.name: str = keys.channel(tenant, secrets.token_hex(8))
         self._address = address
-        self._wire: Subscription | None = None
-        self._drops = Drops(self.channel)
+        self._connection: Subscription | None = None
+        self._drops = Drops(self.name)
 
     async def receive(self) -> End | None:
         """Wait for the next end; None: just subscribed, so read what may have been missed.
@@ -130,12 +134,12 @@ class RedisInbox:
         Raises:
             StorageError: the connection can't be opened or was lost; call again.
         """
-        if self._wire is None:
-            self._wire = await self._address.open_subscription(self.channel)
+        if self._connection is None:
+            self._connection = await self._address.open_subscription(self.name)
             return None
         try:
             while True:
-                message = await self._wire.message()
+                message = await self._connection.message()
                 try:
                     return calls.read_end(message)
                 except Exception as error:  # anybody may have sent anything
@@ -146,6 +150,6 @@ class RedisInbox:
 
     async def aclose(self) -> None:
         """Close the connection."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.aclose()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.aclose()

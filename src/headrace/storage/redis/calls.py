@@ -28,7 +28,7 @@ from headrace.outcome import (
     Cancelled,
     Completed,
     Failed,
-    Released,
+    PutBack,
     Retried,
     Stalled,
 )
@@ -40,10 +40,10 @@ from headrace.storage.values import (
     CallId,
     ClaimReply,
     End,
+    IncarnationInfo,
     Repaired,
     Report,
     Settlement,
-    WorkerInfo,
     fraction_text,
 )
 
@@ -129,7 +129,7 @@ def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:
 
 
 def read_end(message: bytes) -> End:
-    """Read an inbox message; its six lines are written by ``lua/lib/finish.lua``."""
+    """Read an channel message; its six lines are written by ``lua/lib/finish.lua``."""
     root, job_id, *words = message.split(b"\n", 5)
     return _end(keys.queue_of(root.decode()), job_id.decode(), words)
 
@@ -171,7 +171,7 @@ def text(word: bytes | None) -> str:
     return (word or b"").decode(errors="replace")
 
 
-def register(root: str, worker: WorkerInfo) -> Call[None]:
+def register(root: str, worker: IncarnationInfo) -> Call[None]:
     """Build ``register``."""
     words: list[Word] = [
         worker.incarnation,
@@ -255,7 +255,7 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
             words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
         case Stalled(error):
             words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
-        case Released(delay_ms, error):
+        case PutBack(delay_ms, error):
             body = write_error(error)
             words += ("released", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import redis
+from redis.asyncio import Connection as TcpConnection
 from redis.asyncio import (
-    Connection,
     ConnectionPool,
     SSLConnection,
     UnixDomainSocketConnection,
@@ -31,6 +31,7 @@ from headrace.errors import (
     StorageRefused,
 )
 from headrace.storage.redis.calls import READS, Call
+from headrace.storage.redis.connection import CONNECT_TIMEOUT_S, Connection, Subscription
 from headrace.storage.redis.errors import (
     FunctionMissing,
     LibraryKnown,
@@ -41,12 +42,11 @@ from headrace.storage.redis.errors import (
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.location import TLS_PATHS, location_of
 from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
-from headrace.storage.redis.wire import CONNECT_TIMEOUT_S, Subscription, Wire
 
 T = TypeVar("T")
 
 _CLASSES: dict[str, type[AbstractConnection]] = {
-    "tcp": Connection,
+    "tcp": TcpConnection,
     "tls": SSLConnection,
     "unix": UnixDomainSocketConnection,
 }
@@ -103,22 +103,22 @@ class Address:
             said = ", ".join(named) or "settings for TLS"
             raise InvalidOption(f"the storage URL's {said} can't be used: {error}") from None
 
-    async def open_wire(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Wire:
+    async def open_connection(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Connection:
         """Return a new open connection for calls."""
-        wire = Wire(self._pool.make_connection(), reply_timeout_s=reply_timeout_s)
-        await wire.open()
-        return wire
+        connection = Connection(self._pool.make_connection(), reply_timeout_s=reply_timeout_s)
+        await connection.open()
+        return connection
 
     async def open_subscription(self, channel: str) -> Subscription:
         """Return a new connection that is subscribed to a channel."""
-        wire = Subscription(self._pool.make_connection(), reply_timeout_s=REPLY_TIMEOUT_S)
-        await wire.open()
+        connection = Subscription(self._pool.make_connection(), reply_timeout_s=REPLY_TIMEOUT_S)
+        await connection.open()
         try:
-            await wire.call("SUBSCRIBE", channel)
+            await connection.call("SUBSCRIBE", channel)
         except BaseException:
-            await wire.aclose()
+            await connection.aclose()
             raise
-        return wire
+        return connection
 
     def sync_client(self, *, timeout_s: float) -> redis.Redis:
         """Return a synchronous redis-py client without retries."""
@@ -138,7 +138,7 @@ class AsyncClient:
         self._address = address
         self._library = library
         self._allow_eviction = allow_eviction
-        self._wire: Wire | None = None
+        self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._last_failure: tuple[float, StorageError] | None = None
 
@@ -174,10 +174,10 @@ class AsyncClient:
         Raises:
             StorageError: as `run`.
         """
-        wire = self._wire
-        if wire is None or not wire.is_open:
-            wire = await self._open()
-        return await wire.call(*words)
+        connection = self._connection
+        if connection is None or not connection.is_open:
+            connection = await self._open()
+        return await connection.call(*words)
 
     async def prepare(self, *words: str | bytes | int) -> Any:
         """Run a command that only makes ready for another one, which is not sent if this fails.
@@ -194,38 +194,38 @@ class AsyncClient:
         with suppress(LibraryKnown):
             await self.prepare("FUNCTION", "LOAD", self._library.source)
 
-    async def _open(self) -> Wire:
+    async def _open(self) -> Connection:
         async with self._opening:
-            if self._wire is not None and self._wire.is_open:
-                return self._wire
+            if self._connection is not None and self._connection.is_open:
+                return self._connection
             now = asyncio.get_running_loop().time()
             # A crowd that waits for a dead server must not try to connect one after another.
             if self._last_failure and now - self._last_failure[0] < RECONNECT_PAUSE_S:
                 failure = self._last_failure[1]
                 raise type(failure)(str(failure))
             try:
-                wire = await self._address.open_wire()
+                connection = await self._address.open_connection()
                 try:
-                    await self._check(wire)
+                    await self._check(connection)
                 except BaseException:
-                    await wire.aclose()
+                    await connection.aclose()
                     raise
             except StorageError as error:
                 self._last_failure = (asyncio.get_running_loop().time(), error)
                 raise
-            self._wire = wire
-            return wire
+            self._connection = connection
+            return connection
 
-    async def _check(self, wire: Wire) -> None:
-        info = await self._info(wire)
+    async def _check(self, connection: Connection) -> None:
+        info = await self._info(connection)
         if info is not None:
             problem = refusal(info, allow_eviction=self._allow_eviction)
             if problem:
                 raise StorageRefused(problem)
 
-    async def _info(self, wire: Wire) -> ServerInfo | None:
+    async def _info(self, connection: Connection) -> ServerInfo | None:
         try:
-            fields = parse_info((await wire.call("INFO")).decode())
+            fields = parse_info((await connection.call("INFO")).decode())
         except ReplyLost as error:
             raise unsent(error) from error
         except (NotPermitted, StorageFault):
@@ -235,9 +235,9 @@ class AsyncClient:
     async def aclose(self) -> None:
         """Close the connection."""
         async with self._opening:
-            if self._wire is not None:
-                await self._wire.aclose()
-                self._wire = None
+            if self._connection is not None:
+                await self._connection.aclose()
+                self._connection = None
 
 
 class SyncClient:

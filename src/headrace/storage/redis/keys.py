@@ -28,6 +28,6 @@ def queues(tenant: str) -> str:
     return f"hr:{{{tenant}}}:queues"
 
 
-def inbox(tenant: str, suffix: str) -> str:
+def channel(tenant: str, suffix: str) -> str:
     """Return a pub/sub channel for one client."""
-    return f"hr:{{{tenant}}}:inbox:{suffix}"
+    return f"hr:{{{tenant}}}:channel:{suffix}"

@@ -25,11 +25,11 @@ from headrace.storage.redis.calls import Call, read_beat, read_error, text
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     EventPage,
+    IncarnationInfo,
     OutputPage,
     Page,
     QueueSettings,
     QueueStats,
-    WorkerInfo,
     read_output_cursor,
     worker_info,
 )
@@ -116,7 +116,7 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         due_ms=_int(reply[0]),
         expires_ms=_int(fields.get(b"expires")),
         run_ms=_int(fields.get(b"run")),
-        worker=_owner(fields.get(b"claim", b"")),
+        incarnation=_owner(fields.get(b"claim", b"")),
         cancel_requested=b"cancel" in fields,
         reason=text(fields.get(b"reason")),
         options=fields.get(b"options", b""),
@@ -170,7 +170,7 @@ def _row(words: list[bytes]) -> JobRow:
         changed_ms=_int(changed or created),
         due_ms=_int(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
         run_ms=_int(run),
-        worker=_owner(claim),
+        incarnation=_owner(claim),
         reason=text(reason),
         error=text(error),
     )
@@ -226,17 +226,17 @@ def _stats(queue: str, reply: list[bytes]) -> QueueStats:
     )
 
 
-def workers(root: str) -> Call[list[WorkerInfo]]:
+def workers(root: str) -> Call[list[IncarnationInfo]]:
     """Build ``workers``."""
 
-    def read(reply: list[bytes]) -> list[WorkerInfo]:
+    def read(reply: list[bytes]) -> list[IncarnationInfo]:
         rows = (reply[at : at + WORKER_WIDTH] for at in range(0, len(reply), WORKER_WIDTH))
         return sorted((_worker(row) for row in rows), key=lambda worker: worker.incarnation)
 
     return Call("workers", root, [], read)
 
 
-def _worker(words: list[bytes]) -> WorkerInfo:
+def _worker(words: list[bytes]) -> IncarnationInfo:
     incarnation, beat, silent, info, since, active = words
     known = read_beat(beat)
     return worker_info(

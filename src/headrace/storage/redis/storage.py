@@ -16,9 +16,9 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
-from headrace.storage.base import Beater, Inbox, Waiter
+from headrace.storage.base import Beater, Channel, Waiter
 from headrace.storage.redis import calls, keys, reports
-from headrace.storage.redis.blocking import RedisInbox, RedisWaiter
+from headrace.storage.redis.blocking import RedisChannel, RedisWaiter
 from headrace.storage.redis.client import Address, AsyncClient, SyncClient
 from headrace.storage.redis.damage import damage_findings
 from headrace.storage.redis.doctor import diagnose, remove_libraries
@@ -33,6 +33,7 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    IncarnationInfo,
     OutputPage,
     Page,
     QueueSettings,
@@ -40,7 +41,6 @@ from headrace.storage.values import (
     Repaired,
     Report,
     Settlement,
-    WorkerInfo,
 )
 
 INTRODUCED_FOR_S = 30.0
@@ -118,12 +118,12 @@ class RedisStorage:
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         return await self._client.run(calls.watch(self._root(queue), job_ids, channel))
 
-    def open_inbox(self) -> Inbox:
-        return RedisInbox(self._address, self.tenant)
+    def open_channel(self) -> Channel:
+        return RedisChannel(self._address, self.tenant)
 
     # Consumer
 
-    async def register(self, queue: str, worker: WorkerInfo) -> None:
+    async def register(self, queue: str, worker: IncarnationInfo) -> None:
         # A full server takes no new name, and yet a worker must drain it; producers left the name.
         with suppress(StorageFull):
             await self._introduce(queue)
@@ -167,7 +167,7 @@ class RedisStorage:
             SyncClient(self._address, self._library, timeout_s=timeout_s), self.tenant
         )
 
-    # Keeper
+    # Maintenance
 
     async def beats(self, queue: str) -> dict[str, Beat]:
         flat = await self._client.command("HGETALL", self._root(queue) + ":beats")
@@ -223,7 +223,7 @@ class RedisStorage:
     async def stats(self, queue: str) -> QueueStats:
         return await self._client.run(reports.stats(self._root(queue)))
 
-    async def workers(self, queue: str) -> list[WorkerInfo]:
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
         return await self._client.run(reports.workers(self._root(queue)))
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:

@@ -87,7 +87,7 @@ class SqliteWaiter:
         """Nothing is open."""
 
 
-class SqliteInbox:
+class SqliteChannel:
     """A channel of this process; its name begins with the process's own.
 
     Args:
@@ -96,7 +96,7 @@ class SqliteInbox:
     """
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        self.channel: str = f"{engine.name}.{secrets.token_hex(8)}"
+        self.name: str = f"{engine.name}.{secrets.token_hex(8)}"
         self._engine = engine
         self._clock = clock
         self._ends: asyncio.Queue[End | None] = asyncio.Queue()
@@ -106,7 +106,7 @@ class SqliteInbox:
         """Wait for the next end; None: just subscribed, so read what may have been missed.
 
         Raises:
-            StorageError: the database can't be used, or the inbox was closed.
+            StorageError: the database can't be used, or the channel was closed.
         """
         if not self._is_open:
             await self._engine.listen(self._clock)
@@ -117,19 +117,19 @@ class SqliteInbox:
                 try:
                     loop.call_soon_threadsafe(ends.put_nowait, end)
                 except RuntimeError:
-                    self._engine.unsubscribe(self.channel)  # the loop was closed
+                    self._engine.unsubscribe(self.name)  # the loop was closed
 
-            self._engine.subscribe(self.channel, deliver)
+            self._engine.subscribe(self.name, deliver)
             self._is_open = True
             return None
         end = await self._ends.get()
         if end is None:
-            raise StorageUnavailable("the inbox was closed")
+            raise StorageUnavailable("the channel was closed")
         return end
 
     async def aclose(self) -> None:
         """Hear no more."""
-        self._engine.unsubscribe(self.channel)
+        self._engine.unsubscribe(self.name)
         if self._is_open:
             self._is_open = False
             self._ends.put_nowait(None)

@@ -13,9 +13,9 @@ from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
 from headrace.storage.values import (
     EventPage,
+    IncarnationInfo,
     QueueSettings,
     QueueStats,
-    WorkerInfo,
     worker_info,
 )
 
@@ -71,7 +71,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         due_ms=due or 0,
         expires_ms=expires,
         run_ms=run,
-        worker=nonce.partition("/")[0],
+        incarnation=nonce.partition("/")[0],
         cancel_requested=bool(cancel),
         reason=reason,
         options=options,
@@ -134,14 +134,14 @@ def _histogram(values: Counter[str], prefix: str) -> dict[int, int]:
     return dict(sorted(found.items()))
 
 
-def workers(step: Step, name: QueueName) -> list[WorkerInfo]:
+def workers(step: Step, name: QueueName) -> list[IncarnationInfo]:
     """Return the incarnations of a queue."""
     view = find_view(step, name)
     rows = step.db.execute(_WORKERS, (view.key,)).fetchall() if view else []
     return [_worker(step, row) for row in rows]
 
 
-def _worker(step: Step, row: tuple[Any, ...]) -> WorkerInfo:
+def _worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
     incarnation, info, lease_ms, since, at, is_condemned, active = row
     return worker_info(
         incarnation,

@@ -1,4 +1,4 @@
-"""What keeps a queue in order when others died or rows were lost: the verbs of `Keeper`."""
+"""What keeps a queue in order when others died or rows were lost: the verbs of `Maintenance`."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _row(row: tuple[Any, ...]) -> JobRow:
         changed_ms=at,
         due_ms=due or 0,
         run_ms=run,
-        worker=nonce.partition("/")[0],
+        incarnation=nonce.partition("/")[0],
         reason=reason,
         error=error,
     )

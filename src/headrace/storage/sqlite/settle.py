@@ -10,7 +10,7 @@ from headrace.outcome import (
     Cancelled,
     Completed,
     Failed,
-    Released,
+    PutBack,
     Retried,
     Stalled,
 )
@@ -61,7 +61,7 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
         view.wake_all()  # another on its last chance may wait for this one's end
     outcome = settlement.outcome
     run_ms = settlement.run_ms
-    if not isinstance(outcome, Released):
+    if not isinstance(outcome, PutBack):
         view.observe("run", run_ms)
     if isinstance(outcome, Completed):
         records.complete(
@@ -80,11 +80,11 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
 def _settle_other(
     view: View,
     record: Record,
-    outcome: Retried | Failed | Cancelled | Released | Stalled,
+    outcome: Retried | Failed | Cancelled | PutBack | Stalled,
     run_ms: int,
 ) -> None:
-    if record.cancel and isinstance(outcome, Retried | Released):
-        run_ms = 0 if isinstance(outcome, Released) else run_ms
+    if record.cancel and isinstance(outcome, Retried | PutBack):
+        run_ms = 0 if isinstance(outcome, PutBack) else run_ms
         records.cancel(view, record, keep=record.keep, run_ms=run_ms)
         return
     match outcome:
@@ -96,7 +96,7 @@ def _settle_other(
             records.fail(view, record, reason.value, error=error, run_ms=run_ms)
         case Cancelled(keep_ms, reason):
             records.cancel(view, record, keep=keep_ms, run_ms=run_ms, reason=reason)
-        case Released():
+        case PutBack():
             _release(view, record, outcome)
         case Stalled(error):
             records.stall(view, record, record.owner, error, run_ms)
@@ -118,7 +118,7 @@ def _retry(view: View, record: Record, outcome: Retried, run_ms: int) -> None:
     records.delay(view, record, "retrying", due=view.now + outcome.delay_ms, run_ms=run_ms)
 
 
-def _release(view: View, record: Record, outcome: Released) -> None:
+def _release(view: View, record: Record, outcome: PutBack) -> None:
     if record.released is None:
         record.released = view.now
     if view.now - record.released > UNKNOWN_TASK_LIMIT_MS:

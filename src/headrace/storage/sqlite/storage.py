@@ -16,9 +16,9 @@ from headrace.job import (
     JobRecord,
     JobState,
 )
-from headrace.storage.base import Beater, Inbox, Waiter
+from headrace.storage.base import Beater, Channel, Waiter
 from headrace.storage.sqlite import inspector, keeper, listing, output, producer, steering, workers
-from headrace.storage.sqlite.blocking import SqliteBeater, SqliteInbox, SqliteWaiter
+from headrace.storage.sqlite.blocking import SqliteBeater, SqliteChannel, SqliteWaiter
 from headrace.storage.sqlite.claim import claim
 from headrace.storage.sqlite.doctor import diagnose
 from headrace.storage.sqlite.engine import Engine, attach, detach
@@ -34,6 +34,7 @@ from headrace.storage.values import (
     End,
     EventPage,
     Finding,
+    IncarnationInfo,
     OutputPage,
     Page,
     QueueSettings,
@@ -41,7 +42,6 @@ from headrace.storage.values import (
     Repaired,
     Report,
     Settlement,
-    WorkerInfo,
     read_output_cursor,
 )
 
@@ -111,12 +111,12 @@ class SqliteStorage:
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         return await self._pass(lambda s: producer.watch(s, self._name(queue), job_ids, channel))
 
-    def open_inbox(self) -> Inbox:
-        return SqliteInbox(self.engine(), self._clock)
+    def open_channel(self) -> Channel:
+        return SqliteChannel(self.engine(), self._clock)
 
     # Consumer
 
-    async def register(self, queue: str, worker: WorkerInfo) -> None:
+    async def register(self, queue: str, worker: IncarnationInfo) -> None:
         await self._pass(lambda s: workers.register(s, self._name(queue), worker))
 
     async def claim(
@@ -153,7 +153,7 @@ class SqliteStorage:
     def open_beater(self, *, timeout_s: float) -> Beater:
         return SqliteBeater(attach(self._place), self.tenant, self._clock, timeout_s=timeout_s)
 
-    # Keeper
+    # Maintenance
 
     async def beats(self, queue: str) -> dict[str, Beat]:
         return await self._pass(lambda s: keeper.beats(s, self._name(queue)))
@@ -209,7 +209,7 @@ class SqliteStorage:
     async def stats(self, queue: str) -> QueueStats:
         return await self._pass(lambda s: inspector.stats(s, self._name(queue)))
 
-    async def workers(self, queue: str) -> list[WorkerInfo]:
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
         return await self._pass(lambda s: inspector.workers(s, self._name(queue)))
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:

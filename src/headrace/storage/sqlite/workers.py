@@ -10,7 +10,7 @@ from headrace.job import DEFAULT_LANE, Claim
 from headrace.storage.sqlite import records
 from headrace.storage.sqlite.step import QueueName, Step
 from headrace.storage.sqlite.view import View, find_view, list_queue, open_view
-from headrace.storage.values import BeatReply, WorkerInfo
+from headrace.storage.values import BeatReply, IncarnationInfo
 
 BEAT_CANCELS = 500
 RETIRED_A_CALL = 500
@@ -70,7 +70,7 @@ def count_owned(view: View, owner: int | None) -> int:
     return int(view.db.execute(sql, (owner,)).fetchone()[0])
 
 
-def register(step: Step, name: QueueName, worker: WorkerInfo) -> None:
+def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
     """Make an incarnation known."""
     view = open_view(step, name)
     list_queue(view)

@@ -8,8 +8,8 @@ from headrace.storage import Storage
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
 )
 
@@ -18,7 +18,7 @@ class BeatContract(Contract):
     """Tests of ``beat`` and ``beats``."""
 
     async def test_every_beat_counts_one_up(
-        self, storage: Storage, worker: Incarnation, other: Incarnation
+        self, storage: Storage, worker: ContractIncarnation, other: ContractIncarnation
     ) -> None:
         for _ in range(12):
             assert not worker.beat().is_gone
@@ -28,9 +28,9 @@ class BeatContract(Contract):
 
     @pytest.mark.parametrize("is_condemned", [True, False])
     async def test_the_beat_of_an_unknown_or_condemned_incarnation_creates_nothing(
-        self, storage: Storage, worker: Incarnation, dump: Dump, *, is_condemned: bool
+        self, storage: Storage, worker: ContractIncarnation, dump: Dump, *, is_condemned: bool
     ) -> None:
-        caller = Incarnation(storage, "nobody")
+        caller = ContractIncarnation(storage, "nobody")
         if is_condemned:
             await worker.reap_once()
             caller = worker
@@ -40,7 +40,7 @@ class BeatContract(Contract):
         assert await dump() == before
 
     async def test_a_beat_names_at_most_500_jobs_that_are_asked_to_stop(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         names = [f"{n}" for n in range(600)]
         for start in (0, 300):

@@ -10,20 +10,20 @@ from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
     WAITING,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     cancelled,
     completed,
     failed,
-    released,
     retried,
     stalled,
     started,
     state_of,
+    unknown_task,
 )
-from headrace.testing.contract.watch import next_end, open_inbox
+from headrace.testing.contract.watch import next_end, open_channel
 
 CANCELLED, REQUESTED = CancelOutcome.CANCELLED, CancelOutcome.REQUESTED
 
@@ -38,8 +38,8 @@ class CancelContract(Contract):
     async def test_a_waiting_job_ends_cancelled_and_never_starts(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         state: JobState,
     ) -> None:
@@ -53,7 +53,11 @@ class CancelContract(Contract):
         assert (await storage.stats(QUEUE)).history == 1
 
     async def test_an_active_job_is_asked_to_stop_by_the_next_beats(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         assert worker.beat().cancel_ids == []
@@ -76,8 +80,8 @@ class CancelContract(Contract):
     async def test_an_ended_job_stays_as_it_is(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         dump: Dump,
         *,
         state: JobState,
@@ -89,7 +93,7 @@ class CancelContract(Contract):
         assert await dump() == before
 
     async def test_an_unknown_id_leaves_no_trace(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         before = await dump()
         assert await storage.cancel(QUEUE, ["x", "*", ""]) == [NOT_FOUND] * 3
@@ -101,7 +105,7 @@ class CancelContract(Contract):
         assert worker.beat().cancel_ids == []
 
     async def test_a_repeated_cancel_answers_the_same_and_changes_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.ACTIVE, client, worker, "active")
         await bring(JobState.QUEUED, client, worker, "queued")
@@ -111,15 +115,19 @@ class CancelContract(Contract):
         assert await dump() == before
 
     async def test_the_same_id_twice_in_a_call_is_cancelled_once(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await bring(JobState.QUEUED, client, worker)
         assert await storage.cancel(QUEUE, ["x", "x"]) == [CANCELLED, CANCELLED]
         assert (await storage.stats(QUEUE)).cancelled == 1
 
-    @pytest.mark.parametrize("outcome", [retried(0), released(0), stalled()])
+    @pytest.mark.parametrize("outcome", [retried(0), unknown_task(0), stalled()])
     async def test_what_would_let_a_cancelled_job_wait_again_ends_it(
-        self, storage: Storage, client: Client, worker: Incarnation, outcome: Outcome
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        outcome: Outcome,
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None
@@ -131,7 +139,12 @@ class CancelContract(Contract):
 
     @pytest.mark.parametrize("how", ["put_back", "retire", "reap"])
     async def test_a_cancelled_job_that_its_worker_loses_ends_cancelled(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation, how: str
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
+        how: str,
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None
@@ -151,8 +164,8 @@ class CancelContract(Contract):
     async def test_an_attempt_that_ended_before_it_was_stopped_keeps_its_outcome(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         outcome: Outcome,
         state: JobState,
     ) -> None:
@@ -165,7 +178,7 @@ class CancelContract(Contract):
 
     @pytest.mark.parametrize("state", WAITING)
     async def test_a_cancelled_job_of_which_nothing_is_kept_is_gone_at_once(
-        self, storage: Storage, client: Client, worker: Incarnation, state: JobState
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
     ) -> None:
         await bring(state, client, worker, keep_ms=0, payload=b"." * 100)
         assert await storage.cancel(QUEUE, ["x"]) == [CANCELLED]
@@ -174,7 +187,7 @@ class CancelContract(Contract):
         assert (await storage.stats(QUEUE)).history == 0
 
     async def test_many_jobs_are_cancelled_in_one_call(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         jobs: list[Job] = [a_job(f"{n}", delay_ms=n % 2 * MINUTE_MS) for n in range(500)]
         await client.enqueue(*jobs)
@@ -185,27 +198,27 @@ class CancelContract(Contract):
         assert sorted(worker.beat().cancel_ids) == sorted(job.id for job in taken)
 
     async def test_a_workers_channel_is_told_which_of_its_jobs_is_to_stop(
-        self, storage: Storage, client: Client, other: Incarnation
+        self, storage: Storage, client: ContractClient, other: ContractIncarnation
     ) -> None:
-        async with open_inbox(storage) as inbox:
-            worker = await Incarnation(storage, "w3", channel=inbox.channel).register()
+        async with open_channel(storage) as channel:
+            worker = await ContractIncarnation(storage, "w3", channel=channel.name).register()
             await bring(JobState.ACTIVE, client, other, "another's")
             await bring(JobState.ACTIVE, client, worker)
             await bring(JobState.QUEUED, client, worker, "waits")
             asked = [CANCELLED, REQUESTED, REQUESTED]
             assert await storage.cancel(QUEUE, ["waits", "another's", "x"]) == asked
-            assert await next_end(inbox) == End(QUEUE, "x", JobState.ACTIVE)
+            assert await next_end(channel) == End(QUEUE, "x", JobState.ACTIVE)
             # Asked again, it is told again: a message can be lost.
             assert await storage.cancel(QUEUE, ["x"]) == [REQUESTED]
-            assert await next_end(inbox) == End(QUEUE, "x", JobState.ACTIVE)
+            assert await next_end(channel) == End(QUEUE, "x", JobState.ACTIVE)
 
     async def test_who_waits_is_told_that_the_handler_could_not_be_stopped(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
-        async with open_inbox(storage) as inbox:
-            await storage.watch(QUEUE, ["x"], channel=inbox.channel)
+        async with open_channel(storage) as channel:
+            await storage.watch(QUEUE, ["x"], channel=channel.name)
             await worker.settle(job, cancelled(reason="could_not_stop"))
-            assert await next_end(inbox) == End(
+            assert await next_end(channel) == End(
                 QUEUE, "x", JobState.CANCELLED, reason="could_not_stop"
             )

@@ -20,8 +20,8 @@ from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     ids,
@@ -34,7 +34,7 @@ class ClaimContract(Contract):
     """Tests of ``claim``."""
 
     async def test_a_claimed_job_carries_all_that_its_attempt_needs(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         created = await advance(0)
         await client.enqueue(a_job(payload=b"[1]", options=b'{"timeout_ms":5}'))
@@ -47,16 +47,20 @@ class ClaimContract(Contract):
         assert job.claim == Claim(1, nonce)
 
     async def test_a_claimed_job_is_active_and_names_its_worker(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job())
         await worker.claim_one()
         record = await storage.get(QUEUE, "x")
         assert record is not None
-        assert (record.state, record.worker, record.starts) == (JobState.ACTIVE, worker.name, 1)
+        assert (record.state, record.incarnation, record.starts) == (
+            JobState.ACTIVE,
+            worker.name,
+            1,
+        )
 
     async def test_jobs_of_one_tier_come_in_the_order_of_their_enqueue(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"a{n}") for n in range(10)))
         await client.enqueue(*(a_job(f"b{n}") for n in range(10)))
@@ -64,7 +68,9 @@ class ClaimContract(Contract):
         assert [(await worker.claim_one()).id for _ in range(5)] == expected[:5]
         assert ids(await worker.claim()) == expected[5:]
 
-    async def test_tiers_come_from_nine_to_zero(self, client: Client, worker: Incarnation) -> None:
+    async def test_tiers_come_from_nine_to_zero(
+        self, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
         await client.enqueue(
             *(a_job(f"{n}{tier}", priority=tier) for n in "ab" for tier in range(10))
         )
@@ -72,7 +78,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim()) == expected
 
     async def test_no_more_is_claimed_than_there_are_slots(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(5)))
         reply = await worker.ask(2)
@@ -82,7 +88,9 @@ class ClaimContract(Contract):
         assert ids(reply.jobs) == ["2", "3", "4"]
         assert not reply.has_more
 
-    async def test_each_lane_fills_its_own_slots(self, client: Client, worker: Incarnation) -> None:
+    async def test_each_lane_fills_its_own_slots(
+        self, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
         batch = [
             a_job(f"{lane}{n}", lane=lane) for n in range(4) for lane in ("process", "default")
         ]
@@ -91,7 +99,7 @@ class ClaimContract(Contract):
         assert sorted(ids(jobs)) == ["default0", "default1", "default2", "process0"]
 
     async def test_a_lane_without_slots_never_blocks_the_jobs_behind(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"p{n}", lane="process", priority=9) for n in range(50)))
         await client.enqueue(a_job("d", priority=0))
@@ -101,7 +109,7 @@ class ClaimContract(Contract):
         assert (reply.jobs, reply.has_more) == ([], False)
 
     async def test_a_lane_that_fills_the_call_hides_no_other(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         payload = b"." * (1024 * 1024 - 1)
         for n in range(5):
@@ -113,7 +121,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim(slots={"default": 9, "process": 1})) == ["cpu"]
 
     async def test_what_one_lane_passes_over_keeps_no_other_from_its_jobs(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         names = [f"{n}" for n in range(1_000)]
         for start in range(0, 1_000, 500):
@@ -124,14 +132,14 @@ class ClaimContract(Contract):
         assert ids(await worker.claim(slots={"default": 9, "process": 1})) == ["cpu"]
 
     async def test_two_incarnations_never_get_the_same_job(
-        self, client: Client, worker: Incarnation, other: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation, other: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(20)))
         first, second = await worker.claim(10), await other.claim(15)
         assert sorted(ids(first) + ids(second), key=int) == [str(n) for n in range(20)]
 
     async def test_one_call_takes_at_most_500_jobs(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         for start in range(0, 600, 300):
             await client.enqueue(*(a_job(f"{n}") for n in range(start, start + 300)))
@@ -141,7 +149,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim(1000)) == [str(n) for n in range(500, 600)]
 
     async def test_one_call_takes_about_4_mib_and_leaves_the_rest_in_order(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         payload = b"." * (1024 * 1024 - 1)
         for n in range(7):
@@ -152,7 +160,11 @@ class ClaimContract(Contract):
         assert ids(await worker.claim(7)) == ["5", "6"]
 
     async def test_a_delayed_job_never_starts_early(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(delay_ms=MINUTE_MS))
         record = await storage.get(QUEUE, "x")
@@ -166,7 +178,7 @@ class ClaimContract(Contract):
         assert (ids(reply.jobs), reply.next_due_ms) == (["x"], None)
 
     async def test_a_job_runs_at_its_instant_and_a_past_one_at_once(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         now = await advance(0)
         outcomes = await client.enqueue(
@@ -180,7 +192,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim()) == ["later"]
 
     async def test_due_jobs_come_in_the_order_of_their_due_times_inside_a_tier(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         due = {"c": 30, "a": 10, "urgent": 40, "b": 20}
         for job_id, delay_ms in due.items():
@@ -191,7 +203,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim()) == ["urgent", "a", "b", "c"]
 
     async def test_a_due_job_goes_behind_what_was_ready_before(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         await client.enqueue(a_job("due", delay_ms=10))
         await client.enqueue(a_job("ready"))
@@ -199,7 +211,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim()) == ["ready", "due"]
 
     async def test_waiting_is_counted_from_the_due_time_on(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         await client.enqueue(a_job(delay_ms=MINUTE_MS))
         await advance(MINUTE_MS)
@@ -208,7 +220,11 @@ class ClaimContract(Contract):
         assert (await worker.claim_one()).waited_ms == 25
 
     async def test_fifty_thousand_jobs_due_at_one_instant_all_come_in_bounded_calls(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # BC-64: too many for one unpack, and for one call's time.
         total = 50_000
@@ -226,7 +242,7 @@ class ClaimContract(Contract):
         assert (stats.scheduled, stats.queued, stats.active) == (0, 0, 0)
 
     async def test_what_ten_thousand_cancelled_jobs_left_costs_a_few_bounded_calls(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         total = 10_000
         names = [f"{n}" for n in range(total)]
@@ -244,7 +260,12 @@ class ClaimContract(Contract):
 
     @pytest.mark.parametrize("option", ["expires_in_ms", "expires_at_ms"])
     async def test_a_job_that_waited_too_long_is_a_dead_letter_and_never_starts(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, option: str
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+        option: str,
     ) -> None:
         base = await advance(0) if option == "expires_at_ms" else 0
         old = msgspec.structs.replace(a_job("old"), **{option: base + 50})
@@ -257,7 +278,7 @@ class ClaimContract(Contract):
         assert (record.starts, record.attempts) == (0, 0)
 
     async def test_a_job_that_is_claimed_in_time_runs_past_its_expiry(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         await client.enqueue(a_job(expires_in_ms=50))
         await advance(49)
@@ -266,7 +287,11 @@ class ClaimContract(Contract):
         assert await worker.settle(job, completed())
 
     async def test_a_delayed_job_that_expired_meanwhile_ends_when_it_falls_due(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(delay_ms=100, expires_in_ms=50))
         await advance(100)
@@ -276,7 +301,7 @@ class ClaimContract(Contract):
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXPIRED)
 
     async def test_jobs_of_the_same_due_time_become_ready_in_the_order_of_their_creation(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         due = await advance(0) + 100
         names = ["m", "b", "x", "a", "y", "c"]
@@ -288,7 +313,7 @@ class ClaimContract(Contract):
         assert ids(await worker.claim()) == ["first", *names]
 
     async def test_many_jobs_of_the_same_due_time_become_ready_in_the_order_of_their_creation(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         # More than fall due in one call, and ids that fall.
         due = await advance(0) + 100
@@ -301,7 +326,11 @@ class ClaimContract(Contract):
         assert [name for batch in found for name in batch] == names
 
     async def test_a_job_that_has_started_does_not_expire_before_its_retry(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(expires_in_ms=50))
         await worker.settle(await worker.claim_one(), retried(100))
@@ -309,7 +338,11 @@ class ClaimContract(Contract):
         assert (await worker.claim_one()).claim.epoch == 2
 
     async def test_a_job_that_was_put_back_does_not_expire(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(expires_in_ms=50))
         job = await worker.claim_one()
@@ -320,7 +353,7 @@ class ClaimContract(Contract):
         assert (await worker.claim_one()).claim.epoch == 2
 
     async def test_a_repeated_claim_returns_what_it_took_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await client.enqueue(*(a_job(f"{n}", payload=b"." * 40 * n) for n in range(5)))
         nonce = worker.nonce()
@@ -331,7 +364,7 @@ class ClaimContract(Contract):
         assert sorted(again.jobs, key=lambda job: job.id) == first.jobs
 
     async def test_a_repeated_claim_still_tells_when_the_next_job_is_due(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         await client.enqueue(a_job(delay_ms=100))
         assert (await worker.ask(number=1)).next_due_ms == 100
@@ -339,7 +372,7 @@ class ClaimContract(Contract):
         assert (await worker.ask(number=1)).next_due_ms == 70
 
     async def test_a_repeated_claim_returns_only_what_it_still_owns(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(4)))
         nonce = worker.nonce()
@@ -353,7 +386,7 @@ class ClaimContract(Contract):
         assert (job.id, job.claim.epoch) == ("1", 2)
 
     async def test_an_older_claim_is_stale_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await client.enqueue(a_job("a"), a_job("b"))
         await worker.ask(1, number=2)
@@ -363,16 +396,16 @@ class ClaimContract(Contract):
         assert await dump() == before
 
     async def test_an_unknown_incarnation_is_gone_and_changes_nothing(
-        self, storage: Storage, client: Client, dump: Dump
+        self, storage: Storage, client: ContractClient, dump: Dump
     ) -> None:
         await client.enqueue(a_job(), a_job("due", delay_ms=1))
         before = await dump()
-        reply = await Incarnation(storage, "nobody").ask()
+        reply = await ContractIncarnation(storage, "nobody").ask()
         assert (reply.is_gone, reply.jobs) == (True, [])
         assert await dump() == before
 
     async def test_a_condemned_incarnation_is_gone_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await client.enqueue(a_job())
         await worker.reap_once()
@@ -382,7 +415,11 @@ class ClaimContract(Contract):
         assert await dump() == before
 
     async def test_the_epoch_rises_with_every_start(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job())
         epochs, nonces = [], set()
@@ -399,7 +436,7 @@ class ClaimContract(Contract):
         assert (record.starts, record.attempts) == (3, 3)
 
     async def test_jobs_of_another_queue_or_tenant_are_not_seen(
-        self, storage: Storage, worker: Incarnation
+        self, storage: Storage, worker: ContractIncarnation
     ) -> None:
         job = Job(id="x", queue="other", task="send", payload=b"[]")
         await storage.enqueue("other", [job], call=CallId("c1", 1))
@@ -407,7 +444,11 @@ class ClaimContract(Contract):
         assert await state_of(storage) is None
 
     async def test_jobs_on_their_last_chance_are_given_out_one_at_a_time(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         # BC-14: one that kills its workers must take no other along.
         await client.enqueue(*(a_job(name, max_stalls=2) for name in "abc"))
@@ -431,7 +472,7 @@ class ClaimContract(Contract):
         assert (stats.queued, stats.active, stats.dead) == (0, 1, 0)
 
     async def test_an_expired_job_among_many_does_not_shorten_the_claim(
-        self, client: Client, worker: Incarnation, advance: Advance
+        self, client: ContractClient, worker: ContractIncarnation, advance: Advance
     ) -> None:
         batch = [a_job(f"{n}", expires_in_ms=10 if n % 3 == 0 else 0) for n in range(30)]
         await client.enqueue(*batch)

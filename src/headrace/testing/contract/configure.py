@@ -6,14 +6,16 @@ from headrace.storage import QueueSettings, Storage
 from headrace.testing.contract.fixtures import Contract
 from headrace.testing.contract.steps import (
     QUEUE,
-    Incarnation,
+    ContractIncarnation,
 )
 
 
 class ConfigureContract(Contract):
     """Tests of ``configure``."""
 
-    async def test_settings_are_kept_and_shown(self, storage: Storage, worker: Incarnation) -> None:
+    async def test_settings_are_kept_and_shown(
+        self, storage: Storage, worker: ContractIncarnation
+    ) -> None:
         settings = QueueSettings(history=7, dead_letters=6, dead_letter_ttl_ms=5, events=4)
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings

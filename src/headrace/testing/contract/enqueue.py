@@ -12,8 +12,8 @@ from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
     UNENDED,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -47,9 +47,14 @@ class EnqueueContract(Contract):
 
     @pytest.mark.parametrize("size", [10, 1_000, 100_000])
     async def test_a_duplicate_that_waits_has_the_result_kept_for_a_minute(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, size: int
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+        size: int,
     ) -> None:
-        channel = storage.open_inbox().channel
+        channel = storage.open_channel().name
         await client.enqueue(a_job("x", keep_ms=0))
         assert await client.enqueue(a_job("x", keep_ms=0, reply_to=channel)) == [DUPLICATE]
         await client.enqueue(a_job("y", keep_ms=0), a_job("y", keep_ms=0, reply_to=channel))
@@ -63,14 +68,14 @@ class EnqueueContract(Contract):
             assert await client.enqueue(a_job(job_id, reply_to=channel)) == [COMPLETED]
 
     async def test_a_duplicate_that_waits_for_nothing_changes_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job(keep_ms=0), a_job(keep_ms=0))
         await worker.settle(await worker.claim_one(), completed(keep_ms=0))
         assert await state_of(storage) is None
 
     async def test_a_stored_job_shows_all_that_was_asked(
-        self, storage: Storage, client: Client, advance: Advance
+        self, storage: Storage, client: ContractClient, advance: Advance
     ) -> None:
         now = await advance(0)
         job = a_job(
@@ -84,10 +89,10 @@ class EnqueueContract(Contract):
         assert (record.attempts, record.stalls, record.starts) == (0, 0, 0)
         assert (record.created_ms, record.changed_ms, record.due_ms) == (now, now, 0)
         assert (record.payload, record.options, record.result) == (b'["a"]', b"{}", None)
-        assert (record.worker, record.cancel_requested, record.errors) == ("", False, [])
+        assert (record.incarnation, record.cancel_requested, record.errors) == ("", False, [])
 
     async def test_a_plain_job_is_the_same_as_one_with_every_default_spelt_out(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         await client.enqueue(a_job("a", is_plain=True), a_job("b"))
         plain, full = await storage.get(QUEUE, "a"), await storage.get(QUEUE, "b")
@@ -97,9 +102,9 @@ class EnqueueContract(Contract):
             assert getattr(plain, field) == getattr(full, field)
 
     async def test_a_lane_that_is_left_open_is_what_workers_say_and_counts_for_all(
-        self, storage: Storage, client: Client, advance: Advance
+        self, storage: Storage, client: ContractClient, advance: Advance
     ) -> None:
-        worker = await Incarnation(storage, "w1", tasks={"send": "process"}).register()
+        worker = await ContractIncarnation(storage, "w1", tasks={"send": "process"}).register()
         await client.enqueue(a_job("said", lane="default"), a_job("open", lane=""))
         await client.enqueue(a_job("late", lane="", delay_ms=10))
         assert ids(await worker.claim(9)) == ["said"]
@@ -108,7 +113,7 @@ class EnqueueContract(Contract):
         assert ids(await worker.claim(slots={"process": 9})) == ["late"]
 
     async def test_each_job_of_a_batch_has_its_own_verdict(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await bring(JobState.COMPLETED, client, worker, "done")
         await bring(JobState.ACTIVE, client, worker, "runs")
@@ -116,7 +121,7 @@ class EnqueueContract(Contract):
         assert await client.enqueue(*batch) == [QUEUED, DUPLICATE, SCHEDULED, COMPLETED]
 
     async def test_an_empty_batch_stores_nothing(
-        self, storage: Storage, client: Client, dump: Dump
+        self, storage: Storage, client: ContractClient, dump: Dump
     ) -> None:
         assert await client.enqueue() == []
         assert (await storage.stats(QUEUE)).enqueued == 0
@@ -127,7 +132,7 @@ class EnqueueContract(Contract):
 
     @pytest.mark.parametrize("size", [0, 1, 64, 65, 1024 * 1024])
     async def test_a_payload_of_any_size_comes_back_as_it_was(
-        self, storage: Storage, client: Client, worker: Incarnation, size: int
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, size: int
     ) -> None:
         payload = bytes(index % 256 for index in range(size))
         await client.enqueue(a_job(payload=payload))
@@ -140,8 +145,8 @@ class EnqueueContract(Contract):
     async def test_a_payload_is_opaque_through_delay_retry_and_put_back(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         payload: bytes,
     ) -> None:
@@ -163,7 +168,11 @@ class EnqueueContract(Contract):
         assert (record.payload, record.result) == (payload, payload)
 
     async def test_ids_of_any_form_stay_apart_and_come_back_as_they_were(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # BC-66: digits, separators, globs, paths and the longest ones.
         big = b"." * 100
@@ -186,7 +195,7 @@ class EnqueueContract(Contract):
         assert {row.id for row in listed} == {job.id for job in jobs[::2]}
 
     async def test_a_repeated_call_answers_the_same_and_changes_nothing(
-        self, client: Client, dump: Dump
+        self, client: ContractClient, dump: Dump
     ) -> None:
         batch = [a_job("a"), a_job("b", delay_ms=5), a_job("a")]
         answer = await client.enqueue(*batch, number=1)
@@ -196,7 +205,7 @@ class EnqueueContract(Contract):
         assert await dump() == before
 
     async def test_a_repeated_call_says_queued_even_when_the_job_has_ended_meanwhile(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await client.enqueue(a_job(keep_ms=0), number=1)
         await worker.settle(await worker.claim_one(), completed(keep_ms=0))
@@ -205,7 +214,7 @@ class EnqueueContract(Contract):
         assert await dump() == before
 
     async def test_two_calls_in_flight_may_arrive_in_either_order(
-        self, client: Client, dump: Dump
+        self, client: ContractClient, dump: Dump
     ) -> None:
         # Call 1 is lost on its way; call 2 is done; call 1 comes again.
         assert await client.enqueue(a_job("second"), number=2) == [QUEUED]
@@ -217,7 +226,7 @@ class EnqueueContract(Contract):
 
     @pytest.mark.parametrize("was_done", [True, False])
     async def test_a_call_two_behind_is_stale_whether_it_was_done_or_not(
-        self, client: Client, dump: Dump, *, was_done: bool
+        self, client: ContractClient, dump: Dump, *, was_done: bool
     ) -> None:
         if was_done:
             await client.enqueue(a_job("first"), number=1)
@@ -231,16 +240,16 @@ class EnqueueContract(Contract):
         assert await dump() == before
 
     async def test_clients_and_queues_are_numbered_apart(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         assert await client.enqueue(a_job("a"), number=5) == [QUEUED]
-        assert await Client(storage, "c2").enqueue(a_job("b"), number=1) == [QUEUED]
+        assert await ContractClient(storage, "c2").enqueue(a_job("b"), number=1) == [QUEUED]
         elsewhere = await storage.enqueue("other", [a_job("a")], call=CallId("c1", 1))
         assert elsewhere == [QUEUED]
 
     @pytest.mark.parametrize("state", UNENDED)
     async def test_an_id_that_has_not_ended_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump, state: JobState
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump, state: JobState
     ) -> None:
         await bring(state, client, worker)
         before = await dump(with_calls=False)
@@ -248,7 +257,7 @@ class EnqueueContract(Contract):
         assert await dump(with_calls=False) == before
 
     async def test_a_completed_id_that_is_kept_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.COMPLETED, client, worker)
         before = await dump(with_calls=False)
@@ -257,7 +266,7 @@ class EnqueueContract(Contract):
 
     @pytest.mark.parametrize("state", [JobState.FAILED, JobState.CANCELLED])
     async def test_a_failed_or_cancelled_record_is_replaced(
-        self, storage: Storage, client: Client, worker: Incarnation, state: JobState
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
     ) -> None:
         await bring(state, client, worker, payload=b"." * 100)
         assert await client.enqueue(a_job(payload=b"[2]")) == [QUEUED]
@@ -270,7 +279,7 @@ class EnqueueContract(Contract):
         assert (await worker.claim_one()).payload == b"[2]"
 
     async def test_an_id_is_free_again_when_nothing_is_kept(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job())
         await worker.settle(await worker.claim_one(), completed(keep_ms=0))
@@ -279,7 +288,11 @@ class EnqueueContract(Contract):
         assert (await worker.claim_one()).payload == b"[2]"
 
     async def test_an_id_is_free_again_when_its_record_has_ended(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # BC-24, BC-25: dedup and record end together.
         await client.enqueue(a_job())
@@ -296,7 +309,7 @@ class EnqueueContract(Contract):
 
     @pytest.mark.parametrize("state", ENDED)
     async def test_an_id_is_free_again_when_its_record_was_purged(
-        self, storage: Storage, client: Client, worker: Incarnation, state: JobState
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
     ) -> None:
         # BC-26.
         await bring(state, client, worker)
@@ -305,7 +318,7 @@ class EnqueueContract(Contract):
         assert (await worker.claim_one()).payload == b"[2]"
 
     async def test_the_same_id_twice_in_a_batch_is_stored_once(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         batch = [a_job(payload=b"[1]"), a_job(payload=b"[2]", priority=9)]
         assert await client.enqueue(*batch) == [QUEUED, DUPLICATE]
@@ -315,8 +328,8 @@ class EnqueueContract(Contract):
     async def test_a_job_enqueued_again_after_its_cancel_runs_once_as_last_asked(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         state: JobState,
     ) -> None:
@@ -329,7 +342,7 @@ class EnqueueContract(Contract):
         assert await worker.claim() == []
 
     async def test_the_same_id_in_another_queue_is_another_job(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job(payload=b"[1]"))
         assert await storage.enqueue("other", [a_job()], call=CallId("c1", 1)) == [QUEUED]
@@ -338,7 +351,7 @@ class EnqueueContract(Contract):
         assert ids(await worker.claim()) == ["x"]
 
     async def test_a_random_id_is_stored_as_any_other(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         batch = [a_job(f"r{n}", is_new_id=True, is_plain=n % 2 == 0) for n in range(6)]
         assert await client.enqueue(*batch) == [QUEUED] * 6

@@ -7,14 +7,14 @@ from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     ERROR,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     cancelled,
     completed,
     failed,
-    released,
     retried,
+    unknown_task,
 )
 
 
@@ -32,7 +32,7 @@ def row(event: JobEvent) -> Row:
         event.kind,
         event.job_id,
         event.attempt,
-        event.worker,
+        event.incarnation,
         event.wait_ms,
         event.run_ms,
         event.detail,
@@ -46,7 +46,11 @@ class EventsContract(Contract):
     """Tests of ``events``."""
 
     async def test_every_transition_leaves_an_event_with_its_fields(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(delay_ms=10))
         await advance(10)
@@ -56,7 +60,7 @@ class EventsContract(Contract):
         await advance(5)
         job = await worker.claim_one()
         await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
-        await worker.settle(await worker.claim_one(), released(5))
+        await worker.settle(await worker.claim_one(), unknown_task(5))
         await advance(5)
         await worker.settle(await worker.claim_one(), failed(), run_ms=4)
         await storage.redrive(QUEUE, ["x"])
@@ -85,9 +89,9 @@ class EventsContract(Contract):
     async def test_ends_without_an_outcome_of_the_worker_leave_events_too(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         advance: Advance,
     ) -> None:
         await client.enqueue(
@@ -109,7 +113,7 @@ class EventsContract(Contract):
         ]
 
     async def test_events_are_read_on_from_the_last_seen(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         for n in range(50):
             await client.enqueue(*(a_job(f"{n}-{m}") for m in range(3)))
@@ -127,13 +131,15 @@ class EventsContract(Contract):
         assert [event.job_id for event in page.events] == ["new"]
 
     async def test_a_big_batch_leaves_an_event_for_each_job(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         names = [f"{n}" for n in range(500)]
         await client.enqueue(*(a_job(name) for name in names))
         assert [event.job_id for event in await all_events(storage)] == names
 
-    async def test_events_are_bounded_as_configured(self, storage: Storage, client: Client) -> None:
+    async def test_events_are_bounded_as_configured(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
         await storage.configure(QUEUE, QueueSettings(events=10))
         for n in range(400):
             await client.enqueue(a_job(f"{n}"))
@@ -142,7 +148,7 @@ class EventsContract(Contract):
         assert events[-1].job_id == "399"
 
     async def test_repetitions_and_refusals_leave_no_event(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job(), number=1)
         job = await worker.claim_one()
@@ -154,6 +160,8 @@ class EventsContract(Contract):
         await storage.cancel(QUEUE, ["x", "unknown"])
         assert await all_events(storage) == before
 
-    async def test_no_events_is_an_empty_page(self, storage: Storage, worker: Incarnation) -> None:
+    async def test_no_events_is_an_empty_page(
+        self, storage: Storage, worker: ContractIncarnation
+    ) -> None:
         page = await storage.events("no-such-queue")
         assert (page.events, page.last_id) == ([], "")

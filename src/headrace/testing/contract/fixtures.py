@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from headrace.storage import Storage
-from headrace.testing.contract.steps import Client, Incarnation
+from headrace.testing.contract.steps import ContractClient, ContractIncarnation
 from headrace.testing.contract.subject import Subject
 
 
@@ -64,16 +64,16 @@ class Contract:
         return in_order.dump
 
     @pytest.fixture
-    def client(self, storage: Storage) -> Client:
+    def client(self, storage: Storage) -> ContractClient:
         """Return a client that enqueues."""
-        return Client(storage)
+        return ContractClient(storage)
 
     @pytest_asyncio.fixture(loop_scope="function")
-    async def worker(self, storage: Storage) -> Incarnation:
+    async def worker(self, storage: Storage) -> ContractIncarnation:
         """Return a registered incarnation."""
-        return await Incarnation(storage, "w1").register()
+        return await ContractIncarnation(storage, "w1").register()
 
     @pytest_asyncio.fixture(loop_scope="function")
-    async def other(self, storage: Storage) -> Incarnation:
+    async def other(self, storage: Storage) -> ContractIncarnation:
         """Return a second registered incarnation."""
-        return await Incarnation(storage, "w2").register()
+        return await ContractIncarnation(storage, "w2").register()

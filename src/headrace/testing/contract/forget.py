@@ -6,8 +6,8 @@ from headrace.storage import JobState, Storage
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     bring,
 )
 
@@ -16,14 +16,14 @@ class ForgetContract(Contract):
     """Tests of ``forget``."""
 
     async def test_a_live_incarnation_is_not_forgotten(
-        self, storage: Storage, worker: Incarnation, dump: Dump
+        self, storage: Storage, worker: ContractIncarnation, dump: Dump
     ) -> None:
         before = await dump()
         assert not await storage.forget(QUEUE, worker.name)
         assert await dump() == before
 
     async def test_a_forgotten_incarnation_leaves_no_key(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         await storage.cancel(QUEUE, ["x"])

@@ -6,8 +6,8 @@ from headrace.storage import Storage
 from headrace.testing.contract.fixtures import Contract
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     retried,
@@ -18,7 +18,11 @@ class HeldContract(Contract):
     """Tests of ``held``."""
 
     async def test_held_are_exactly_the_claims_that_are_current(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         assert await storage.held(QUEUE, worker.name) == []
         await client.enqueue(*(a_job(name) for name in "abcde"))

@@ -11,8 +11,8 @@ from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
     STATES,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -39,9 +39,9 @@ class ListJobsContract(Contract):
     async def test_pages_bring_every_job_of_a_state_once(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         state: JobState,
     ) -> None:
         names = [f"{n}" for n in range(7)]
@@ -57,12 +57,12 @@ class ListJobsContract(Contract):
 
     @pytest.mark.parametrize("state", list(JobState))
     async def test_a_state_without_jobs_is_one_empty_page(
-        self, storage: Storage, worker: Incarnation, state: JobState
+        self, storage: Storage, worker: ContractIncarnation, state: JobState
     ) -> None:
         assert await all_rows(storage, state, limit=10) == [[]]
 
     async def test_ready_jobs_are_listed_in_the_order_of_their_claims(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         for n in range(12):
             await client.enqueue(a_job(f"{n}", priority=n % 4))
@@ -73,7 +73,7 @@ class ListJobsContract(Contract):
 
     @pytest.mark.parametrize("limit", [1, 2, 5, 100])
     async def test_ready_jobs_of_all_lanes_are_listed_the_default_one_first(
-        self, storage: Storage, client: Client, worker: Incarnation, limit: int
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, limit: int
     ) -> None:
         lanes = ["process", "Zeta", "alpha", "default", "default.2", "0"]
         for n in range(3):
@@ -90,7 +90,11 @@ class ListJobsContract(Contract):
         assert [row.id for row in page.rows] == expected[12:]
 
     async def test_waiting_jobs_are_listed_by_their_due_time_and_ended_ones_newest_first(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         for job_id, delay_ms in {"c": 3000, "a": 1000, "b": 2000}.items():
             await client.enqueue(a_job(job_id, delay_ms=delay_ms))
@@ -104,7 +108,11 @@ class ListJobsContract(Contract):
         assert [row.id for row in page.rows] == ["z", "y", "x"]
 
     async def test_a_row_tells_what_a_table_shows(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         created = await advance(0)
         await client.enqueue(a_job(priority=7, payload=b"." * 1000))
@@ -124,13 +132,17 @@ class ListJobsContract(Contract):
             changed_ms=now,
             due_ms=0,
             run_ms=9,
-            worker=worker.name,
+            incarnation=worker.name,
             reason="exhausted",
             error=ERROR.type,
         )
 
     async def test_the_retrying_and_the_scheduled_are_told_apart(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await bring(JobState.RETRYING, client, worker, "r")
         await bring(JobState.SCHEDULED, client, worker, "s")
@@ -140,7 +152,7 @@ class ListJobsContract(Contract):
         assert (row.id, row.attempts) == ("s", 0)
 
     async def test_left_over_entries_are_not_listed(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job("x", priority=9), a_job("y"))
         await storage.cancel(QUEUE, ["x"])
@@ -149,7 +161,7 @@ class ListJobsContract(Contract):
         assert [row.id for row in rows] == ["y", "x"]
 
     async def test_listing_and_getting_change_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.COMPLETED, client, worker)
         before = await dump()
@@ -162,9 +174,9 @@ class ListJobsContract(Contract):
         assert await dump() == before
 
     async def test_a_record_shows_result_and_run_time_after_its_end(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job())
         await worker.settle(await worker.claim_one(), completed(b"9"), run_ms=12)
         [row] = (await storage.list_jobs(QUEUE, JobState.COMPLETED)).rows
-        assert (row.run_ms, row.worker, row.reason, row.error) == (12, worker.name, "", "")
+        assert (row.run_ms, row.incarnation, row.reason, row.error) == (12, worker.name, "", "")

@@ -12,24 +12,24 @@ from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ENDED,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     cancelled,
     completed,
     failed,
-    released,
     retried,
     stalled,
     started,
     state_of,
+    unknown_task,
     until,
 )
 
 PIECE_LIMIT = 64 * 1024
 STRANGE_CURSORS = ["x", "-", "1", "1-", "-1", "1-2-3", "(1-1", "+", "$", "1.0-1", "٣-٣", "9" * 99]
 
-EndedBy = Callable[[Storage, Client, Incarnation], Awaitable[object]]
+EndedBy = Callable[[Storage, ContractClient, ContractIncarnation], Awaitable[object]]
 
 
 async def read(storage: Storage, job_id: str = "x", *, limit: int = 64) -> list[bytes]:
@@ -45,12 +45,12 @@ async def read(storage: Storage, job_id: str = "x", *, limit: int = 64) -> list[
         cursor = page.cursor
 
 
-async def purge(storage: Storage, client: Client, worker: Incarnation) -> None:
+async def purge(storage: Storage, client: ContractClient, worker: ContractIncarnation) -> None:
     """Delete the dead letter."""
     assert await storage.purge(QUEUE, JobState.FAILED, ["x"]) == 1
 
 
-async def replace(storage: Storage, client: Client, worker: Incarnation) -> None:
+async def replace(storage: Storage, client: ContractClient, worker: ContractIncarnation) -> None:
     """Enqueue a new job with the dead letter's id."""
     assert await client.enqueue(a_job()) == ["queued"]
 
@@ -59,7 +59,7 @@ class OutputContract(Contract):
     """Tests of ``output``."""
 
     async def test_pieces_come_back_in_order_and_as_they_were(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         pieces = [b"", b"1", b"\x00\n\r\t\xff", b"[" + b"1," * 1000 + b"2]", b"last"]
@@ -71,7 +71,7 @@ class OutputContract(Contract):
         assert await read(storage) == pieces
 
     async def test_a_reader_goes_on_where_it_was(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         page = await storage.output(QUEUE, "x")
@@ -84,7 +84,7 @@ class OutputContract(Contract):
             assert page.chunks == [b"a%d" % n, b"b%d" % n]
 
     async def test_a_page_of_the_largest_pieces_keeps_to_the_bytes_of_a_call(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         pieces = [b"%02d" % n * (PIECE_LIMIT // 2) for n in range(70)]
@@ -95,7 +95,7 @@ class OutputContract(Contract):
         assert await read(storage) == pieces
 
     async def test_pieces_that_are_there_already_are_passed(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"0", b"1", b"2"])
@@ -107,7 +107,7 @@ class OutputContract(Contract):
         assert await read(storage) == [b"0", b"1", b"2", b"3", b"7"]
 
     async def test_the_newest_thousand_pieces_are_kept(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await started(client, worker)
         for first, last in [(0, 1000), (1000, 1001), (1001, 1500)]:
@@ -120,10 +120,14 @@ class OutputContract(Contract):
         assert await dump() == before
 
     @pytest.mark.parametrize(
-        "outcome", [retried(0), stalled(), released(0)], ids=lambda o: type(o).__name__
+        "outcome", [retried(0), stalled(), unknown_task(0)], ids=lambda o: type(o).__name__
     )
     async def test_the_next_attempts_first_piece_makes_room_of_all_before(
-        self, storage: Storage, client: Client, worker: Incarnation, outcome: Outcome
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        outcome: Outcome,
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"old"] * 3)
@@ -139,7 +143,7 @@ class OutputContract(Contract):
         assert page.chunks == [b"new 0", b"new 1"]
 
     async def test_a_redriven_job_keeps_its_output_until_its_next_attempt_has_some(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"old"])
@@ -150,7 +154,11 @@ class OutputContract(Contract):
         assert await read(storage) == [b"new"]
 
     async def test_output_outlives_what_its_dead_letter_would_have_had(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=2_000))
         await client.enqueue(a_job("x"), a_job("y"))
@@ -170,7 +178,7 @@ class OutputContract(Contract):
 
     @pytest.mark.parametrize("state", ENDED)
     async def test_output_stays_with_the_record_of_an_ended_job(
-        self, storage: Storage, client: Client, worker: Incarnation, state: JobState
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"1"])
@@ -180,7 +188,12 @@ class OutputContract(Contract):
 
     @pytest.mark.parametrize("outcome", [completed(keep_ms=0), cancelled(keep_ms=0)])
     async def test_with_nothing_kept_its_output_goes_with_the_job(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump, outcome: Outcome
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        outcome: Outcome,
     ) -> None:
         await worker.settle(await started(client, worker), outcome)
         before = set(await dump(with_calls=False))
@@ -192,7 +205,11 @@ class OutputContract(Contract):
 
     @pytest.mark.parametrize("ended_by", [purge, replace])
     async def test_output_goes_with_the_record(
-        self, storage: Storage, client: Client, worker: Incarnation, ended_by: EndedBy
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        ended_by: EndedBy,
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"1"])
@@ -204,8 +221,8 @@ class OutputContract(Contract):
     async def test_output_never_outlives_its_record(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         *,
         had_payload: bool,
@@ -225,7 +242,7 @@ class OutputContract(Contract):
         assert await read(storage) == [b"new"]
 
     async def test_each_job_has_its_own_output(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(name) for name in "abc"))
         reports = [
@@ -237,7 +254,7 @@ class OutputContract(Contract):
             assert await read(storage, name) == [name.encode(), b"2"]
 
     async def test_reading_output_changes_nothing_and_knows_queues_that_never_were(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, chunks=[b"1"])

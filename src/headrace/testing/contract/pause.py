@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from headrace.storage import EnqueueOutcome, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
-from headrace.testing.contract.steps import QUEUE, Client, Incarnation, a_job, completed, ids
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    completed,
+    ids,
+)
 
 
 class PauseContract(Contract):
     """Tests of ``pause`` and ``resume``."""
 
     async def test_a_paused_queue_gives_nothing_and_takes_everything(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job("before"), a_job("due", delay_ms=5))
         await storage.pause(QUEUE)
@@ -26,7 +37,7 @@ class PauseContract(Contract):
         assert (reply.is_paused, ids(reply.jobs)) == (False, ["before", "after", "due"])
 
     async def test_active_jobs_go_on(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job())
         job = await worker.claim_one()
@@ -35,7 +46,7 @@ class PauseContract(Contract):
         assert await worker.settle(job, completed())
 
     async def test_pausing_and_resuming_twice_is_once(
-        self, storage: Storage, client: Client, dump: Dump
+        self, storage: Storage, client: ContractClient, dump: Dump
     ) -> None:
         await client.enqueue(a_job())
         for step in (storage.pause, storage.resume):
@@ -45,7 +56,7 @@ class PauseContract(Contract):
             assert await dump() == before
 
     async def test_a_paused_queue_wakes_nobody_and_its_resume_does(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await storage.pause(QUEUE)
         await client.enqueue(a_job())

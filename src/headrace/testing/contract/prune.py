@@ -11,8 +11,8 @@ from headrace.testing.contract.steps import (
     EACH_STATE,
     QUEUE,
     UNENDED,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     cancelled,
@@ -23,7 +23,9 @@ from headrace.testing.contract.steps import (
 )
 
 
-async def end_many(client: Client, worker: Incarnation, names: list[str], outcome: Outcome) -> None:
+async def end_many(
+    client: ContractClient, worker: ContractIncarnation, names: list[str], outcome: Outcome
+) -> None:
     """Run jobs to one outcome, in order."""
     await client.enqueue(*(a_job(name, payload=b"." * 100) for name in names))
     jobs = await worker.claim(len(names))
@@ -53,7 +55,7 @@ class PruneContract(Contract):
     """Tests of ``prune``."""
 
     async def test_the_history_keeps_the_newest_records(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(history=3))
         for n, outcome in enumerate([completed(b"." * 100), cancelled()] * 3):
@@ -63,7 +65,7 @@ class PruneContract(Contract):
         assert (await storage.stats(QUEUE)).history == 3
 
     async def test_the_dead_letters_keep_the_newest_records(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(dead_letters=2))
         await end_many(client, worker, ["done"], completed())
@@ -74,7 +76,7 @@ class PruneContract(Contract):
         assert await state_of(storage, "done") is JobState.COMPLETED
 
     async def test_a_history_of_zero_keeps_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(history=0, dead_letters=0))
         await end_many(client, worker, ["a", "b"], completed())
@@ -82,7 +84,7 @@ class PruneContract(Contract):
         assert [await state_of(storage, name) for name in "abcd"] == [None] * 4
 
     async def test_a_lowered_bound_is_reached_in_bounded_steps(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         # BC-65: the first call must not do it all.
         await end_many(client, worker, [f"{n}" for n in range(400)], completed())
@@ -99,8 +101,8 @@ class PruneContract(Contract):
     async def test_the_history_bound_spares_a_new_job_with_the_id_of_an_old_one(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         state: JobState,
     ) -> None:
@@ -114,7 +116,11 @@ class PruneContract(Contract):
         assert (await storage.stats(QUEUE)).history == 1
 
     async def test_the_dead_letter_bound_spares_a_new_job_with_the_id_of_an_old_one(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=30))
         await end_many(client, worker, ["x"], failed())
@@ -125,7 +131,11 @@ class PruneContract(Contract):
         assert await state_of(storage) is JobState.SCHEDULED
 
     async def test_pruning_by_age_spares_a_new_job_with_the_id_of_an_old_one(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=30))
         await end_many(client, worker, ["x"], failed())
@@ -136,7 +146,11 @@ class PruneContract(Contract):
         assert (await worker.claim_one()).id == "x"
 
     async def test_dead_letters_are_pruned_when_they_are_too_old(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await end_many(client, worker, ["old"], failed())
         await advance(20 * DAY_MS)
@@ -151,7 +165,11 @@ class PruneContract(Contract):
         assert (await storage.stats(QUEUE)).dead == 1
 
     async def test_the_places_of_records_that_have_ended_are_taken_out_of_the_history(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await end_many(client, worker, ["kept", "old"], completed())
         short = [f"{n}" for n in range(300)]
@@ -163,7 +181,7 @@ class PruneContract(Contract):
         assert await state_of(storage, "kept") is JobState.COMPLETED
 
     async def test_pruning_a_queue_in_order_changes_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         for state in EACH_STATE:
             await bring(state, client, worker, state.value)
@@ -174,7 +192,11 @@ class PruneContract(Contract):
         assert await dump() == before
 
     async def test_a_call_prunes_at_most_200_dead_letters(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         for start in range(0, 500, 250):
             names = [f"{n}" for n in range(start, start + 250)]

@@ -10,8 +10,8 @@ from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
     STATES,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     ids,
@@ -28,8 +28,8 @@ class PurgeContract(Contract):
     async def test_a_purged_job_is_gone_with_all_that_belonged_to_it(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         advance: Advance,
         state: JobState,
     ) -> None:
@@ -48,7 +48,12 @@ class PurgeContract(Contract):
 
     @pytest.mark.parametrize("state", STATES)
     async def test_a_job_that_has_moved_on_is_spared(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump, state: JobState
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        state: JobState,
     ) -> None:
         await bring(state, client, worker)
         before = await dump()
@@ -58,7 +63,7 @@ class PurgeContract(Contract):
         assert await dump() == before
 
     async def test_an_active_job_is_spared(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         before = await dump()
@@ -66,7 +71,7 @@ class PurgeContract(Contract):
         assert await dump() == before
 
     async def test_a_second_purge_finds_nothing(
-        self, storage: Storage, client: Client, dump: Dump
+        self, storage: Storage, client: ContractClient, dump: Dump
     ) -> None:
         await client.enqueue(a_job("x"), a_job("y"))
         assert await storage.purge(QUEUE, JobState.QUEUED, ["x", "x", "y"]) == 2
@@ -75,7 +80,7 @@ class PurgeContract(Contract):
         assert await dump() == before
 
     async def test_the_jobs_around_stay_in_order(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(6)))
         assert await storage.purge(QUEUE, JobState.QUEUED, ["1", "4"]) == 2

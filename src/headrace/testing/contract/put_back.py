@@ -9,8 +9,8 @@ from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,
     STATES,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     ids,
@@ -21,7 +21,11 @@ class PutBackContract(Contract):
     """Tests of ``put_back``."""
 
     async def test_jobs_return_to_the_head_in_the_order_given(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(6)))
         jobs = await worker.claim(4)
@@ -29,7 +33,7 @@ class PutBackContract(Contract):
         assert ids(await other.claim()) == ["0", "1", "2", "3", "4", "5"]
 
     async def test_each_job_returns_to_its_own_tier_and_lane(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job("low", priority=0), a_job("high", priority=9))
         await client.enqueue(a_job("process", lane="process", priority=9))
@@ -39,7 +43,11 @@ class PutBackContract(Contract):
         assert ids(await worker.claim(slots={"process": 9})) == ["process"]
 
     async def test_nothing_is_charged(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None
@@ -53,7 +61,7 @@ class PutBackContract(Contract):
         assert (again.claim.epoch, again.attempts, again.stalls) == (2, 0, 0)
 
     async def test_a_repeated_put_back_changes_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None
@@ -64,7 +72,7 @@ class PutBackContract(Contract):
         assert await dump() == before
 
     async def test_other_claims_are_passed_over(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None
@@ -83,7 +91,12 @@ class PutBackContract(Contract):
 
     @pytest.mark.parametrize("state", [state for state in STATES if state is not JobState.ACTIVE])
     async def test_a_job_that_is_not_active_is_passed_over(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump, state: JobState
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        state: JobState,
     ) -> None:
         job = await bring(state, client, worker)
         claim = job.claim if job else Claim(0, "")

@@ -7,8 +7,8 @@ from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     DEATH,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     ids,
@@ -21,9 +21,9 @@ class ReapContract(Contract):
     async def test_a_dead_workers_jobs_return_to_the_head_charged_one_stall(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         advance: Advance,
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
@@ -41,7 +41,7 @@ class ReapContract(Contract):
         assert (jobs[0].stalls, jobs[0].claim.epoch, jobs[1].stalls) == (1, 2, 0)
 
     async def test_an_incarnation_whose_beat_moved_lives(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         worker.beat()
@@ -57,7 +57,7 @@ class ReapContract(Contract):
         assert await dump() == before
 
     async def test_exactly_max_stalls_deaths_make_a_dead_letter(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         # BC-14: a poison pill.
         await client.enqueue(a_job(max_stalls=2, payload=b"." * 100))
@@ -65,7 +65,7 @@ class ReapContract(Contract):
             record = await storage.get(QUEUE, "x")
             assert record is not None
             assert (record.state, record.stalls) == (JobState.QUEUED, death)
-            victim = await Incarnation(storage, f"victim-{death}").register()
+            victim = await ContractIncarnation(storage, f"victim-{death}").register()
             assert (await victim.claim_one()).stalls == death
             await victim.die()
         record = await storage.get(QUEUE, "x")
@@ -75,7 +75,11 @@ class ReapContract(Contract):
         assert [error.type for error in record.errors] == [DEATH.type] * 2
 
     async def test_only_what_was_held_at_the_death_is_charged(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await client.enqueue(*(a_job(name) for name in "abc"))
         await worker.claim_one()
@@ -86,7 +90,11 @@ class ReapContract(Contract):
         assert await storage.held(QUEUE, other.name) != []
 
     async def test_a_thousand_held_jobs_are_taken_back_200_a_call(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         # BC-64.
         for start in (0, 500):
@@ -103,7 +111,7 @@ class ReapContract(Contract):
         assert sorted(found[0] + found[1], key=int) == [str(n) for n in range(1000)]
 
     async def test_a_condemned_incarnation_is_reaped_whatever_beat_the_sweep_saw(
-        self, client: Client, worker: Incarnation
+        self, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         assert await worker.reap_once() == 0
@@ -111,9 +119,9 @@ class ReapContract(Contract):
 
     async def test_a_job_does_not_expire_while_its_worker_is_dead(
         self,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         advance: Advance,
     ) -> None:
         await bring(JobState.ACTIVE, client, worker, expires_in_ms=10_000)

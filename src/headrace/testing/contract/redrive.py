@@ -10,16 +10,16 @@ from headrace.testing.contract.steps import (
     DAY_MS,
     EACH_STATE,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
     failed,
     ids,
-    released,
     retried,
     state_of,
+    unknown_task,
 )
 
 
@@ -28,7 +28,12 @@ class RedriveContract(Contract):
 
     @pytest.mark.parametrize("size", [10, 1000])
     async def test_a_redriven_job_is_queued_with_its_counts_and_errors_reset(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, size: int
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+        size: int,
     ) -> None:
         await client.enqueue(a_job(payload=b"." * size, priority=8))
         await worker.settle(await worker.claim_one(), retried(0))
@@ -49,7 +54,7 @@ class RedriveContract(Contract):
         assert await worker.settle(job, completed())
 
     async def test_only_dead_letters_are_redriven(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         names = [state.value for state in EACH_STATE if state is not JobState.FAILED]
         for name in names:
@@ -59,7 +64,7 @@ class RedriveContract(Contract):
         assert await dump() == before
 
     async def test_redriven_jobs_go_to_the_tail_in_the_order_given(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         for name in "abc":
             await bring(JobState.FAILED, client, worker, name)
@@ -68,7 +73,11 @@ class RedriveContract(Contract):
         assert ids(await worker.claim()) == ["first", "c", "a", "b"]
 
     async def test_an_expired_job_is_redriven_without_its_expiry(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job(expires_in_ms=10))
         await advance(10)
@@ -78,11 +87,11 @@ class RedriveContract(Contract):
         assert ids(await worker.claim()) == ["x"]
 
     async def test_a_stalled_job_may_stall_as_often_again(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         await client.enqueue(a_job(max_stalls=1))
         for n in range(2):
-            worker = await Incarnation(storage, f"victim-{n}").register()
+            worker = await ContractIncarnation(storage, f"victim-{n}").register()
             await worker.claim_one()
             await worker.die()
             record = await storage.get(QUEUE, "x")
@@ -91,19 +100,23 @@ class RedriveContract(Contract):
             assert await storage.redrive(QUEUE, ["x"]) == 1
 
     async def test_a_job_of_an_unknown_task_may_wait_a_day_again(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job())
-        await worker.settle(await worker.claim_one(), released(DAY_MS + 1))
+        await worker.settle(await worker.claim_one(), unknown_task(DAY_MS + 1))
         await advance(DAY_MS + 1)
-        await worker.settle(await worker.claim_one(), released())
+        await worker.settle(await worker.claim_one(), unknown_task())
         assert await state_of(storage) is JobState.FAILED
         assert await storage.redrive(QUEUE, ["x"]) == 1
-        await worker.settle(await worker.claim_one(), released())
+        await worker.settle(await worker.claim_one(), unknown_task())
         assert await state_of(storage) is JobState.SCHEDULED
 
     async def test_a_cancel_that_came_too_late_does_not_follow_the_redriven_job(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await bring(JobState.ACTIVE, client, worker)
         assert job is not None

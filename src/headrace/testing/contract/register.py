@@ -8,8 +8,8 @@ from headrace.storage import Beat, Storage
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     record_of,
 )
@@ -22,7 +22,7 @@ class RegisterContract(Contract):
         self, storage: Storage, advance: Advance
     ) -> None:
         now = await advance(0)
-        worker = await Incarnation(
+        worker = await ContractIncarnation(
             storage, "w1", lease_ms=9_000, tasks={"send": "default", "é/ß": "gpu"}, channel="c.1"
         ).register()
         assert await storage.workers(QUEUE) == [
@@ -35,21 +35,23 @@ class RegisterContract(Contract):
         assert (await storage.stats(QUEUE)).workers == 1
 
     async def test_what_was_said_of_a_tasks_lane_last_holds_for_its_producers(
-        self, storage: Storage, client: Client
+        self, storage: Storage, client: ContractClient
     ) -> None:
         async def lane_of_next(job_id: str) -> str:
             await client.enqueue(a_job(job_id, lane=""))
             return (await record_of(storage, job_id)).lane
 
         assert await lane_of_next("before") == "default"
-        await Incarnation(storage, "w1", tasks={"send": "gpu", "other": "process"}).register()
+        await ContractIncarnation(
+            storage, "w1", tasks={"send": "gpu", "other": "process"}
+        ).register()
         assert await lane_of_next("gpu") == "gpu"
-        await Incarnation(storage, "w2", tasks={"other": "gpu"}).register()
+        await ContractIncarnation(storage, "w2", tasks={"other": "gpu"}).register()
         assert await lane_of_next("still gpu") == "gpu"
-        worker = await Incarnation(storage, "w3", tasks={"send": "process"}).register()
+        worker = await ContractIncarnation(storage, "w3", tasks={"send": "process"}).register()
         await worker.die()
         assert await lane_of_next("of the dead") == "process"
-        await Incarnation(storage, "w4", tasks={"send": "default"}).register()
+        await ContractIncarnation(storage, "w4", tasks={"send": "default"}).register()
         assert await lane_of_next("default") == "default"
         # A job stays where it was put.
         assert (await record_of(storage, "gpu")).lane == "gpu"

@@ -10,8 +10,8 @@ from headrace.testing.contract.steps import (
     EACH_STATE,
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -31,7 +31,7 @@ async def repair_all(storage: Storage, *, is_full: bool) -> int:
     return mended
 
 
-async def fill(client: Client, **options: int) -> None:
+async def fill(client: ContractClient, **options: int) -> None:
     """Store more jobs than a call looks at, in two lanes and two tiers."""
     for first in range(0, MANY, 500):
         jobs = [
@@ -54,8 +54,8 @@ class RepairContract(Contract):
     async def test_repair_leaves_a_queue_in_order_as_it_is(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         dump: Dump,
         *,
         is_full: bool,
@@ -73,7 +73,7 @@ class RepairContract(Contract):
     async def test_repair_leaves_many_jobs_in_order_as_they_are(
         self,
         storage: Storage,
-        client: Client,
+        client: ContractClient,
         dump: Dump,
         options: dict[str, int],
         *,
@@ -85,7 +85,7 @@ class RepairContract(Contract):
         assert await dump() == before
 
     async def test_repair_changes_no_count_while_jobs_move(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await fill(client)
         await client.enqueue(*(a_job(f"later {n}", delay_ms=MINUTE_MS) for n in range(400)))

@@ -10,8 +10,8 @@ from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     QUEUE,
     WRONG_CLAIMS,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     completed,
     failed,
@@ -38,7 +38,7 @@ class ReportContract(Contract):
     """Tests of ``report``."""
 
     async def test_progress_is_shown_by_the_record_and_told_by_an_event(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         assert await shown(storage) == (None, "")
@@ -46,11 +46,11 @@ class ReportContract(Contract):
         assert await shown(storage) == (0.25, "page 3 of 12: ½ <b>done</b> 📮")
         [event] = await progress_events(storage)
         assert (event.job_id, event.task, event.attempt) == ("x", "send", 1)
-        assert event.worker == worker.name
+        assert event.incarnation == worker.name
         assert event.detail == "0.25 page 3 of 12: ½ <b>done</b> 📮"
 
     async def test_progress_replaces_what_was_said_before_text_included(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         for fraction, text in [(0.5, "half"), (1.0, ""), (0.0, "from the start")]:
@@ -63,7 +63,7 @@ class ReportContract(Contract):
         ]
 
     async def test_six_digits_of_a_fraction_are_kept(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, 1 / 3)
@@ -71,7 +71,11 @@ class ReportContract(Contract):
         assert [event.detail for event in await progress_events(storage)] == ["0.333333 "]
 
     async def test_a_report_changes_neither_state_nor_claim_nor_times(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         job = await started(client, worker)
         before = await record_of(storage)
@@ -83,7 +87,7 @@ class ReportContract(Contract):
         assert await worker.settle(job, completed())
 
     async def test_output_alone_leaves_progress_and_events_as_they_are(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, 0.5, "half")
@@ -92,7 +96,7 @@ class ReportContract(Contract):
         assert len(await progress_events(storage)) == 1
 
     async def test_a_repeated_report_answers_the_same_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await started(client, worker)
         assert await worker.report(job, 0.5, "half", chunks=[b"1", b"2"])
@@ -101,7 +105,7 @@ class ReportContract(Contract):
         assert await dump() == before
 
     async def test_progress_is_of_the_last_attempt_and_outlives_it(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, 0.5, "half")
@@ -118,7 +122,7 @@ class ReportContract(Contract):
         assert await shown(storage) == (None, "")
 
     async def test_the_next_job_with_an_id_has_said_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.report(job, 0.5, "half")
@@ -128,7 +132,7 @@ class ReportContract(Contract):
 
     @pytest.mark.parametrize("what", WRONG_CLAIMS)
     async def test_a_report_with_another_claim_is_stale_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump, what: str
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump, what: str
     ) -> None:
         job = await started(client, worker)
         before = await dump()
@@ -138,7 +142,7 @@ class ReportContract(Contract):
 
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     async def test_after_its_outcome_an_attempt_has_nothing_more_to_say(
-        self, client: Client, worker: Incarnation, dump: Dump, outcome: Outcome
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump, outcome: Outcome
     ) -> None:
         job = await started(client, worker)
         await worker.settle(job, outcome)
@@ -147,7 +151,7 @@ class ReportContract(Contract):
         assert await dump() == before
 
     async def test_an_attempt_that_was_put_back_or_died_has_nothing_more_to_say(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         job = await started(client, worker)
         await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
@@ -159,7 +163,7 @@ class ReportContract(Contract):
         assert await dump() == before
 
     async def test_a_report_of_an_unknown_job_or_queue_leaves_no_trace(
-        self, storage: Storage, worker: Incarnation, dump: Dump
+        self, storage: Storage, worker: ContractIncarnation, dump: Dump
     ) -> None:
         before = await dump()
         unknown = Report("unknown", Claim(1, worker.nonce()), 0.5, "half", [b"1"], 0)
@@ -168,7 +172,7 @@ class ReportContract(Contract):
         assert await dump() == before
 
     async def test_each_report_of_a_batch_has_its_own_verdict(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(500)))
         jobs = await worker.claim()

@@ -6,8 +6,8 @@ from headrace.storage import JobState, Storage
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     ids,
@@ -18,7 +18,7 @@ class RetireContract(Contract):
     """Tests of ``retire``."""
 
     async def test_a_retired_incarnation_is_forgotten_with_all_its_keys(
-        self, storage: Storage, worker: Incarnation, dump: Dump
+        self, storage: Storage, worker: ContractIncarnation, dump: Dump
     ) -> None:
         assert await storage.retire(QUEUE, worker.name) == 0
         assert await storage.workers(QUEUE) == []
@@ -27,7 +27,11 @@ class RetireContract(Contract):
         assert worker.beat().is_gone
 
     async def test_what_it_held_goes_back_to_the_head_free_of_charge(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         await client.enqueue(a_job("behind"))
@@ -38,7 +42,11 @@ class RetireContract(Contract):
         assert ids(await other.claim()) == ["x", "behind"]
 
     async def test_at_most_500_go_back_in_one_call(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         for start in range(0, 1200, 400):
             await client.enqueue(*(a_job(f"{n}") for n in range(start, start + 400)))
@@ -50,7 +58,11 @@ class RetireContract(Contract):
         assert len(await other.claim()) == 500
 
     async def test_others_keep_what_they_hold(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await client.enqueue(a_job("a"), a_job("b"))
         await worker.claim_one()
@@ -60,7 +72,7 @@ class RetireContract(Contract):
         assert [info.incarnation for info in await storage.workers(QUEUE)] == [other.name]
 
     async def test_a_second_retire_is_no_error(
-        self, storage: Storage, worker: Incarnation, dump: Dump
+        self, storage: Storage, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await storage.retire(QUEUE, worker.name)
         before = await dump()

@@ -24,8 +24,8 @@ from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
     WRONG_CLAIMS,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     cancelled,
@@ -33,11 +33,11 @@ from headrace.testing.contract.steps import (
     failed,
     ids,
     record_of,
-    released,
     retried,
     stalled,
     started,
     state_of,
+    unknown_task,
     until,
     wrong,
 )
@@ -47,7 +47,11 @@ class SettleContract(Contract):
     """Tests of ``settle``."""
 
     async def test_a_completed_job_keeps_its_result_and_how_long_it_ran(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         job = await started(client, worker)
         now = await advance(10)
@@ -56,11 +60,11 @@ class SettleContract(Contract):
         assert (record.state, record.result) == (JobState.COMPLETED, b'"sent"')
         assert (record.run_ms, record.changed_ms) == (10, now)
         assert (record.starts, record.attempts, record.stalls) == (1, 0, 0)
-        assert record.worker == worker.name
+        assert record.incarnation == worker.name
 
     @pytest.mark.parametrize("size", [0, 64, 65, 1024 * 1024])
     async def test_a_result_of_any_size_comes_back_as_it_was(
-        self, storage: Storage, client: Client, worker: Incarnation, size: int
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, size: int
     ) -> None:
         result = bytes(index % 256 for index in range(size))
         await worker.settle(await started(client, worker), completed(result))
@@ -71,7 +75,12 @@ class SettleContract(Contract):
 
     @pytest.mark.parametrize("outcome", [completed(keep_ms=0), cancelled(keep_ms=0)])
     async def test_with_nothing_kept_the_job_is_gone_at_once(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump, outcome: Outcome
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        outcome: Outcome,
     ) -> None:
         await client.enqueue(a_job("warm"))
         await worker.settle(await worker.claim_one(), outcome)
@@ -87,7 +96,7 @@ class SettleContract(Contract):
         assert await worker.settle(job, outcome)
 
     async def test_a_result_that_is_not_kept_leaves_the_completed_record(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await worker.settle(await started(client, worker), completed(b"1", ttl_ms=0))
         record = await record_of(storage)
@@ -95,7 +104,12 @@ class SettleContract(Contract):
 
     @pytest.mark.parametrize("size", [1, 1000])
     async def test_a_result_may_end_before_its_record(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, size: int
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+        size: int,
     ) -> None:
         await worker.settle(await started(client, worker), completed(b"." * size, ttl_ms=500))
         assert (await record_of(storage)).result == b"." * size
@@ -109,7 +123,11 @@ class SettleContract(Contract):
         assert (end.state, end.result, end.is_cut) == ("completed", None, False)
 
     async def test_a_result_never_outlives_its_record(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # A later job with the same id would be given it.
         await worker.settle(
@@ -127,7 +145,11 @@ class SettleContract(Contract):
         assert (await record_of(storage)).result is None
 
     async def test_one_jobs_short_retention_leaves_the_others_alone(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # BC-53.
         long, short = await started(client, worker, "long"), await started(client, worker, "short")
@@ -142,7 +164,11 @@ class SettleContract(Contract):
         assert (await record_of(storage, "long")).result == b"kept"
 
     async def test_a_retried_job_waits_and_runs_again_with_its_error_noted(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         job = await started(client, worker)
         now = await advance(5)
@@ -163,7 +189,7 @@ class SettleContract(Contract):
         assert (again.attempts, again.claim.epoch) == (1, 2)
 
     async def test_a_failed_job_is_a_dead_letter_with_its_reason_and_error(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         assert await worker.settle(job, failed(FailReason.PERMANENT))
@@ -176,7 +202,7 @@ class SettleContract(Contract):
         assert (end.state, end.reason, end.error.message) == ("failed", "permanent", ERROR.message)
 
     async def test_a_failure_that_is_not_the_handlers_counts_no_attempt(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await worker.settle(job, failed(FailReason.UNDECODABLE, is_attempt=False))
@@ -184,7 +210,7 @@ class SettleContract(Contract):
         assert (record.reason, record.attempts, len(record.errors)) == ("undecodable", 0, 1)
 
     async def test_a_stopped_job_ends_cancelled(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         await storage.cancel(QUEUE, ["x"])
@@ -193,7 +219,7 @@ class SettleContract(Contract):
         assert worker.beat().cancel_ids == []
 
     async def test_a_job_whose_handler_could_not_be_stopped_says_so(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         assert await worker.settle(job, cancelled(reason="could_not_stop"), run_ms=9)
@@ -205,7 +231,11 @@ class SettleContract(Contract):
         assert (event.kind, event.detail) == ("cancelled", "could_not_stop")
 
     async def test_a_stalled_job_goes_to_the_head_of_its_tier_and_lane_with_the_stall_counted(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         # G9: the process that ran it died, the worker lives.
         await client.enqueue(a_job(lane="process"))
@@ -227,7 +257,7 @@ class SettleContract(Contract):
         assert (jobs[1].stalls, jobs[1].claim.epoch) == (1, 2)
 
     async def test_a_job_that_stalled_as_often_as_it_may_is_a_dead_letter(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job(max_stalls=2))
         for _ in range(2):
@@ -243,7 +273,7 @@ class SettleContract(Contract):
         assert events[-2:] == [("stalled", KILLED.type), ("failed", "stalled")]
 
     async def test_a_stalled_job_that_was_asked_to_stop_ends_cancelled(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         # G10.
         job = await started(client, worker, keep_ms=MINUTE_MS)
@@ -254,10 +284,14 @@ class SettleContract(Contract):
         assert (await storage.stats(QUEUE)).queued == 0
 
     async def test_a_released_job_waits_free_of_charge(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         job = await started(client, worker)
-        assert await worker.settle(job, released(5_000))
+        assert await worker.settle(job, unknown_task(5_000))
         record = await record_of(storage)
         assert (record.state, record.due_ms) == (JobState.SCHEDULED, await advance(0) + 5_000)
         assert (record.attempts, record.stalls, record.errors) == (0, 0, [])
@@ -265,25 +299,29 @@ class SettleContract(Contract):
         assert ids(await worker.claim()) == ["x"]
 
     async def test_after_a_day_of_releases_the_job_is_a_dead_letter(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job())
         for hour in range(24):
-            assert await worker.settle(await worker.claim_one(), released(HOUR_MS)), hour
+            assert await worker.settle(await worker.claim_one(), unknown_task(HOUR_MS)), hour
             assert await state_of(storage) is JobState.SCHEDULED
             await advance(HOUR_MS)
         # 24 h to the millisecond is not over them.
-        assert await worker.settle(await worker.claim_one(), released(1))
+        assert await worker.settle(await worker.claim_one(), unknown_task(1))
         assert await state_of(storage) is JobState.SCHEDULED
         await advance(1)
-        assert await worker.settle(await worker.claim_one(), released(1))
+        assert await worker.settle(await worker.claim_one(), unknown_task(1))
         record = await record_of(storage)
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.UNKNOWN_TASK)
         assert (record.attempts, record.stalls, record.starts) == (0, 0, 26)
         assert [error.message for error in record.errors] == ["send"]
 
     async def test_the_last_ten_errors_are_kept_newest_first(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job())
         for n in range(1, 13):
@@ -298,7 +336,12 @@ class SettleContract(Contract):
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     @pytest.mark.parametrize("what", WRONG_CLAIMS)
     async def test_another_claim_is_stale_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump, outcome: Outcome, what: str
+        self,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        outcome: Outcome,
+        what: str,
     ) -> None:
         job = await started(client, worker)
         before = await dump(with_calls=False)
@@ -307,7 +350,12 @@ class SettleContract(Contract):
 
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     async def test_a_claim_is_of_no_use_to_another_incarnation(
-        self, client: Client, worker: Incarnation, other: Incarnation, dump: Dump, outcome: Outcome
+        self,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
+        dump: Dump,
+        outcome: Outcome,
     ) -> None:
         job = await started(client, worker)
         before = await dump(with_calls=False)
@@ -316,7 +364,7 @@ class SettleContract(Contract):
 
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     async def test_an_unknown_job_leaves_no_trace(
-        self, client: Client, worker: Incarnation, dump: Dump, outcome: Outcome
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump, outcome: Outcome
     ) -> None:
         job = await started(client, worker)
         before = await dump(with_calls=False)
@@ -328,7 +376,12 @@ class SettleContract(Contract):
     @pytest.mark.parametrize("state", ENDED)
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     async def test_the_first_outcome_stands(
-        self, client: Client, worker: Incarnation, dump: Dump, state: JobState, outcome: Outcome
+        self,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        state: JobState,
+        outcome: Outcome,
     ) -> None:
         job = await bring(state, client, worker)
         assert job is not None
@@ -337,9 +390,9 @@ class SettleContract(Contract):
         assert await dump(with_calls=False) == before
 
     async def test_a_claim_ends_with_a_retry_a_release_and_a_put_back(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
-        for job_id, outcome in [("retried", retried()), ("released", released())]:
+        for job_id, outcome in [("retried", retried()), ("put_back", unknown_task())]:
             job = await started(client, worker, job_id)
             await worker.settle(job, outcome)
             before = await dump(with_calls=False)
@@ -352,7 +405,11 @@ class SettleContract(Contract):
         assert await dump(with_calls=False) == before
 
     async def test_a_late_finisher_is_refused_and_the_new_owners_outcome_stands(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         # BC-19: w1 was believed dead and w2 has the job.
         job = await started(client, worker)
@@ -365,7 +422,7 @@ class SettleContract(Contract):
         assert (await record_of(storage)).result == b"right"
 
     async def test_each_outcome_of_a_batch_has_its_own_verdict(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         first, second, third = [await started(client, worker, name) for name in "abc"]
         reply = await worker.settle_all(
@@ -378,7 +435,7 @@ class SettleContract(Contract):
         assert states == [JobState.COMPLETED, JobState.ACTIVE, JobState.FAILED]
 
     async def test_the_same_attempt_twice_in_a_batch_has_one_outcome(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         job = await started(client, worker)
         reply = await worker.settle_all(
@@ -391,7 +448,7 @@ class SettleContract(Contract):
         assert (stats.completed, stats.failed, stats.active) == (1, 0, 0)
 
     async def test_one_call_settles_500_attempts(
-        self, storage: Storage, client: Client, worker: Incarnation
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(500)))
         jobs = await worker.claim()
@@ -400,7 +457,7 @@ class SettleContract(Contract):
         assert (await storage.stats(QUEUE)).history == 500
 
     async def test_a_repeated_settle_answers_the_same_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         first, second = await started(client, worker, "a"), await started(client, worker, "b")
         batch = [
@@ -415,7 +472,7 @@ class SettleContract(Contract):
         assert await dump() == before
 
     async def test_an_older_settle_is_stale_and_changes_nothing(
-        self, client: Client, worker: Incarnation, dump: Dump
+        self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         first, second = await started(client, worker, "a"), await started(client, worker, "b")
         await worker.settle_all(Settlement("a", first.claim, 1, completed()), number=2)
@@ -428,14 +485,14 @@ class SettleContract(Contract):
     async def test_an_unknown_or_condemned_incarnation_is_gone_and_changes_nothing(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         dump: Dump,
         *,
         is_condemned: bool,
     ) -> None:
         job = await started(client, worker)
-        caller = Incarnation(storage, "nobody")
+        caller = ContractIncarnation(storage, "nobody")
         if is_condemned:
             await worker.reap_once()
             caller = worker

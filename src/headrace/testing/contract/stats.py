@@ -10,8 +10,8 @@ from headrace.testing.contract.steps import (
     EACH_STATE,
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     completed,
@@ -38,7 +38,11 @@ class StatsContract(Contract):
         assert await dump() == before
 
     async def test_every_state_is_counted(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         for state in EACH_STATE:
             await bring(state, client, worker, state.value)
@@ -49,7 +53,11 @@ class StatsContract(Contract):
         assert (stats.retried, stats.cancelled, stats.stalled) == (1, 1, 0)
 
     async def test_the_last_minute_passes(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await bring(JobState.COMPLETED, client, worker)
         await advance(50_000)
@@ -66,7 +74,12 @@ class StatsContract(Contract):
 
     @pytest.mark.parametrize("value_ms", [0, 1, 2, 7, 100, 999, 12_345, 3_600_000])
     async def test_a_histogram_is_at_most_a_tenth_too_high(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance, value_ms: int
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+        value_ms: int,
     ) -> None:
         await client.enqueue(a_job())
         await advance(value_ms)
@@ -78,7 +91,11 @@ class StatsContract(Contract):
             assert value_ms <= bound <= value_ms * 1.1 + 1
 
     async def test_histograms_sum_what_fell_in_the_window(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         for n in range(5):
             await client.enqueue(a_job(f"{n}"))
@@ -89,7 +106,11 @@ class StatsContract(Contract):
         assert list(counts) == sorted(counts)
 
     async def test_the_oldest_is_how_long_the_head_has_been_ready(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job("gone"), a_job("later", delay_ms=10))
         await advance(300)
@@ -101,7 +122,11 @@ class StatsContract(Contract):
         assert (await storage.stats(QUEUE)).oldest_ms == 0
 
     async def test_the_oldest_is_that_of_all_lanes(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         await client.enqueue(a_job("cpu", lane="process"))
         await advance(30)
@@ -114,7 +139,11 @@ class StatsContract(Contract):
         assert (await storage.stats(QUEUE)).oldest_ms == 0
 
     async def test_lanes_beside_the_default_one_are_counted_through_every_move(
-        self, storage: Storage, client: Client, worker: Incarnation, advance: Advance
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
     ) -> None:
         async def counts() -> tuple[int, dict[str, int]]:
             stats = await storage.stats(QUEUE)

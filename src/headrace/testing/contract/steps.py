@@ -20,18 +20,18 @@ from headrace.storage import (
     ErrorInfo,
     Failed,
     FailReason,
+    IncarnationInfo,
     Job,
     JobRecord,
     JobState,
     Outcome,
-    Released,
+    PutBack,
     Report,
     Retried,
     Settlement,
     Stalled,
     Storage,
     Waiter,
-    WorkerInfo,
 )
 
 QUEUE = "mail"
@@ -82,15 +82,15 @@ def stalled() -> Outcome:
     return Stalled(KILLED)
 
 
-def released(delay_ms: int = 5_000) -> Outcome:
+def unknown_task(delay_ms: int = 5_000) -> Outcome:
     """Return that the worker does not know the task."""
-    return Released(delay_ms, ErrorInfo(type="UnknownTask", message="send"))
+    return PutBack(delay_ms, ErrorInfo(type="UnknownTask", message="send"))
 
 
-ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), released(), stalled()]
+ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), unknown_task(), stalled()]
 
 
-class Client:
+class ContractClient:
     """Enqueues with rising call numbers."""
 
     def __init__(self, storage: Storage, name: str = "c1") -> None:
@@ -109,7 +109,7 @@ class Client:
         return await self._storage.enqueue(QUEUE, jobs, call=self.call(number))
 
 
-class Incarnation:
+class ContractIncarnation:
     """Claims and settles with rising call numbers."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Incarnation:
         channel: str = "",
     ) -> None:
         self.name: str = name
-        self.info: WorkerInfo = WorkerInfo(
+        self.info: IncarnationInfo = IncarnationInfo(
             incarnation=name,
             name="mailer",
             host="host-1",
@@ -238,7 +238,11 @@ class Incarnation:
 
 
 async def bring(
-    state: JobState, client: Client, worker: Incarnation, job_id: str = "x", **options: Any
+    state: JobState,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    job_id: str = "x",
+    **options: Any,
 ) -> ClaimedJob | None:
     """Bring a new job to ``state``; return its attempt if it had one."""
     if state is JobState.SCHEDULED:
@@ -261,7 +265,7 @@ async def bring(
 
 
 async def started(
-    client: Client, worker: Incarnation, job_id: str = "x", **options: Any
+    client: ContractClient, worker: ContractIncarnation, job_id: str = "x", **options: Any
 ) -> ClaimedJob:
     """Return a new attempt."""
     job = await bring(JobState.ACTIVE, client, worker, job_id, **options)

@@ -15,8 +15,8 @@ from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     MINUTE_MS,
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
     failed,
@@ -26,21 +26,21 @@ from headrace.testing.contract.steps import (
     until,
 )
 
-Step = Callable[[Storage, Client, Incarnation], Awaitable[object]]
-OpenWaiter = Callable[[Incarnation, str], Waiter]
+Step = Callable[[Storage, ContractClient, ContractIncarnation], Awaitable[object]]
+OpenWaiter = Callable[[ContractIncarnation, str], Waiter]
 
 
-async def put_back(storage: Storage, client: Client, worker: Incarnation) -> None:
+async def put_back(storage: Storage, client: ContractClient, worker: ContractIncarnation) -> None:
     """Let the worker give back what it has."""
     await storage.put_back(QUEUE, worker.name, await storage.held(QUEUE, worker.name))
 
 
-async def retire(storage: Storage, client: Client, worker: Incarnation) -> None:
+async def retire(storage: Storage, client: ContractClient, worker: ContractIncarnation) -> None:
     """Let the worker end."""
     assert await storage.retire(QUEUE, worker.name) == 0
 
 
-async def reap(storage: Storage, client: Client, worker: Incarnation) -> None:
+async def reap(storage: Storage, client: ContractClient, worker: ContractIncarnation) -> None:
     """Let the worker die, and a sweep find it."""
     await worker.die()
 
@@ -53,7 +53,7 @@ class WaitContract(Contract):
         """Return what opens an incarnation's waiter of a lane, to be closed after the test."""
         opened = []
 
-        def open_waiter(worker: Incarnation, lane: str) -> Waiter:
+        def open_waiter(worker: ContractIncarnation, lane: str) -> Waiter:
             opened.append(storage.open_waiter(QUEUE, worker.name, lane))
             return opened[-1]
 
@@ -62,12 +62,12 @@ class WaitContract(Contract):
             await waiter.aclose()
 
     @pytest.fixture
-    def waiter(self, open_waiter: OpenWaiter, worker: Incarnation) -> Waiter:
+    def waiter(self, open_waiter: OpenWaiter, worker: ContractIncarnation) -> Waiter:
         """Return the waiter of the first incarnation."""
         return open_waiter(worker, "default")
 
     async def test_a_blocked_waiter_is_woken_by_an_enqueue(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         woken = []
 
@@ -83,7 +83,7 @@ class WaitContract(Contract):
         assert ids(woken) == ["x"]
 
     async def test_many_jobs_leave_one_token(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         for n in range(5):
             await client.enqueue(a_job(f"{n}"))
@@ -111,7 +111,7 @@ class WaitContract(Contract):
                 assert results == [False]
 
     async def test_a_claim_behind_a_wait_brings_the_job_that_ends_it(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(waiter.wait, 2)
@@ -123,7 +123,7 @@ class WaitContract(Contract):
         assert not await waiter.wait(0.01), "the claim took the token too"
 
     async def test_a_claim_behind_a_wait_without_work_finds_nothing(
-        self, worker: Incarnation, waiter: Waiter
+        self, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(waiter.wait, 0.05)
@@ -134,7 +134,7 @@ class WaitContract(Contract):
         assert not reply.has_more
 
     async def test_a_claim_behind_a_wait_that_is_over_is_made_at_once(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         await client.enqueue(a_job())
         assert await waiter.wait(1)
@@ -142,7 +142,7 @@ class WaitContract(Contract):
             assert ids((await worker.ask_behind(waiter)).jobs) == ["x"]
 
     async def test_a_claim_behind_a_wait_that_was_repeated_meanwhile_brings_nothing_more(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         nonce = worker.nonce()
         late = []
@@ -161,7 +161,7 @@ class WaitContract(Contract):
         assert ids((await worker.ask(1, number=2)).jobs) == ["x"]
 
     async def test_an_interrupt_ends_the_claim_behind_a_wait_too(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         async def ask() -> None:
             with suppress(StorageError):
@@ -181,9 +181,9 @@ class WaitContract(Contract):
     async def test_a_token_without_a_free_slot_is_passed_on(
         self,
         open_waiter: OpenWaiter,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         waiter: Waiter,
     ) -> None:
         await client.enqueue(a_job())
@@ -195,7 +195,7 @@ class WaitContract(Contract):
         assert ids(await other.claim()) == ["x"]
 
     async def test_whoever_leaves_jobs_behind_wakes_the_next(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         await client.enqueue(a_job("a"), a_job("b"))
         assert await waiter.wait(1)
@@ -205,7 +205,11 @@ class WaitContract(Contract):
         assert not await waiter.wait(0.01)
 
     async def test_each_lane_has_a_token_of_its_own(
-        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, waiter: Waiter
+        self,
+        open_waiter: OpenWaiter,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        waiter: Waiter,
     ) -> None:
         other_lane = open_waiter(worker, "process")
         await client.enqueue(a_job("cpu", lane="process"))
@@ -222,8 +226,8 @@ class WaitContract(Contract):
     async def test_a_due_job_wakes_its_own_lane_whoever_promotes_it(
         self,
         open_waiter: OpenWaiter,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         waiter: Waiter,
         advance: Advance,
     ) -> None:
@@ -239,8 +243,8 @@ class WaitContract(Contract):
     async def test_a_resumed_queue_wakes_every_lane_that_has_jobs(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         waiter: Waiter,
         open_waiter: OpenWaiter,
     ) -> None:
@@ -252,7 +256,7 @@ class WaitContract(Contract):
         assert await other_lane.wait(1)
 
     async def test_only_an_earlier_due_time_wakes(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         await client.enqueue(a_job("a", delay_ms=2000))
         assert await waiter.wait(1)
@@ -267,9 +271,9 @@ class WaitContract(Contract):
     async def test_what_makes_a_job_ready_again_wakes(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         *,
         step: Step,
         open_waiter: OpenWaiter,
@@ -285,8 +289,8 @@ class WaitContract(Contract):
     async def test_a_redrive_and_a_retry_wake(
         self,
         storage: Storage,
-        client: Client,
-        worker: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
         waiter: Waiter,
         advance: Advance,
     ) -> None:
@@ -305,9 +309,9 @@ class WaitContract(Contract):
     async def test_a_token_that_died_with_its_holder_is_left_again(
         self,
         open_waiter: OpenWaiter,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         waiter: Waiter,
     ) -> None:
         await client.enqueue(a_job())
@@ -321,9 +325,9 @@ class WaitContract(Contract):
     async def test_a_token_for_the_first_due_time_is_left_again_in_its_lane(
         self,
         open_waiter: OpenWaiter,
-        client: Client,
-        worker: Incarnation,
-        other: Incarnation,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
         waiter: Waiter,
     ) -> None:
         first = open_waiter(worker, "gpu")
@@ -335,7 +339,11 @@ class WaitContract(Contract):
         assert (await other.ask(slots={"gpu": 1})).next_due_ms == MINUTE_MS
 
     async def test_a_claim_of_another_lane_does_not_take_a_lanes_token(
-        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        open_waiter: OpenWaiter,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         process = open_waiter(other, "process")
         await client.enqueue(a_job("cpu", lane="process"))
@@ -344,7 +352,11 @@ class WaitContract(Contract):
         assert ids(await other.claim(slots={"process": 1})) == ["cpu"]
 
     async def test_a_stalled_job_wakes_its_own_lane(
-        self, open_waiter: OpenWaiter, client: Client, worker: Incarnation, waiter: Waiter
+        self,
+        open_waiter: OpenWaiter,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        waiter: Waiter,
     ) -> None:
         process = open_waiter(worker, "process")
         await client.enqueue(a_job(lane="process"))
@@ -355,7 +367,7 @@ class WaitContract(Contract):
         assert not await waiter.wait(0.01)
 
     async def test_a_waiter_works_again_after_it_was_closed(
-        self, client: Client, worker: Incarnation, waiter: Waiter
+        self, client: ContractClient, worker: ContractIncarnation, waiter: Waiter
     ) -> None:
         await waiter.aclose()
         await client.enqueue(a_job())

@@ -6,8 +6,8 @@ from headrace.storage import JobState, Storage
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,
-    Client,
-    Incarnation,
+    ContractClient,
+    ContractIncarnation,
     a_job,
     bring,
 )
@@ -17,7 +17,11 @@ class WorkersContract(Contract):
     """Tests of ``workers``."""
 
     async def test_workers_count_what_they_hold(
-        self, storage: Storage, client: Client, worker: Incarnation, other: Incarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        other: ContractIncarnation,
     ) -> None:
         await client.enqueue(*(a_job(f"{n}") for n in range(5)))
         await worker.claim(3)
@@ -28,7 +32,7 @@ class WorkersContract(Contract):
         }
 
     async def test_a_condemned_incarnation_stays_listed_as_such(
-        self, storage: Storage, worker: Incarnation
+        self, storage: Storage, worker: ContractIncarnation
     ) -> None:
         await worker.reap_once()
         [info] = await storage.workers(QUEUE)
@@ -36,7 +40,7 @@ class WorkersContract(Contract):
         assert (await storage.beats(QUEUE))["w1"].is_condemned
 
     async def test_reading_beats_workers_and_held_changes_nothing(
-        self, storage: Storage, client: Client, worker: Incarnation, dump: Dump
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await bring(JobState.ACTIVE, client, worker)
         before = await dump()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
-from headrace.storage.values import Beat, QueueSettings, QueueStats, WorkerInfo, worker_info
+from headrace.storage.values import Beat, IncarnationInfo, QueueSettings, QueueStats, worker_info
 from tests.model.consumer import TIERS
 from tests.model.places import BUCKET_MS, COUNTED, QueueState, Record
 from tests.model.state import State
@@ -14,7 +14,7 @@ from tests.model.state import State
 BUCKETS = 6
 
 
-class KeeperModel(State):
+class MaintenanceModel(State):
     """``beats``, ``reap``, ``forget``, ``prune``, ``repair``."""
 
     def beats(self, queue: str) -> dict[str, Beat]:
@@ -89,7 +89,7 @@ class InspectorModel(State):
             due_ms=job.due or 0,
             expires_ms=job.expires,
             run_ms=job.run,
-            worker=job.owner,
+            incarnation=job.owner,
             cancel_requested=job.cancel,
             reason=job.reason,
             options=job.options,
@@ -159,7 +159,7 @@ class InspectorModel(State):
         output = q.outputs.get(job_id) if job_id in q.jobs else None
         return [] if output is None else list(output.pieces.values())
 
-    def workers(self, queue: str) -> list[WorkerInfo]:
+    def workers(self, queue: str) -> list[IncarnationInfo]:
         """Return the incarnations of a queue, sorted."""
         q = self.queue(queue)
         return [
@@ -232,7 +232,7 @@ def _row(job: Record) -> JobRow:
         changed_ms=job.at,
         due_ms=job.due or 0,
         run_ms=job.run,
-        worker=job.owner,
+        incarnation=job.owner,
         reason=job.reason,
         error=job.error,
     )

@@ -1,7 +1,7 @@
-"""One incarnation of a worker on one queue: what it has claimed, until it ends or is fenced.
+"""One start of a worker on one queue: what it has claimed, until it ends or is fenced.
 
-When the storage has forgotten it, or its beats go unanswered for too long, the session stops its
-own attempts, since others may be given them; the worker then opens a new one.
+When the storage has forgotten it, or its beats go unanswered for too long, it stops its own
+attempts, since others may be given them; the worker then starts anew as another one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 
 import anyio
 
-from headrace.events import Emit, JobStarted, QueueFenced
+from headrace.events import AttemptStarted, Emit, QueueFenced
 from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
@@ -53,13 +53,13 @@ class ClaimTurn:
         self._lock.release()
 
 
-class Session:
-    """The state that fetching, settling, beating and sweeping share for one queue.
+class Incarnation:
+    """One start of a worker on one queue: what fetching, settling, beating and sweeping share.
 
     Args:
         storage: where the queue is.
         queue: its name.
-        incarnation: this session's id, never used before.
+        incarnation: its id, never used before.
         lease_s: silence after which others take its jobs.
         executor: runs attempts.
         lanes: the slots of the whole worker, by lane.
@@ -79,7 +79,7 @@ class Session:
     ) -> None:
         self.storage = storage
         self.queue = queue
-        self.incarnation = incarnation
+        self.id = incarnation
         self.lease_s = lease_s
         self.lanes = lanes
         self.emit = emit
@@ -94,7 +94,7 @@ class Session:
         self._executor = executor
         self._is_quiet = asyncio.Event()
         self._is_retired = False
-        self._put_back: set[str] = set()
+        self._unfinished: set[str] = set()
         self._stopped: list[Attempt] = []
         self.reports: Reports = Reports(storage, queue=queue)
         self.settler: Settler = Settler(
@@ -107,7 +107,7 @@ class Session:
 
     @property
     def fence_at(self) -> float:
-        """When this session must have stopped its attempts, on the monotonic clock.
+        """When this incarnation must have stopped its attempts, on the monotonic clock.
 
         The margin before the lease ends leaves time to stop them. The beat thread writes
         ``acked_at``, so a blocked loop does not read an old one.
@@ -115,7 +115,7 @@ class Session:
         return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
 
     def on_change(self, call: Callable[[], None]) -> None:
-        """Call this when the session is fenced, and whenever nothing runs any more."""
+        """Call this when the incarnation is fenced, and whenever nothing runs any more."""
         self._watchers.append(call)
 
     def start(self, job: ClaimedJob, lane: str) -> None:
@@ -124,7 +124,7 @@ class Session:
             job, self._ended, lane=lane, follower=self.reports
         )
         self.emit(
-            JobStarted(
+            AttemptStarted(
                 job_id=job.id,
                 task=job.task,
                 queue=job.queue,
@@ -142,7 +142,7 @@ class Session:
         if attempt.reason is StopReason.FENCED or self.is_gone.is_set():
             pass
         elif outcome is None:
-            self._put_back.add(job.id)
+            self._unfinished.add(job.id)
         elif self.reports.is_idle:
             self.settler.add(job, outcome, attempt.run_ms)
         else:
@@ -151,7 +151,7 @@ class Session:
         if not self.attempts:
             self.ended_at = time.monotonic()
             self._is_quiet.set()
-            self._say_changed()
+            self._notify_changed()
 
     @property
     def is_idle(self) -> bool:
@@ -172,17 +172,15 @@ class Session:
         for attempt in list(self.attempts.values()):
             attempt.stop(StopReason.FENCED)
         self.emit(
-            QueueFenced(
-                queue=self.queue, incarnation=self.incarnation, cancelled=cancelled, cause=cause
-            )
+            QueueFenced(queue=self.queue, incarnation=self.id, cancelled=cancelled, cause=cause)
         )
-        self._say_changed()
+        self._notify_changed()
 
-    def _say_changed(self) -> None:
+    def _notify_changed(self) -> None:
         for call in self._watchers:
             call()
 
-    def heard(self, reply: BeatReply) -> None:
+    def on_beat_reply(self, reply: BeatReply) -> None:
         """Act on a beat's answer."""
         if reply.is_gone and not self._is_retired:
             self.condemned()
@@ -195,12 +193,12 @@ class Session:
         """Return the ids that run or wait to be recorded here."""
         return {*self.attempts, *self.reports.holds(), *self.settler.holds()}
 
-    def hurry(self) -> None:
+    def end_grace(self) -> None:
         """End a pending `finish` now."""
         self._is_quiet.set()
 
     async def finish(self, grace_s: float) -> None:
-        """Wait until no attempt runs, for at most ``grace_s``, or until `hurry`."""
+        """Wait until no attempt runs, for at most ``grace_s``, or until `end_grace`."""
         if self.attempts:
             self._is_quiet.clear()
             with anyio.move_on_after(grace_s):
@@ -213,19 +211,19 @@ class Session:
             attempt.stop(StopReason.SHUTDOWN)
         await self.finish(STOP_S)
 
-    async def hand_back(self) -> int:
+    async def put_back(self) -> int:
         """Return what `stop` cut short to the head of the queue; return how many jobs."""
         # One that ignores its cancellation ends with the process; its late outcome would be
         # refused.
-        unfinished = self._put_back | self.attempts.keys()
+        unfinished = self._unfinished | self.attempts.keys()
         jobs = [(a.job.id, a.job.claim) for a in self._stopped if a.job.id in unfinished]
         for first in range(0, len(jobs), BATCH_LIMIT):
             batch = jobs[first : first + BATCH_LIMIT]
-            await self.storage.put_back(self.queue, self.incarnation, batch)
+            await self.storage.put_back(self.queue, self.id, batch)
         return len(jobs)
 
     async def retire(self) -> None:
         """Hand back all that is left and be forgotten; a beat on its way finds nobody then."""
         self._is_retired = True
-        while await self.storage.retire(self.queue, self.incarnation):
+        while await self.storage.retire(self.queue, self.id):
             pass

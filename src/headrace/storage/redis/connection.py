@@ -24,7 +24,7 @@ CONNECT_TIMEOUT_S = 5.0
 PING_AFTER_S = 3.0
 
 
-class Wire(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """A connection whose replies go straight to their callers.
 
     Args:
@@ -44,7 +44,7 @@ class Wire(asyncio.Protocol):
         self._broken: BaseException | None = None
         self._is_writable = asyncio.Event()
         self._is_lost = asyncio.Event()
-        self._keeper: asyncio.Task[None] | None = None
+        self._watchdog: asyncio.Task[None] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -75,7 +75,7 @@ class Wire(asyncio.Protocol):
         self._transport = writer.transport
         self._transport.set_protocol(self)
         self._is_writable.set()
-        self._keeper = asyncio.create_task(self._keep(), name="headrace-wire")
+        self._watchdog = asyncio.create_task(self._keep(), name="headrace-connection")
         self._watch = self._loop.call_later(self._reply_timeout_s / 4, self._check)
 
     async def _keep(self) -> None:
@@ -173,7 +173,7 @@ class Wire(asyncio.Protocol):
             await self._is_lost.wait()
 
 
-class Subscription(Wire):
+class Subscription(Connection):
     """A connection that is subscribed to a channel, on which the server speaks unasked.
 
     While nothing is said it is asked for a sign of life.
