@@ -31,8 +31,8 @@ setup: $(VENV)/.dev redis ## Install everything that development needs into .ven
 demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… for a server of yours)
 	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL)) $(ARGS)
 
-test: $(VENV)/.dev redis ## Run the tests (ARGS=… goes to pytest)
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev redis ## Run the tests, in parallel (ARGS=… goes to pytest; ARGS=-n0: in one process)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-slow: $(VENV)/.dev redis ## Run the short runs of the chaos soak, on both storages
 	@$(BIN)/python -m pytest -m slow tests/chaos $(ARGS)

@@ -1,7 +1,8 @@
-"""The Redis server that the tests of a session share, and an app on each kind of storage."""
+"""The Redis server that the tests of a process share, and an app on each kind of storage."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,16 +13,22 @@ from headrace import App
 from tests.support.redis_server import RedisServer
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Make ``-n auto`` one more than there are cores: a third of the time tests wait."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """Run one server for the session; a test that breaks its server starts one of its own."""
+    """Run one server for this process; a test that breaks its server starts one of its own."""
     with RedisServer() as server:
         yield server
 
 
 @pytest.fixture
 def redis_url(redis_server: RedisServer) -> str:
-    """Return the address of the session's server, emptied; loaded functions stay."""
+    """Return the address of this process's server, emptied; loaded functions stay."""
     with redis_server.client() as client:
         client.flushall()
     return redis_server.url
