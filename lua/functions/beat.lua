@@ -1,5 +1,5 @@
 -- Say that an incarnation lives. Reply: ok or gone, then the ids that are asked to stop.
-local CANCELS = 500
+local CANCELS = limits.CANCELS_A_BEAT
 
 function functions.beat(keys, args)
   local incarnation = unpack(args)

@@ -1,9 +1,7 @@
 -- Make due jobs ready and hand the best ones to an incarnation; atomic because a job must have one owner.
 -- Reply: status, has_more, ms to the next due job (-1: none), then five strings a job: id, task, payload,
 -- numbers, options; the numbers are epoch, attempts, stalls, created, ms waited.
-local BATCH = 500
-local BATCH_BYTES = 4 * 1024 * 1024
-local POPS = 1000 -- entries looked at in one call a lane, left-over ones included
+local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
 local NOTHING = {}
 
 local function next_due(q)
@@ -166,7 +164,7 @@ end
 local function drain(q, lane, limit, claim, reply)
   local ready = q.root .. ':ready:' .. lane .. ':'
   claim.lane = lane
-  local taken, pops, waiting, is_drained = 0, POPS, {}, false
+  local taken, pops, waiting, is_drained = 0, LOOKS, {}, false
   while taken < limit and pops > 0 and claim.bytes > 0 do
     local count = queue.text(math.min(limit - taken, pops, 50))
     local popped = pop(q.try, ready, count)

@@ -21,7 +21,7 @@ for tier = 0, 9 do
 end
 
 local SLOTS = { [0] = '0', [1] = '1' } -- two calls of one client may be in flight together
-local MEMORY_TTL_MS = '600000'
+local MEMORY_TTL_MS = '' .. limits.CALLS_TTL_MS
 
 local function due_ms(q, delay_ms, at_ms)
   if delay_ms ~= '0' then

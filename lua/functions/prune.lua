@@ -1,6 +1,6 @@
 -- Take ended records out of the indexes once they are gone or too old: a bounded piece a call.
 -- Reply: the next cursor, '' at the end.
-local BATCH = 200
+local BATCH = limits.PRUNED_A_CALL
 
 local function prune_dead(q, ttl_ms)
   local old = q.call('ZRANGEBYSCORE', q.root .. ':dead', '-inf', queue.text(q.now - ttl_ms), 'LIMIT', 0, BATCH)

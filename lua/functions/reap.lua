@@ -1,6 +1,6 @@
 -- Condemn an incarnation whose beat has not moved since the caller looked, and take its jobs back;
 -- atomic because a beat in between must win. Reply: moved, or how many jobs are left.
-local BATCH = 200
+local BATCH = limits.REAPED_A_CALL
 
 local function take_back(q, incarnation, id, error)
   local record = job.load_waiting(q, id)

@@ -1,7 +1,7 @@
 -- Bring what is derived from records back to what is there, where records were lost behind our back: the processing
 -- sets, the delayed set, what lies beside a record, and the counts. A bounded piece a call; a queue in order is not
 -- changed. Reply: the next cursor, '' at the end, and how many things were put right.
-local BATCH = 500
+local BATCH = limits.BATCH_LIMIT
 
 -- A count is set by a call that has seen all that it counts, or by the last of several between which nothing moved.
 local function set_count(q, work, name, n)

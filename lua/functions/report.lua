@@ -2,7 +2,7 @@
 -- repeated call, is passed. Reply: ok or stale a report.
 flags.report = {} -- refused when memory is full: it only grows, and no outcome rests on it
 
-local KEPT = '1000' -- pieces of output a job
+local KEPT = '' .. limits.PIECES_LIMIT -- pieces of output a job
 local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the first piece, number of pieces
 
 -- A piece is the entry <epoch>-<number>. Those of an attempt before make room.

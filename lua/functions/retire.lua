@@ -1,6 +1,6 @@
 -- Hand back what an incarnation still has and forget it; atomic so that no job is left with nobody.
 -- Reply: how many jobs are left for another call; 0: it is forgotten.
-local BATCH = 500
+local BATCH = limits.RETIRED_A_CALL
 
 function functions.retire(keys, args)
   local incarnation = unpack(args)

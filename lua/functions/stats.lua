@@ -1,8 +1,7 @@
 -- Counts of a queue and its work over the last minute. Reply: names and values, flat.
 flags.stats = { 'no-writes' }
 
-local BUCKET_MS = 10000
-local BUCKETS = 6
+local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 
 -- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
 local function oldest_ms(q, lane)

@@ -1,6 +1,6 @@
 -- Register an inbox for the ends of jobs and say how each stands; atomic so that no end falls between.
 -- Reply: state, reason, whole | cut | none, body a job; an empty state: there is no such job.
-local MESSAGE_LIMIT = 65536
+local MESSAGE_LIMIT = limits.MESSAGE_LIMIT_BYTES
 
 local function stand(q, id, inbox)
   local record = job.load_waiting(q, id)

@@ -1,7 +1,7 @@
 -- What strangers left where our data belong. A function can't take back what it has written, so it must not fail half
 -- way: a key of the wrong type counts as one that is not there. Whoever would write to it sets it aside first, to
 -- <root>:damaged:<kind>, one of each kind; how many there were stands in <root>:damaged, for `headrace doctor`.
-local TTL_MS = '604800000' -- a week
+local TTL_MS = '' .. limits.DAMAGED_TTL_MS
 
 local TYPES = {
   job = 'hash', counts = 'hash', config = 'hash', lanes = 'hash', beats = 'hash', worker = 'hash', stats = 'hash',

@@ -1,6 +1,5 @@
 -- The terminal transitions: state, result, index, counters and the word to waiters in one step.
-local MESSAGE_LIMIT = 65536 -- longer results are read by the waiter itself
-local JOINED_MS = 60000
+local MESSAGE_LIMIT, JOINED_MS = limits.MESSAGE_LIMIT_BYTES, limits.WAITED_RESULT_TTL_MS
 
 -- root, id, state, reason, "whole" or "cut", then the body: a result, or the last error.
 local function tell(q, record, state, reason, body)

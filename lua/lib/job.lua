@@ -1,10 +1,11 @@
 -- A job's record and the keys beside it, and the moves between waiting places.
 job.INLINE_LIMIT = 64 -- a longer value would turn the record from a compact listpack to a hash table
-job.DEFAULT_LANE = 'default'
-job.DEFAULT_TIER = '5'
-job.DEFAULT_KEEP_MS = '3600000'
-job.DEFAULT_MAX_STALLS = 3
-job.OUTPUT_TTL_MS = '3600000' -- from its last piece on
+job.DEFAULT_LANE = limits.DEFAULT_LANE
+job.DEFAULT_TIER = '' .. limits.DEFAULT_PRIORITY
+job.DEFAULT_KEEP_MS = '' .. limits.DEFAULT_KEEP_MS
+job.DEFAULT_MAX_STALLS = limits.DEFAULT_MAX_STALLS
+job.OUTPUT_TTL_MS = '' .. limits.OUTPUT_TTL_MS
+local CHANNELS, LAST_ERROR = limits.CHANNELS_LIMIT, '' .. limits.ERRORS_KEPT - 1
 
 local NOTHING = {}
 local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
@@ -188,11 +189,11 @@ function job.erase_ended(q, id, is_dead_letter)
   q.call('UNLINK', unpack(keys))
 end
 
--- Note one more channel to be told of a job's end; beyond 64 of them waiters fall back to their poll.
+-- Note one more channel to be told of a job's end; beyond the limit waiters fall back to their poll.
 function job.add_inbox(q, key, head, seen, channel)
   if not seen then
     job.add_fields(q, key, head, 'inbox', channel)
-  elseif #seen < 64 * #channel and not string.find(seen, channel, 1, true) then
+  elseif #seen < CHANNELS * #channel and not string.find(seen, channel, 1, true) then
     q.call('HSET', key, 'inbox', seen .. ' ' .. channel)
   end
 end
@@ -219,7 +220,7 @@ function job.remember_error(q, record, blob)
     record.has_errors = true
   end
   q.call('LPUSH', key, q.now_text .. ' ' .. record.epoch .. ' ' .. blob)
-  q.call('LTRIM', key, '0', '9')
+  q.call('LTRIM', key, '0', LAST_ERROR)
 end
 
 local function place(lists, name, entry)

@@ -1,8 +1,7 @@
 -- One call's view of a queue: its keys, its time, and what it gathers to write once at the end.
 -- Every function opens it first and closes it last.
-local EVENTS_AN_ENTRY = 20
-local STATS_BUCKET_MS = 10000
-local STATS_TTL_MS = '3600000'
+local EVENTS_AN_ENTRY = limits.EVENTS_AN_ENTRY
+local STATS_BUCKET_MS, STATS_TTL_MS = limits.STATS_BUCKET_MS, '' .. limits.STATS_TTL_MS
 
 local NOTHING = {}
 local SMALL = 10000
@@ -54,7 +53,10 @@ end
 
 local CONFIG_FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events' }
 
-local DEFAULTS = { is_paused = false, history = 100000, dead = 10000, dead_ttl_ms = '2592000000', events = '5000' }
+local DEFAULTS = {
+  is_paused = false, history = limits.DEFAULT_HISTORY, dead = limits.DEFAULT_DEAD_LETTERS,
+  dead_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
+}
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
 function queue.config(q)
@@ -71,7 +73,7 @@ function queue.config(q)
     is_paused = v[1] == '1',
     history = job.number(v[2], DEFAULTS.history),
     dead = job.number(v[3], DEFAULTS.dead),
-    dead_ttl_ms = job.digits(v[4]) or DEFAULTS.dead_ttl_ms, -- 30 days
+    dead_ttl_ms = job.digits(v[4]) or DEFAULTS.dead_ttl_ms,
     events = job.digits(v[5]) or DEFAULTS.events,
   }
   return q.settings

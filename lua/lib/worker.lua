@@ -1,5 +1,5 @@
 -- Incarnations: who may claim, and what a dead one leaves behind.
-worker.DEFAULT_LEASE = '15000'
+worker.DEFAULT_LEASE = '' .. limits.DEFAULT_LEASE_MS
 
 function worker.key(q, incarnation)
   return q.root .. ':worker:' .. incarnation

@@ -11,20 +11,13 @@ import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
-from headrace.job import CHUNK_LIMIT_BYTES, Claim, ClaimedJob, ErrorInfo, JobRow, JobState
+from headrace.job import Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
-
-BATCH_LIMIT = 500
-"""Most jobs in one call."""
-
-BATCH_LIMIT_BYTES = 4 * 1024 * 1024
-"""Most bytes of payloads or results in one call."""
-
-PIECES_LIMIT = 1_000
-"""Most pieces of output in one call, of all its jobs together: as many as are kept of each."""
-
-OUTPUT_PAGE_LIMIT = BATCH_LIMIT_BYTES // CHUNK_LIMIT_BYTES
-"""Most pieces in one page of output, so that it keeps to the bytes of a call."""
+from headrace.storage import limits
+from headrace.storage.limits import BATCH_LIMIT as BATCH_LIMIT
+from headrace.storage.limits import BATCH_LIMIT_BYTES as BATCH_LIMIT_BYTES
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT as OUTPUT_PAGE_LIMIT
+from headrace.storage.limits import PIECES_LIMIT as PIECES_LIMIT
 
 _OUTPUT_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})", re.ASCII)
 
@@ -196,10 +189,10 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
         events: entries of the event stream, of 1 to 20 events each, default 5,000.
     """
 
-    history: int = 100_000
-    dead_letters: int = 10_000
-    dead_letter_ttl_ms: int = 30 * 24 * 3_600_000
-    events: int = 5_000
+    history: int = limits.DEFAULT_HISTORY
+    dead_letters: int = limits.DEFAULT_DEAD_LETTERS
+    dead_letter_ttl_ms: int = limits.DEFAULT_DEAD_LETTER_TTL_MS
+    events: int = limits.DEFAULT_EVENTS
 
 
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):

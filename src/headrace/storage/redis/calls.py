@@ -32,6 +32,7 @@ from headrace.outcome import (
     Retried,
     Stalled,
 )
+from headrace.storage.limits import DEFAULT_LEASE_MS
 from headrace.storage.redis import keys
 from headrace.storage.values import (
     DAMAGED_ERROR,
@@ -48,7 +49,6 @@ from headrace.storage.values import (
 )
 
 T = TypeVar("T")
-DEFAULT_LEASE_MS = 15_000
 _BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
 Word = str | bytes | int
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from headrace.storage import limits
+
 LIB_ORDER = ("clock", "damage", "queue", "job", "finish", "worker")
 PREFIX = "headrace_"
 
@@ -38,7 +40,8 @@ def lua_folder() -> Path:
 def assemble(replacements: Mapping[str, str] | None = None) -> Library:
     """Join the sources; ``replacements`` gives other text for a lib file, as tests do."""
     folder = lua_folder()
-    parts = [f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}"]
+    parts = [_limits()]
+    parts.append(f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}")
     parts.append("local functions, flags = {}, {}")
     for name in LIB_ORDER:
         text = (replacements or {}).get(name) or _text(folder / "lib" / f"{name}.lua")
@@ -54,6 +57,16 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
         for verb in (path.stem for path in paths)
     )
     return Library(name=name, source=f"#!lua name={name}\n{body}\n{registrations}\n")
+
+
+def _limits() -> str:
+    """Return the numbers of the contract as a Lua table."""
+    known = {name: value for name, value in vars(limits).items() if name.isupper()}
+    words = (
+        f"{name} = '{value}'" if isinstance(value, str) else f"{name} = {value}"
+        for name, value in known.items()
+    )
+    return f"local limits = {{ {', '.join(words)} }}"
 
 
 def _text(path: Path) -> str:

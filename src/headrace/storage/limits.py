@@ -1,0 +1,86 @@
+"""The numbers of the contract: both storages keep to them, and so do those who call them.
+
+Each is written here alone. Python imports it, SQL is given it, and the Lua library begins with a
+table of them (``library.py``). What a single storage decides for itself stands with that storage.
+"""
+
+from __future__ import annotations
+
+from headrace.job import CHUNK_LIMIT_BYTES
+from headrace.job import DEFAULT_KEEP_MS as DEFAULT_KEEP_MS
+from headrace.job import DEFAULT_LANE as DEFAULT_LANE
+from headrace.job import DEFAULT_MAX_STALLS as DEFAULT_MAX_STALLS
+from headrace.job import DEFAULT_PRIORITY as DEFAULT_PRIORITY
+from headrace.job import WAITED_RESULT_TTL_MS as WAITED_RESULT_TTL_MS
+
+BATCH_LIMIT = 500
+"""Most jobs in one call."""
+
+BATCH_LIMIT_BYTES = 4 * 1024 * 1024
+"""Most bytes of payloads or results in one call."""
+
+PIECES_LIMIT = 1_000
+"""Most pieces of output in one call, of all its jobs together: as many as are kept of each."""
+
+OUTPUT_PAGE_LIMIT = BATCH_LIMIT_BYTES // CHUNK_LIMIT_BYTES
+"""Most pieces in one page of output, so that it keeps to the bytes of a call."""
+
+OUTPUT_TTL_MS = 3_600_000
+"""How long output is kept after its last piece, while its job is."""
+
+MESSAGE_LIMIT_BYTES = 65_536
+"""Longest result or error in a message to a waiter; longer ones are read by the waiter itself."""
+
+CHANNELS_LIMIT = 64
+"""Most channels that are told of one job's end; further waiters rest on their slow poll."""
+
+ERRORS_KEPT = 10
+"""Entries of a job's error history, the newest first."""
+
+DEFAULT_LEASE_MS = 15_000
+"""The lease of an incarnation whose own can't be read."""
+
+CLAIM_LOOKS = 1_000
+"""Entries that a claim looks at in one lane, left-over ones included."""
+
+CANCELS_A_BEAT = 500
+"""Most ids that are asked to stop in the answer to one beat."""
+
+RETIRED_A_CALL = 500
+"""Jobs that one call of ``retire`` puts back."""
+
+REAPED_A_CALL = 200
+"""Jobs that one call of ``reap`` takes back."""
+
+PRUNED_A_CALL = 200
+"""Places that one call of ``prune`` looks at, in each of its pieces."""
+
+CALLS_TTL_MS = 600_000
+"""How long the answer of a numbered call is remembered."""
+
+EVENTS_AN_ENTRY = 20
+"""Most events in one entry of the event stream."""
+
+STATS_BUCKET_MS = 10_000
+"""The span of time that is counted together."""
+
+STATS_BUCKETS = 6
+"""How many of these spans `stats` tells of, the present one among them."""
+
+STATS_TTL_MS = 3_600_000
+"""How long they are kept."""
+
+DEFAULT_HISTORY = 100_000
+"""Completed and cancelled records of a queue."""
+
+DEFAULT_DEAD_LETTERS = 10_000
+"""Dead letters of a queue."""
+
+DEFAULT_DEAD_LETTER_TTL_MS = 30 * 24 * 3_600_000
+"""How long a dead letter is kept."""
+
+DEFAULT_EVENTS = 5_000
+"""Entries of a queue's event stream."""
+
+DAMAGED_TTL_MS = 7 * 24 * 3_600_000
+"""How long strange data that were set aside are kept."""
