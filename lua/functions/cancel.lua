@@ -8,11 +8,11 @@ local function cancel(q, id)
   elseif VERDICTS[record.state] then
     return VERDICTS[record.state]
   elseif record.state == 'active' then
-    local asked = q.root .. ':cancels:' .. job.owner(record)
+    local asked = keys.cancels(q.root, job.owner(record))
     job.add_fields(q, record.key, record.head, 'cancel', '1')
     q.call('SADD', asked, id)
     -- Its worker beats at once when it hears of this, and the answer says which jobs.
-    local channel = q.call('HGET', worker.key(q, job.owner(record)), 'channel')
+    local channel = q.call('HGET', keys.worker(q.root, job.owner(record)), 'channel')
     if channel and channel ~= '' then
       queue.publish(q, channel, table.concat({ q.root, id, 'active', '', 'none', '' }, '\n'))
     end
@@ -22,8 +22,8 @@ local function cancel(q, id)
   return 'cancelled'
 end
 
-function functions.cancel(keys, args)
-  local q = queue.open(keys[1])
+function functions.cancel(roots, args)
+  local q = queue.open(roots[1])
   local verdicts = {}
   for i, id in ipairs(args) do
     verdicts[i] = cancel(q, id)

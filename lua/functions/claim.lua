@@ -5,7 +5,7 @@ local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, 
 local NOTHING = {}
 
 local function next_due(q)
-  local first = q.try('ZRANGE', q.root .. ':delayed', '0', '0', 'WITHSCORES') -- none, if the key is a stranger's
+  local first = q.try('ZRANGE', keys.delayed(q.root), '0', '0', 'WITHSCORES') -- none, if the key is a stranger's
   return first[2] and queue.text(math.max(0, first[2] - q.now)) or '-1'
 end
 
@@ -15,7 +15,7 @@ local function promote(q)
   if due_ms ~= '0' then
     return due_ms
   end
-  local members = q.call('ZRANGEBYSCORE', q.root .. ':delayed', '-inf', q.now_text, 'LIMIT', 0, BATCH)
+  local members = q.call('ZRANGEBYSCORE', keys.delayed(q.root), '-inf', q.now_text, 'LIMIT', 0, BATCH)
   for _, member in ipairs(members) do
     local id = job.id_of(member)
     local record = job.of_member(q, member)
@@ -33,14 +33,14 @@ local function promote(q)
       queue.event(q, 'queued', record.id, record.task, record.epoch, '', '', '', '')
     end
   end
-  q.call('ZREM', q.root .. ':delayed', unpack(members))
+  q.call('ZREM', keys.delayed(q.root), unpack(members))
   queue.flush(q)
   return next_due(q)
 end
 
 -- Whether a job has been stalled and one more death would end it.
 local function is_on_last_chance(q, id)
-  local v = q.call('HMGET', job.key(q, id), 'stalls', 'max_stalls')
+  local v = q.call('HMGET', keys.job(q.root, id), 'stalls', 'max_stalls')
   return v[1] and job.number(v[1], 0) + 1 >= job.number(v[2], job.DEFAULT_MAX_STALLS)
 end
 
@@ -50,9 +50,9 @@ local function must_wait(q, claim, id)
   if not is_on_last_chance(q, id) then
     return false
   end
-  local key = worker.key(q, claim.incarnation)
+  local key = keys.worker(q.root, claim.incarnation)
   local other = q.call('HGET', key, 'last_chance')
-  local processing = q.root .. ':processing:' .. claim.incarnation
+  local processing = keys.processing(q.root, claim.incarnation)
   if claim.has_last_chance then
     return true
   end
@@ -125,7 +125,7 @@ local function take(q, entry, claim, reply)
     damage.note(q.root, 'ready')
     return nil
   end
-  local key = q.root .. ':job:' .. id
+  local key = keys.job(q.root, id)
   local v = q.try('HMGET', key, 'head', 'task', 'payload') -- of a key of another type this is an error, and all are nil
   local known = claim.new
   if not (v[2] and is_new(q, known, claim, v[1], generation)) then
@@ -142,7 +142,7 @@ local function take(q, entry, claim, reply)
       return nil, true
     end
   end
-  local payload = v[3] or q.call('GET', q.root .. ':payload:' .. id) or ''
+  local payload = v[3] or q.call('GET', keys.payload(q.root, id)) or ''
   q.raw('HSET', key, 'head', known.head, 'claim', known.own)
   queue.observe(q, 'wait:', known.wait_ms)
   queue.line(q, 'active\t' .. id .. '\t' .. v[2] .. known.event)
@@ -151,25 +151,18 @@ local function take(q, entry, claim, reply)
   return #payload
 end
 
-local function pop(call, ready, count)
-  return call(
-    'LMPOP', '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4',
-    ready .. '3', ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', count
-  )
-end
-
 -- Take up to `limit` jobs of one lane, best tier first: LMPOP pops from the first list that has any. Return how many,
 -- and whether to look for more: not who took nothing although it had room, since that can't take what is left, and to
 -- wake it again would never end.
 local function drain(q, lane, limit, claim, reply)
-  local ready = q.root .. ':ready:' .. lane .. ':'
+  local words = keys.pop_words(q.root, lane)
   claim.lane = lane
   local taken, pops, waiting, is_drained = 0, LOOKS, {}, false
   while taken < limit and pops > 0 and claim.bytes > 0 do
-    local count = queue.text(math.min(limit - taken, pops, 50))
-    local popped = pop(q.try, ready, count)
+    words[#words] = queue.text(math.min(limit - taken, pops, 50))
+    local popped = q.try('LMPOP', unpack(words))
     if popped and popped.err then
-      popped = pop(q.call, ready, count)
+      popped = q.call('LMPOP', unpack(words))
     end
     if not popped then
       is_drained = true
@@ -206,20 +199,20 @@ end
 
 -- A repeated call: what it claimed the first time and still owns.
 local function again(q, claim, reply)
-  for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. claim.incarnation)) do
+  for _, id in ipairs(q.call('SMEMBERS', keys.processing(q.root, claim.incarnation))) do
     local record = job.load(q, id)
     if record and record.state == 'active' and record.claim == claim.nonce then
       local v = q.call('HMGET', record.key, 'payload', 'options')
-      local payload = v[1] or q.call('GET', q.root .. ':payload:' .. id) or ''
+      local payload = v[1] or q.call('GET', keys.payload(q.root, id)) or ''
       note_times(q, record, claim, q.now)
       append(reply, id, record.task, payload, record.numbers, v[2] or '')
     end
   end
 end
 
-function functions.claim(keys, args)
+function functions.claim(roots, args)
   local incarnation, number, nonce = unpack(args)
-  local q = queue.open(keys[1])
+  local q = queue.open(roots[1])
   local last = worker.get(q, incarnation, 'claim')
   if not last then
     return { 'gone', '0', '-1' }
@@ -239,8 +232,8 @@ function functions.claim(keys, args)
     reply[3] = next_due(q)
     return reply
   end
-  q.raw('DEL', q.root .. ':woken')
-  q.raw('HSET', worker.key(q, incarnation), 'claim', number)
+  q.raw('DEL', keys.woken(q.root))
+  q.raw('HSET', keys.worker(q.root, incarnation), 'claim', number)
   if queue.config(q).is_paused then
     return { 'paused', '0', '-1' }
   end

@@ -1,6 +1,6 @@
 -- Set what a queue keeps. Arguments: names and values, flat. Reply: ok.
-function functions.configure(keys, args)
-  local q = queue.open(keys[1])
+function functions.configure(roots, args)
+  local q = queue.open(roots[1])
   queue.configure(q, unpack(args))
   return 'ok'
 end

@@ -35,7 +35,7 @@ local function standing(q, key, id, inbox)
   local v = q.call('HMGET', key, 'head', 'inbox')
   local state = job.state(v[1])
   if state == 'failed' or state == 'cancelled' then
-    q.call('ZREM', q.root .. (state == 'failed' and ':dead' or ':finished'), id)
+    q.call('ZREM', (state == 'failed' and keys.dead or keys.finished)(q.root), id)
     job.erase(q, id)
     return nil
   elseif not state then
@@ -59,13 +59,13 @@ local function lane_of(q, lane, task)
   if lane ~= '' then
     return lane
   end
-  return job.lane_name(q.call('HGET', q.root .. ':lanes', task)) or job.DEFAULT_LANE
+  return job.lane_name(q.call('HGET', keys.lanes(q.root), task)) or job.DEFAULT_LANE
 end
 
 -- Write a record. What is not said takes the default and no space.
 local function write(q, key, kind, id, head, task, payload, ...)
   if #payload > job.INLINE_LIMIT then
-    q.call('SET', q.root .. ':payload:' .. id, payload)
+    q.call('SET', keys.payload(q.root, id), payload)
     q.call('HSET', key, 'head', job.with_big(head), 'task', task, ...)
   elseif q.try('HSET', key, 'head', head, 'task', task, 'payload', payload, ...) ~= PLAIN_FIELDS then
     q.call('HSET', key, 'head', head, 'task', task, 'payload', payload, ...) -- it has more, or the key is a stranger's
@@ -113,7 +113,7 @@ local function store_all(q, args, at)
   local plain_head = job.new_head(q, 'queued', '', queue.generation(q))
   while at <= #args do
     local id, kind = args[at], KINDS[args[at + 1]]
-    local key = q.root .. ':job:' .. id
+    local key = keys.job(q.root, id)
     -- An id that was just drawn at random can't be there, and the look costs 2 µs.
     local verdict = not kind.is_new and standing(q, key, id, kind.is_plain and '' or args[at + 12])
     if not verdict then
@@ -142,11 +142,11 @@ local function store_all(q, args, at)
   return verdicts
 end
 
-function functions.enqueue(keys, args)
+function functions.enqueue(roots, args)
   local client, number = unpack(args)
-  local q = queue.open(keys[1])
+  local q = queue.open(roots[1])
   -- Each slot holds the last number that came to it, and its answer.
-  local memory = q.root .. ':calls:' .. client .. ':' .. SLOTS[number % 2]
+  local memory = keys.calls(q.root, client, SLOTS[number % 2])
   local seen = q.try('GET', memory)
   local answered, answer = string.match(seen and not seen.err and seen or '', '^(%d+) (.*)$')
   if answered == number then

@@ -1,10 +1,10 @@
 -- What an incarnation has claimed. Reply: id, epoch, nonce a job. Reads only.
 flags.held = { 'no-writes' }
 
-function functions.held(keys, args)
-  local q = queue.open(keys[1])
+function functions.held(roots, args)
+  local q = queue.open(roots[1])
   local reply = {}
-  for _, id in ipairs(q.call('SMEMBERS', q.root .. ':processing:' .. args[1])) do
+  for _, id in ipairs(q.call('SMEMBERS', keys.processing(q.root, args[1]))) do
     local record = job.load(q, id)
     if record and record.state == 'active' and job.owner(record) == args[1] then
       local n = #reply

@@ -38,7 +38,7 @@ end
 
 -- Add the entries of one ready list, from one index on.
 local function add_entries(q, found, limit, place, from)
-  local entries = q.call('LRANGE', q.root .. ':ready:' .. place, from, from + limit - #found - 1)
+  local entries = q.call('LRANGE', keys.ready(q.root, place), from, from + limit - #found - 1)
   for i, entry in ipairs(entries) do
     local gen, id = string.match(entry, '^(%d*):(.*)$')
     found[#found + 1] = { id = id or entry, gen = gen or '' }
@@ -57,7 +57,7 @@ local function ready(q, cursor, limit)
       for tier = is_last and tonumber(last_tier) or 9, 0, -1 do
         local place, from = lane .. ':' .. tier, 0
         if is_last and tier == tonumber(last_tier) then
-          from = behind_entry(q, q.root .. ':ready:' .. place, tonumber(index), entry)
+          from = behind_entry(q, keys.ready(q.root, place), tonumber(index), entry)
         end
         add_entries(q, found, limit, place, from)
         if #found == limit then
@@ -72,12 +72,12 @@ end
 local function active(q, cursor, limit)
   local found = {}
   local first, last = string.match(cursor, '^([^/]*)/(.*)$')
-  local incarnations = q.call('HKEYS', q.root .. ':beats')
+  local incarnations = q.call('HKEYS', keys.beats(q.root))
   table.sort(incarnations)
   for _, incarnation in ipairs(incarnations) do
     local ids = {}
     if not first or incarnation >= first then
-      ids = q.call('SMEMBERS', q.root .. ':processing:' .. incarnation)
+      ids = q.call('SMEMBERS', keys.processing(q.root, incarnation))
       table.sort(ids)
     end
     for _, id in ipairs(ids) do
@@ -112,8 +112,8 @@ local function behind_member(q, command, key, score, last)
   return low
 end
 
-local function sorted(q, command, name, cursor, limit)
-  local found, key, from = {}, q.root .. name, 0
+local function sorted(q, command, key, cursor, limit)
+  local found, from = {}, 0
   local score, last = string.match(cursor, '^([^:]+):(.*)$')
   if score then
     from = behind_member(q, command, key, score, last)
@@ -121,7 +121,7 @@ local function sorted(q, command, name, cursor, limit)
   local pairs_of = q.call(command, key, from, from + limit - 1, 'WITHSCORES')
   for i = 1, #pairs_of, 2 do
     local member, score_of_it = pairs_of[i], pairs_of[i + 1]
-    local its_id = name == ':delayed' and job.id_of(member) or member
+    local its_id = key == keys.delayed(q.root) and job.id_of(member) or member
     found[#found + 1] = { id = its_id, due = score_of_it, member = member }
     found.cursor = score_of_it .. ':' .. member
   end
@@ -134,11 +134,11 @@ local function candidates(q, state, cursor, limit)
   elseif state == 'active' then
     return active(q, cursor, limit)
   elseif state == 'failed' then
-    return sorted(q, 'ZREVRANGE', ':dead', cursor, limit)
+    return sorted(q, 'ZREVRANGE', keys.dead(q.root), cursor, limit)
   elseif state == 'scheduled' or state == 'retrying' then
-    return sorted(q, 'ZRANGE', ':delayed', cursor, limit)
+    return sorted(q, 'ZRANGE', keys.delayed(q.root), cursor, limit)
   end
-  return sorted(q, 'ZREVRANGE', ':finished', cursor, limit)
+  return sorted(q, 'ZREVRANGE', keys.finished(q.root), cursor, limit)
 end
 
 -- Whether a place is that of the record which is there now.
@@ -149,13 +149,13 @@ local function is_its_place(row, state, created, generation)
   return not row.gen or row.gen == generation
 end
 
-function functions.list_jobs(keys, args)
+function functions.list_jobs(roots, args)
   local state, cursor, limit = args[1], args[2], tonumber(args[3])
-  local q = queue.open(keys[1])
+  local q = queue.open(roots[1])
   local found = candidates(q, state, cursor, limit)
   local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
-    local v = q.call('HMGET', job.key(q, row.id), unpack(FIELDS))
+    local v = q.call('HMGET', keys.job(q.root, row.id), unpack(FIELDS))
     local its_state, _, _, generation, at, created, run_ms = job.parts(v[1])
     if its_state == state and is_its_place(row, state, created, generation) then
       local epoch, nonce = job.claim_parts(v[2])

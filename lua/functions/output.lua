@@ -1,14 +1,14 @@
 -- Pieces of a job's output behind a cursor. Reply: cursor and piece, in order.
 flags.output = { 'no-writes' }
 
-function functions.output(keys, args)
+function functions.output(roots, args)
   local id, after, limit = unpack(args)
-  local q = queue.open(keys[1])
+  local q = queue.open(roots[1])
   local reply = {}
-  if not q.call('HGET', job.key(q, id), 'output') then
+  if not q.call('HGET', keys.job(q.root, id), 'output') then
     return reply -- what may lie there is of a job whose record was lost
   end
-  for _, entry in ipairs(q.call('XRANGE', q.root .. ':output:' .. id, '(' .. after, '+', 'COUNT', limit)) do
+  for _, entry in ipairs(q.call('XRANGE', keys.output(q.root, id), '(' .. after, '+', 'COUNT', limit)) do
     reply[#reply + 1] = entry[1]
     reply[#reply + 1] = entry[2][2]
   end

@@ -1,6 +1,6 @@
 -- Stop claims of a queue. Reply: ok.
-function functions.pause(keys)
-  local q = queue.open(keys[1])
+function functions.pause(roots)
+  local q = queue.open(roots[1])
   queue.configure(q, 'paused', '1')
   return 'ok'
 end

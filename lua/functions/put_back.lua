@@ -1,7 +1,7 @@
 -- Return claimed jobs to the head, in the order given, free of charge. Other claims are passed over.
 -- Reply: how many were returned or ended as asked.
-function functions.put_back(keys, args)
-  local q = queue.open(keys[1])
+function functions.put_back(roots, args)
+  local q = queue.open(roots[1])
   local n = 0
   for at = #args - 2, 1, -3 do
     local record = job.load_waiting(q, args[at])

@@ -2,10 +2,10 @@
 -- Reply: ok, or NEWLAYOUT when a newer release has written this queue.
 local LAYOUT = 1
 
-function functions.register(keys, args)
+function functions.register(roots, args)
   local incarnation, lease_ms, info, channel = unpack(args)
-  local q = queue.open(keys[1])
-  local layout = job.number(q.call('HGET', q.root .. ':config', 'layout'), LAYOUT)
+  local q = queue.open(roots[1])
+  local layout = job.number(q.call('HGET', keys.config(q.root), 'layout'), LAYOUT)
   if layout > LAYOUT then
     return redis.error_reply('NEWLAYOUT the queue has layout ' .. layout .. ', this release knows ' .. LAYOUT)
   end
@@ -13,16 +13,16 @@ function functions.register(keys, args)
   for at = 5, #args, 2 do
     local task, lane = args[at], args[at + 1]
     if lane == job.DEFAULT_LANE then
-      q.call('HDEL', q.root .. ':lanes', task)
+      q.call('HDEL', keys.lanes(q.root), task)
     else
-      q.call('HSET', q.root .. ':lanes', task, lane)
+      q.call('HSET', keys.lanes(q.root), task, lane)
     end
   end
-  q.call('HSET', q.root .. ':config', 'layout', LAYOUT)
-  local key = worker.key(q, incarnation)
+  q.call('HSET', keys.config(q.root), 'layout', LAYOUT)
+  local key = keys.worker(q.root, incarnation)
   q.call('HSET', key, 'lease', lease_ms, 'info', info, 'since', q.now_text, 'channel', channel)
   q.call('HSETNX', key, 'claim', '0')
   q.call('HSETNX', key, 'settle', '0')
-  q.call('HSET', q.root .. ':beats', incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
+  q.call('HSET', keys.beats(q.root), incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
   return 'ok'
 end

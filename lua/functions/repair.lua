@@ -5,7 +5,7 @@ local BATCH = limits.BATCH_LIMIT
 
 -- A count is set by a call that has seen all that it counts, or by the last of several between which nothing moved.
 local function set_count(q, work, name, n)
-  local key = q.root .. ':counts'
+  local key = keys.counts(q.root)
   local is_lane = string.sub(name, 1, 7) == 'queued:'
   if tonumber(q.call('HGET', key, name) or 0) == n then
     return
@@ -22,7 +22,7 @@ end
 local function fingerprint(q, lists)
   local names = { 'events', 'queued', 'elsewhere', 'scheduled', 'retrying', 'active' }
   local words = {}
-  for i, word in ipairs(q.call('HMGET', q.root .. ':counts', unpack(names))) do
+  for i, word in ipairs(q.call('HMGET', keys.counts(q.root), unpack(names))) do
     words[i] = word or ''
   end
   for _, list in ipairs(lists) do
@@ -35,11 +35,11 @@ local stages = {}
 
 -- The members of the processing sets, from one incarnation's scan on.
 function stages.active(q, work, from)
-  local names = q.call('HKEYS', q.root .. ':beats')
+  local names = q.call('HKEYS', keys.beats(q.root))
   table.sort(names)
   local first, scan = string.match(from, '^([^/]*)/(%d+)$')
   for _, name in ipairs(names) do
-    local key, at = q.root .. ':processing:' .. name, name == first and scan or '0'
+    local key, at = keys.processing(q.root, name), name == first and scan or '0'
     while not first or name >= first do
       if work.looked >= BATCH then
         return name .. '/' .. at
@@ -51,7 +51,7 @@ function stages.active(q, work, from)
         work.looked = work.looked + 1
         if not (record and record.state == 'active' and job.owner(record) == name) then
           q.call('SREM', key, id)
-          q.call('SREM', q.root .. ':cancels:' .. name, id)
+          q.call('SREM', keys.cancels(q.root, name), id)
           job.erase_lost(q, id)
           work.mended = work.mended + 1
         end
@@ -64,14 +64,14 @@ function stages.active(q, work, from)
   -- All that are left stand for active jobs, those that came meanwhile too.
   local n = 0
   for _, name in ipairs(names) do
-    n = n + q.call('SCARD', q.root .. ':processing:' .. name)
+    n = n + q.call('SCARD', keys.processing(q.root, name))
   end
   set_count(q, work, 'active', n)
   return nil
 end
 
 function stages.delayed(q, work, from)
-  local key, offset = q.root .. ':delayed', tonumber(from) or 0
+  local key, offset = keys.delayed(q.root), tonumber(from) or 0
   if not work.seen then
     work.seen, work.tally = fingerprint(q, {}), {}
   end
@@ -97,7 +97,7 @@ function stages.delayed(q, work, from)
     return queue.text(offset)
   end
   local n = q.call('ZCARD', key)
-  local retrying = math.min(n, tonumber(q.call('HGET', q.root .. ':counts', 'retrying') or 0))
+  local retrying = math.min(n, tonumber(q.call('HGET', keys.counts(q.root), 'retrying') or 0))
   if work.seen == fingerprint(q, {}) then
     retrying = work.tally.retrying or 0
   end
@@ -108,7 +108,7 @@ end
 
 local function lanes_of(q, named)
   local is_lane, lanes = {}, {}
-  for _, names in ipairs({ named, queue.lanes(q), q.call('HVALS', q.root .. ':lanes') }) do
+  for _, names in ipairs({ named, queue.lanes(q), q.call('HVALS', keys.lanes(q.root)) }) do
     for _, lane in ipairs(names) do
       if not is_lane[lane] then
         is_lane[lane] = true
@@ -124,7 +124,7 @@ local function lists_of(q, lanes)
   local lists = {}
   for _, lane in ipairs(lanes) do
     for tier = 0, 9 do
-      lists[#lists + 1] = q.root .. ':ready:' .. lane .. ':' .. tier
+      lists[#lists + 1] = keys.ready(q.root, lane .. ':' .. tier)
     end
   end
   return lists
@@ -172,7 +172,7 @@ function stages.ready(q, work, from)
     local entries = q.call('LRANGE', lists[at], -offset - size, -offset - 1)
     for _, entry in ipairs(entries) do
       local entry_generation, id = string.match(entry, '^(%d+):(.*)$')
-      local head = id and q.call('HGET', job.key(q, id), 'head')
+      local head = id and q.call('HGET', keys.job(q.root, id), 'head')
       local state, _, _, generation = job.parts(head)
       work.looked = work.looked + 1
       if state == 'queued' and generation == entry_generation then
@@ -195,8 +195,8 @@ end
 local sizes = {}
 
 function sizes.delayed(q)
-  local v = q.call('HMGET', q.root .. ':counts', 'scheduled', 'retrying')
-  return q.call('ZCARD', q.root .. ':delayed') == (tonumber(v[1]) or 0) + (tonumber(v[2]) or 0)
+  local v = q.call('HMGET', keys.counts(q.root), 'scheduled', 'retrying')
+  return q.call('ZCARD', keys.delayed(q.root)) == (tonumber(v[1]) or 0) + (tonumber(v[2]) or 0)
 end
 
 function sizes.ready(q, work)
@@ -211,7 +211,7 @@ function sizes.ready(q, work)
     end
     all = all + n
   end
-  return all == (tonumber(q.call('HGET', q.root .. ':counts', 'queued')) or 0)
+  return all == (tonumber(q.call('HGET', keys.counts(q.root), 'queued')) or 0)
 end
 
 local ORDER = { 'active', 'delayed', 'ready' }
@@ -219,7 +219,7 @@ local REST_MS, WALK_MS = '5000', '30000'
 
 -- One walk of a queue at a time, however many sweep it, and a rest between two.
 local function may_begin(q)
-  local key = q.root .. ':walk'
+  local key = keys.walk(q.root)
   return q.call('SET', key, '1', 'NX', 'PX', REST_MS) or q.call('PTTL', key) == -1
 end
 
@@ -232,8 +232,8 @@ local function tally_text(tally)
 end
 
 -- A cursor is stage, f where sizes alone do not do, place, fingerprint and tally, a tab between two.
-function functions.repair(keys, args)
-  local q = queue.open(keys[1])
+function functions.repair(roots, args)
+  local q = queue.open(roots[1])
   local stage, full, place, seen, tally = string.match(args[1], '^(%d)\t(f?)\t([^\t]*)\t(%x*)\t(.*)$')
   if not stage and not may_begin(q) then
     return { '', '0' }
@@ -249,7 +249,7 @@ function functions.repair(keys, args)
       local next_place = stages[name](q, work, place or '')
       if next_place then
         queue.close(q)
-        q.call('SET', q.root .. ':walk', '1', 'PX', WALK_MS)
+        q.call('SET', keys.walk(q.root), '1', 'PX', WALK_MS)
         local words = { number, full or '', next_place, work.seen or '', tally_text(work.tally) }
         return { table.concat(words, '\t'), queue.text(work.mended) }
       end
@@ -257,6 +257,6 @@ function functions.repair(keys, args)
     place, work.seen, work.tally = '', nil, {}
   end
   queue.close(q)
-  q.call('SET', q.root .. ':walk', '1', 'PX', REST_MS)
+  q.call('SET', keys.walk(q.root), '1', 'PX', REST_MS)
   return { '', queue.text(work.mended) }
 end

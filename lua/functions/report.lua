@@ -8,7 +8,7 @@ local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the 
 -- A piece is the entry <epoch>-<number>. Those of an attempt before make room.
 local function write_output(q, record, args, at, count)
   local id, epoch = record.id, record.epoch
-  local key = q.root .. ':output:' .. id
+  local key = keys.output(q.root, id)
   if not q.call('HGET', record.key, 'output') then
     q.call('UNLINK', key) -- that of a job whose record was lost
     q.call('HSET', record.key, 'output', '1')
@@ -49,8 +49,8 @@ local function report(q, args, at, count)
   return 'ok'
 end
 
-function functions.report(keys, args)
-  local q = queue.open(keys[1])
+function functions.report(roots, args)
+  local q = queue.open(roots[1])
   local verdicts, at = {}, 1
   while at <= #args do
     local count = tonumber(args[at + HEAD - 1])

@@ -4,20 +4,20 @@
 -- right.
 local function restore_active(q, record)
   local owner = job.owner(record)
-  if not q.call('HGET', q.root .. ':beats', owner) then
+  if not q.call('HGET', keys.beats(q.root), owner) then
     worker.send_back(q, record, q.heads)
     return 1
   end
-  local n = q.call('SADD', q.root .. ':processing:' .. owner, record.id)
+  local n = q.call('SADD', keys.processing(q.root, owner), record.id)
   if record.cancel then
-    q.call('SADD', q.root .. ':cancels:' .. owner, record.id)
+    q.call('SADD', keys.cancels(q.root, owner), record.id)
   end
   return n
 end
 
 local function restore_delayed(q, record)
   local member = job.member(record.id, record.created, record.generation)
-  if q.call('ZSCORE', q.root .. ':delayed', member) then
+  if q.call('ZSCORE', keys.delayed(q.root), member) then
     return 0
   end
   job.wait_until(q, record.id, member, q.now) -- when it was due is lost
@@ -47,8 +47,8 @@ local function restore(q, id, since, generations)
   return 0
 end
 
-function functions.restore(keys, args)
-  local q = queue.open(keys[1])
+function functions.restore(roots, args)
+  local q = queue.open(roots[1])
   local n, since = 0, tonumber(args[1])
   for at = 2, #args, 2 do
     n = n + restore(q, args[at], since, args[at + 1])

@@ -2,10 +2,10 @@
 -- Reply: how many jobs are left for another call; 0: it is forgotten.
 local BATCH = limits.RETIRED_A_CALL
 
-function functions.retire(keys, args)
+function functions.retire(roots, args)
   local incarnation = unpack(args)
-  local q = queue.open(keys[1])
-  local processing = q.root .. ':processing:' .. incarnation
+  local q = queue.open(roots[1])
+  local processing = keys.processing(q.root, incarnation)
   local ids = q.call('SRANDMEMBER', processing, BATCH)
   for _, id in ipairs(ids) do
     local record = job.load_waiting(q, id)
@@ -27,7 +27,7 @@ function functions.retire(keys, args)
   local left = q.call('SCARD', processing)
   if left == 0 then
     worker.delete(q, incarnation)
-    q.call('HDEL', q.root .. ':beats', incarnation)
+    q.call('HDEL', keys.beats(q.root), incarnation)
   end
   return left
 end

@@ -85,7 +85,7 @@ end
 -- Return the verdict, and 1 where the caller is to count a completed job.
 local function settle(q, incarnation, claim, args, at)
   local id, kind, run_ms = args[at], args[at + 2], args[at + 3]
-  local key = q.root .. ':job:' .. id
+  local key = keys.job(q.root, id)
   local v = q.try('HMGET', key, 'head', 'claim', 'task') -- of a key of another type this is an error, and all are nil
   if kind == 'completed' and claim.is_ours and v[2] == claim.own and v[3] and is_plain(q, claim, v[1]) then
     local result, keep_ms = args[at + 6], args[at + 5]
@@ -99,7 +99,7 @@ local function settle(q, incarnation, claim, args, at)
   end
   local record = job.record(q, id, key, v[1], v[2], v[3])
   if not record then
-    if v[1] and q.call('SISMEMBER', q.root .. ':processing:' .. incarnation, id) == 1 then
+    if v[1] and q.call('SISMEMBER', keys.processing(q.root, incarnation), id) == 1 then
       finish.fail_headless(q, id, 'active', '', incarnation)
     end
     return 'gone'
@@ -134,14 +134,14 @@ local function settle(q, incarnation, claim, args, at)
   return 'ok'
 end
 
-function functions.settle(keys, args)
+function functions.settle(roots, args)
   local incarnation, number = unpack(args)
-  local q = queue.open(keys[1])
+  local q = queue.open(roots[1])
   local last = worker.get(q, incarnation, 'settle')
   if not last then
     return 'unknown'
   end
-  local key = worker.key(q, incarnation)
+  local key = keys.worker(q.root, incarnation)
   if number + 0 < job.number(last, 0) then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
   elseif number == last then

@@ -6,9 +6,9 @@ local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 -- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
 local function oldest_ms(q, lane)
   for tier = 9, 0, -1 do
-    for _, entry in ipairs(q.call('LRANGE', q.root .. ':ready:' .. lane .. ':' .. tier, 0, 19)) do
+    for _, entry in ipairs(q.call('LRANGE', keys.ready(q.root, lane .. ':' .. tier), 0, 19)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
-      local state, _, _, generation, at, created = job.parts(id and q.call('HGET', job.key(q, id), 'head'))
+      local state, _, _, generation, at, created = job.parts(id and q.call('HGET', keys.job(q.root, id), 'head'))
       if state == 'queued' and generation == gen then
         return math.max(0, q.now - (at ~= '' and at or created))
       end
@@ -20,7 +20,7 @@ end
 -- Incarnations that beat within their lease: a guess for operators, and nobody's death sentence.
 local function live_workers(q)
   local n = 0
-  for _, beat in ipairs(q.call('HVALS', q.root .. ':beats')) do
+  for _, beat in ipairs(q.call('HVALS', keys.beats(q.root))) do
     local _, lease = worker.beat(beat)
     if worker.silent_ms(q, beat) <= tonumber(lease) then
       n = n + 1
@@ -29,8 +29,8 @@ local function live_workers(q)
   return n
 end
 
-function functions.stats(keys)
-  local q = queue.open(keys[1])
+function functions.stats(roots)
+  local q = queue.open(roots[1])
   local config = queue.config(q)
   local oldest = 0
   for _, lane in ipairs(queue.lanes(q)) do
@@ -38,8 +38,8 @@ function functions.stats(keys)
   end
   local reply = {
     'paused', config.is_paused and '1' or '0',
-    'history', queue.text(q.call('ZCARD', q.root .. ':finished')),
-    'dead', queue.text(q.call('ZCARD', q.root .. ':dead')),
+    'history', queue.text(q.call('ZCARD', keys.finished(q.root))),
+    'dead', queue.text(q.call('ZCARD', keys.dead(q.root))),
     'workers', queue.text(live_workers(q)),
     'oldest_ms', queue.text(oldest),
     'set:history', queue.text(config.history),
@@ -53,10 +53,10 @@ function functions.stats(keys)
       reply[#reply + 1] = values[i + 1]
     end
   end
-  append('count:', q.call('HGETALL', q.root .. ':counts'))
+  append('count:', q.call('HGETALL', keys.counts(q.root)))
   local last = q.now - q.now % BUCKET_MS
   for back = 0, BUCKETS - 1 do
-    append('stat:', q.call('HGETALL', q.root .. ':stats:' .. queue.text(last - back * BUCKET_MS)))
+    append('stat:', q.call('HGETALL', keys.stats(q.root, queue.text(last - back * BUCKET_MS))))
   end
   reply[#reply + 1] = 'window_ms'
   reply[#reply + 1] = queue.text((BUCKETS - 1) * BUCKET_MS + q.now % BUCKET_MS)

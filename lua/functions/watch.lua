@@ -12,7 +12,7 @@ local function stand(q, id, inbox)
     record.state = 'failed'
   end
   if record.state == 'completed' then
-    local result = q.call('HGET', record.key, 'result') or q.call('GET', q.root .. ':result:' .. id)
+    local result = q.call('HGET', record.key, 'result') or q.call('GET', keys.result(q.root, id))
     if not result then
       return 'completed', '', 'none', ''
     elseif #result > MESSAGE_LIMIT then
@@ -22,15 +22,15 @@ local function stand(q, id, inbox)
   elseif record.state == 'failed' then
     local v = q.call('HMGET', record.key, 'reason', 'error')
     local has_error = record.has_errors or (v[2] or '') ~= ''
-    return 'failed', v[1] or 'expired', 'whole', has_error and q.call('LINDEX', q.root .. ':errors:' .. id, 0) or ''
+    return 'failed', v[1] or 'expired', 'whole', has_error and q.call('LINDEX', keys.errors(q.root, id), 0) or ''
   elseif record.state ~= 'cancelled' and inbox ~= '' then
     job.add_inbox(q, record.key, record.head, record.inbox, inbox)
   end
   return record.state, '', 'none', ''
 end
 
-function functions.watch(keys, args)
-  local q = queue.open(keys[1])
+function functions.watch(roots, args)
+  local q = queue.open(roots[1])
   local reply = {}
   for i = 2, #args do
     local n = #reply

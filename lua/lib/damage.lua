@@ -16,7 +16,7 @@ end
 
 -- Count what was found, by kind.
 function damage.note(root, kind)
-  local key = root .. ':damaged'
+  local key = keys.damaged(root)
   if is_error(redis.pcall('HINCRBY', key, kind, '1')) then
     redis.call('UNLINK', key)
     redis.call('HINCRBY', key, kind, '1')
@@ -26,7 +26,7 @@ end
 
 -- False in a function that only reads.
 local function set_aside(key, root, kind)
-  local place = root .. ':damaged:' .. kind
+  local place = keys.aside(root, kind)
   if is_error(redis.pcall('UNLINK', place)) then
     return false
   end
@@ -38,12 +38,12 @@ end
 
 -- The key to use in place of this one, after an error: another one that is not there, where it can't be set aside.
 local function replacement(key, is_full)
-  local root, kind = string.match(key, '^(.-}):(%l+)')
+  local root, kind = keys.parts(key)
   local found = root and redis.call('TYPE', key).ok
   if not found or found == 'none' or (found == TYPES[kind] and not is_full) or set_aside(key, root, kind) then
     return key
   end
-  return root .. ':damaged:none'
+  return keys.aside(root, 'none')
 end
 
 local function repeated(failed, command, key, ...)
@@ -55,7 +55,7 @@ local function repeated(failed, command, key, ...)
   elseif string.find(failed.err, 'WRONGTYPE', 1, true) then
     key = replacement(key)
   elseif command == 'HINCRBY' then -- what is there is no number, or too large
-    damage.note(string.match(key, '^(.-}):(%l+)'))
+    damage.note(keys.parts(key))
     redis.call('HDEL', key, words[1])
   elseif command == 'XADD' then -- there is no larger id any more
     key = replacement(key, true)

@@ -23,12 +23,12 @@ local function leave(q, record)
     queue.count(q, record.state, -1)
   end
   if job.is_delayed(record.state) then
-    q.call('ZREM', q.root .. ':delayed', job.member(record.id, record.created, record.generation))
+    q.call('ZREM', keys.delayed(q.root), job.member(record.id, record.created, record.generation))
   elseif record.state == 'active' then
     local owner = job.owner(record)
     queue.leave(q, owner, record.id)
     if record.cancel then
-      q.call('SREM', q.root .. ':cancels:' .. owner, record.id)
+      q.call('SREM', keys.cancels(q.root, owner), record.id)
     end
   end
 end
@@ -62,13 +62,13 @@ function finish.complete(q, record, result, result_ttl_ms, keep_ms, run_ms)
   end
   local is_kept = keep_ms ~= '0' and result_ttl_ms ~= '0'
   if is_kept and (#result > job.INLINE_LIMIT or result_ttl_ms ~= keep_ms) then
-    q.call('SET', q.root .. ':result:' .. record.id, result, 'PX', result_ttl_ms)
+    q.call('SET', keys.result(q.root, record.id), result, 'PX', result_ttl_ms)
     keep(q, record, 'completed', keep_ms, q.finished)
   elseif is_kept then
     keep(q, record, 'completed', keep_ms, q.finished, 'result', result)
   else
     if keep_ms ~= '0' then
-      q.call('UNLINK', q.root .. ':result:' .. record.id) -- that of a lost record would pass for this one's
+      q.call('UNLINK', keys.result(q.root, record.id)) -- that of a lost record would pass for this one's
     end
     keep(q, record, 'completed', keep_ms, q.finished)
   end
@@ -95,7 +95,7 @@ function finish.fail(q, record, reason, error, error_type, run_ms)
   end
   local ttl_ms = queue.config(q).dead_ttl_ms
   keep(q, record, 'failed', ttl_ms, q.dead, 'reason', reason, 'error', error_type)
-  q.call('PEXPIRE', q.root .. ':errors:' .. record.id, ttl_ms)
+  q.call('PEXPIRE', keys.errors(q.root, record.id), ttl_ms)
   queue.tally(q, 'failed')
   queue.event(q, 'failed', record.id, record.task, record.epoch, job.owner(record), '', run_ms, reason)
   tell(q, record, 'failed', reason, error)
@@ -112,7 +112,7 @@ end
 -- The same for one that has no head to be read, where a job of that state was to be found. Without a record it does
 -- nothing.
 function finish.fail_headless(q, id, state, lane, owner)
-  local key = job.key(q, id)
+  local key = keys.job(q.root, id)
   local v = q.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'inbox')
   if v[1] and not job.parts(v[1]) then
     local epoch, nonce = job.claim_parts(v[2])

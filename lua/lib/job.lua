@@ -85,13 +85,9 @@ function job.add_fields(q, key, head, ...)
   q.call('HSET', key, 'head', (string.gsub(head, '^(%l+%*?)%+?', '%1+')), ...)
 end
 
-function job.key(q, id)
-  return q.root .. ':job:' .. id
-end
-
 -- nil when there is no record.
 function job.load(q, id)
-  local key = q.root .. ':job:' .. id
+  local key = keys.job(q.root, id)
   local v = q.call('HMGET', key, 'head', 'claim', 'task')
   return job.record(q, id, key, v[1], v[2], v[3])
 end
@@ -150,14 +146,14 @@ end
 function job.erase(q, id)
   local root = q.root
   return q.call(
-    'UNLINK', root .. ':job:' .. id, root .. ':payload:' .. id, root .. ':result:' .. id, root .. ':errors:' .. id,
-    root .. ':output:' .. id
+    'UNLINK', keys.job(root, id), keys.payload(root, id), keys.result(root, id), keys.errors(root, id),
+    keys.output(root, id)
   )
 end
 
 -- Erase what lies beside a record that was lost behind our back; return how many keys that were.
 function job.erase_lost(q, id)
-  if q.call('EXISTS', job.key(q, id)) == 1 then
+  if q.call('EXISTS', keys.job(q.root, id)) == 1 then
     return 0
   end
   return job.erase(q, id)
@@ -166,27 +162,27 @@ end
 -- Erase what an index pointed to, and only those keys that such a job can have: to look for four that are not there
 -- costs 4 µs. Where that record has ended by its TTL, the id may be a new job's by now.
 function job.erase_ended(q, id, is_dead_letter)
-  local key = q.root .. ':job:' .. id
+  local key = keys.job(q.root, id)
   local v = q.call('HMGET', key, 'head', 'result')
   local state, big, more = string.match(v[1] or '', '^(%l+)(%*?)(%+?)')
   if not job.is_terminal(state) or (state == 'failed') ~= is_dead_letter then
     return
   end
-  local keys = { key }
-  local function add(name)
-    keys[#keys + 1] = q.root .. name .. id
+  local names = { key }
+  local function add(kind)
+    names[#names + 1] = keys[kind](q.root, id)
   end
   if not v[2] then
-    add(':result:')
+    add('result')
   end
   if big ~= '' then
-    add(':payload:')
-    add(':output:')
+    add('payload')
+    add('output')
   end
   if is_dead_letter or more ~= '' then
-    add(':errors:')
+    add('errors')
   end
-  q.call('UNLINK', unpack(keys))
+  q.call('UNLINK', unpack(names))
 end
 
 -- Note one more channel to be told of a job's end; beyond the limit waiters fall back to their poll.
@@ -203,18 +199,18 @@ end
 function job.expire(q, record, ttl_ms)
   q.call('PEXPIRE', record.key, ttl_ms)
   if record.big ~= '' then
-    q.call('PEXPIRE', q.root .. ':payload:' .. record.id, ttl_ms)
-    q.call('PEXPIRE', q.root .. ':output:' .. record.id, ttl_ms, 'LT')
+    q.call('PEXPIRE', keys.payload(q.root, record.id), ttl_ms)
+    q.call('PEXPIRE', keys.output(q.root, record.id), ttl_ms, 'LT')
   end
   if record.attempts ~= 0 or record.stalls ~= 0 then
-    q.call('PEXPIRE', q.root .. ':errors:' .. record.id, ttl_ms)
+    q.call('PEXPIRE', keys.errors(q.root, record.id), ttl_ms)
   end
 end
 
 -- Errors are text of the client; the time before them is the server's. The first makes a new list: what lies there is
 -- of a job whose record was lost.
 function job.remember_error(q, record, blob)
-  local key = q.root .. ':errors:' .. record.id
+  local key = keys.errors(q.root, record.id)
   if not record.has_errors then
     q.call('UNLINK', key)
     record.has_errors = true
@@ -291,12 +287,12 @@ function job.lane_name(word)
 end
 
 function job.lane(q, id)
-  return job.lane_name(q.call('HGET', job.key(q, id), 'lane')) or job.DEFAULT_LANE
+  return job.lane_name(q.call('HGET', keys.job(q.root, id), 'lane')) or job.DEFAULT_LANE
 end
 
 -- Wakes a consumer of the job's lane when the queue's next due time comes earlier.
 function job.wait_until(q, id, member, due_ms)
-  local key = q.root .. ':delayed'
+  local key = keys.delayed(q.root)
   local first = q.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   if not first[1] or due_ms < tonumber(first[2]) then
     q.wakes[job.lane(q, id)] = true

@@ -63,7 +63,7 @@ function queue.config(q)
   if q.settings then
     return q.settings
   end
-  local key = q.root .. ':config'
+  local key = keys.config(q.root)
   if not q.try('HGET', key, 'is_set') then
     q.settings = DEFAULTS
     return DEFAULTS
@@ -80,7 +80,7 @@ function queue.config(q)
 end
 
 function queue.configure(q, ...)
-  q.call('HSET', q.root .. ':config', 'is_set', '1', ...)
+  q.call('HSET', keys.config(q.root), 'is_set', '1', ...)
 end
 
 -- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled
@@ -108,7 +108,7 @@ end
 
 -- How many jobs of a lane are ready, short of what this call has not written yet.
 function queue.ready(q, lane)
-  local key = q.root .. ':counts'
+  local key = keys.counts(q.root)
   if lane ~= job.DEFAULT_LANE then
     return tonumber(q.call('HGET', key, 'queued:' .. lane)) or 0
   end
@@ -119,7 +119,7 @@ end
 -- The default lane and those others that have ready jobs.
 function queue.lanes(q)
   local lanes = { job.DEFAULT_LANE }
-  for _, name in ipairs(q.call('HKEYS', q.root .. ':counts')) do
+  for _, name in ipairs(q.call('HKEYS', keys.counts(q.root))) do
     lanes[#lanes + 1] = string.match(name, '^queued:(.*)$')
   end
   return lanes
@@ -166,13 +166,13 @@ end
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
 local function write_events(q, call)
-  local key, count = q.root .. ':events', q.event_count
+  local key, count = keys.events(q.root), q.event_count
   if count == 0 then
     return
   end
   local limit = queue.config(q).events
   if not q.total then
-    q.total = call('HINCRBY', q.root .. ':counts', 'events', queue.text(count)) - count
+    q.total = call('HINCRBY', keys.counts(q.root), 'events', queue.text(count)) - count
   end
   for first = q.event_first, count, EVENTS_AN_ENTRY do
     local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
@@ -185,7 +185,7 @@ end
 -- Leave one wake-up token of a lane where none is: whoever takes it claims.
 function queue.leave_wake(q, lane, call)
   call = call or q.call
-  local key = q.root .. ':wake:' .. lane
+  local key = keys.wake(q.root, lane)
   if not queue.config(q).is_paused and call('LLEN', key) == 0 then
     call('RPUSH', key, '1')
   end
@@ -204,7 +204,7 @@ function queue.wake_all(q)
   for _, lane in ipairs(queue.lanes(q)) do
     q.wakes[lane] = true
   end
-  local first = q.call('ZRANGE', q.root .. ':delayed', '0', '0')[1]
+  local first = q.call('ZRANGE', keys.delayed(q.root), '0', '0')[1]
   local id = first and job.id_of(first)
   if id then
     q.wakes[job.lane(q, id)] = true
@@ -216,18 +216,17 @@ local function push(q, call, command, lists)
   for name, entries in pairs(lists) do
     for first = 1, #entries, 1000 do
       -- Only the first piece of a list can meet a strange key.
-      call(command, q.root .. ':ready:' .. name, unpack(entries, first, math.min(first + 999, #entries)))
+      call(command, keys.ready(q.root, name), unpack(entries, first, math.min(first + 999, #entries)))
     end
     q.wakes[string.sub(name, 1, -3)] = true -- without the tier
     lists[name] = nil
   end
 end
 
-local function index(q, call, name, members, limit)
+local function index(q, call, key, members, limit, is_dead_letters)
   if #members == 0 then
     return
   end
-  local key = q.root .. name
   for first = 1, #members, 1000 do
     call('ZADD', key, unpack(members, first, math.min(first + 999, #members)))
   end
@@ -236,7 +235,7 @@ local function index(q, call, name, members, limit)
     -- More than came in, so that a lowered limit is reached, but bounded.
     local popped = call('ZPOPMIN', key, math.min(excess, #members + 100))
     for i = 1, #popped, 2 do
-      job.erase_ended(q, popped[i], name == ':dead')
+      job.erase_ended(q, popped[i], is_dead_letters)
     end
   end
 end
@@ -263,7 +262,7 @@ function queue.flush(q)
 end
 
 local function write_stats(q, call)
-  local key = q.root .. ':stats:' .. queue.text(q.now - q.now % STATS_BUCKET_MS)
+  local key = keys.stats(q.root, queue.text(q.now - q.now % STATS_BUCKET_MS))
   for field, n in pairs(q.stats) do
     q.is_new_bucket = call('HINCRBY', key, field, queue.text(n)) == n or q.is_new_bucket
     q.stats[field] = nil
@@ -277,21 +276,21 @@ local function write(q, call)
   push(q, call, 'RPUSH', q.tails)
   push(q, call, 'LPUSH', q.heads)
   if q.joined then
-    call('SADD', q.root .. ':processing:' .. q.joiner, unpack(q.joined))
+    call('SADD', keys.processing(q.root, q.joiner), unpack(q.joined))
     q.joined = false
   end
   for incarnation, ids in pairs(q.left) do
-    call('SREM', q.root .. ':processing:' .. incarnation, unpack(ids))
+    call('SREM', keys.processing(q.root, incarnation), unpack(ids))
   end
-  index(q, call, ':finished', q.finished, queue.config(q).history)
+  index(q, call, keys.finished(q.root), q.finished, queue.config(q).history, false)
   q.finished = NOTHING
-  index(q, call, ':dead', q.dead, queue.config(q).dead)
+  index(q, call, keys.dead(q.root), q.dead, queue.config(q).dead, true)
   q.dead = NOTHING
   for name, delta in pairs(q.counts) do
-    local is_none = delta ~= 0 and call('HINCRBY', q.root .. ':counts', name, queue.text(delta)) == 0
+    local is_none = delta ~= 0 and call('HINCRBY', keys.counts(q.root), name, queue.text(delta)) == 0
     q.counts[name] = nil
     if is_none and string.sub(name, 1, 7) == 'queued:' then
-      call('HDEL', q.root .. ':counts', name) -- or lanes that were used once would pile up
+      call('HDEL', keys.counts(q.root), name) -- or lanes that were used once would pile up
     end
   end
   if next(q.stats) then

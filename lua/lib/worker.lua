@@ -1,13 +1,9 @@
 -- Incarnations: who may claim, and what a dead one leaves behind.
 worker.DEFAULT_LEASE = '' .. limits.DEFAULT_LEASE_MS
 
-function worker.key(q, incarnation)
-  return q.root .. ':worker:' .. incarnation
-end
-
 -- A field of an incarnation, false when it is unknown or condemned: its lease, or the last number of its calls.
 function worker.get(q, incarnation, field)
-  local value = q.try('HGET', worker.key(q, incarnation), field)
+  local value = q.try('HGET', keys.worker(q.root, incarnation), field)
   return value and not value.err and value
 end
 
@@ -43,7 +39,7 @@ end
 function worker.delete(q, incarnation)
   local root = q.root
   q.call(
-    'UNLINK', worker.key(q, incarnation), root .. ':processing:' .. incarnation, root .. ':cancels:' .. incarnation
+    'UNLINK', keys.worker(q.root, incarnation), keys.processing(root, incarnation), keys.cancels(root, incarnation)
   )
 end
 

@@ -16,7 +16,7 @@ import msgspec
 
 from headrace.storage import limits
 
-LIB_ORDER = ("clock", "damage", "queue", "job", "finish", "worker")
+LIB_ORDER = ("keys", "clock", "damage", "queue", "job", "finish", "worker")
 PREFIX = "headrace_"
 
 

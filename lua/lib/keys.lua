@@ -1,0 +1,44 @@
+-- The keys of a queue, each below the queue's root. No other file builds one.
+function keys.job(root, id) return root .. ':job:' .. id end
+function keys.payload(root, id) return root .. ':payload:' .. id end
+function keys.result(root, id) return root .. ':result:' .. id end
+function keys.errors(root, id) return root .. ':errors:' .. id end
+function keys.output(root, id) return root .. ':output:' .. id end
+
+-- A line is <lane>:<tier>.
+function keys.ready(root, line) return root .. ':ready:' .. line end
+function keys.delayed(root) return root .. ':delayed' end
+function keys.finished(root) return root .. ':finished' end
+function keys.dead(root) return root .. ':dead' end
+function keys.counts(root) return root .. ':counts' end
+
+function keys.beats(root) return root .. ':beats' end
+function keys.worker(root, incarnation) return root .. ':worker:' .. incarnation end
+function keys.processing(root, incarnation) return root .. ':processing:' .. incarnation end
+function keys.cancels(root, incarnation) return root .. ':cancels:' .. incarnation end
+
+function keys.wake(root, lane) return root .. ':wake:' .. lane end
+function keys.woken(root) return root .. ':woken' end
+function keys.events(root) return root .. ':events' end
+function keys.stats(root, since_ms) return root .. ':stats:' .. since_ms end
+
+function keys.config(root) return root .. ':config' end
+function keys.lanes(root) return root .. ':lanes' end
+function keys.calls(root, client, slot) return root .. ':calls:' .. client .. ':' .. slot end
+function keys.walk(root) return root .. ':walk' end
+function keys.damaged(root) return root .. ':damaged' end
+
+-- Where a key of this kind is set aside.
+function keys.aside(root, kind) return root .. ':damaged:' .. kind end
+
+-- Return the root and the kind of a key.
+function keys.parts(key) return string.match(key, '^(.-}):(%l+)') end
+
+-- The words of a pop from the best tier of a lane that has any entry, but for the last: how many.
+function keys.pop_words(root, lane)
+  local ready = root .. ':ready:' .. lane .. ':'
+  return {
+    '10', ready .. '9', ready .. '8', ready .. '7', ready .. '6', ready .. '5', ready .. '4', ready .. '3',
+    ready .. '2', ready .. '1', ready .. '0', 'LEFT', 'COUNT', '',
+  }
+end
