@@ -1,5 +1,8 @@
 -- Every file is joined into one library: the shared tables are its locals, and look global from here.
 std = 'lua51'
-globals = { 'keys', 'clock', 'damage', 'queue', 'job', 'finish', 'worker', 'functions', 'flags' }
+globals = {
+  'keys', 'clock', 'numbers', 'damage', 'settings', 'counts', 'record', 'events', 'stats', 'wake', 'history', 'intake',
+  'moves', 'unit', 'plain', 'finish', 'attempts', 'due', 'incarnations', 'functions', 'flags',
+}
 read_globals = { 'limits', 'redis', 'cmsgpack' }
 max_line_length = 120

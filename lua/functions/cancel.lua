@@ -1,33 +1,35 @@
 -- End waiting jobs and ask active ones to stop. Reply: a verdict an id. An unknown id leaves no trace.
 local VERDICTS = { cancelled = 'cancelled', completed = 'finished', failed = 'finished' }
 
-local function cancel(q, id)
-  local record = job.load_waiting(q, id)
-  if not record then
+local function ask_to_stop(unit, job)
+  moves.ask_to_stop(unit, job)
+  -- Its worker beats at once when it hears of this, and the answer says which jobs.
+  local channel = unit.call('HGET', keys.worker(unit.root, record.owner(job)), 'channel')
+  if channel and channel ~= '' then
+    wake.publish(unit, channel, table.concat({ unit.root, job.id, 'active', '', 'none', '' }, '\n'))
+  end
+end
+
+local function cancel(unit, id)
+  local job = record.load_waiting(unit, id)
+  if not job then
     return 'not_found'
-  elseif VERDICTS[record.state] then
-    return VERDICTS[record.state]
-  elseif record.state == 'active' then
-    local asked = keys.cancels(q.root, job.owner(record))
-    job.add_fields(q, record.key, record.head, 'cancel', '1')
-    q.call('SADD', asked, id)
-    -- Its worker beats at once when it hears of this, and the answer says which jobs.
-    local channel = q.call('HGET', keys.worker(q.root, job.owner(record)), 'channel')
-    if channel and channel ~= '' then
-      queue.publish(q, channel, table.concat({ q.root, id, 'active', '', 'none', '' }, '\n'))
-    end
+  elseif VERDICTS[job.state] then
+    return VERDICTS[job.state]
+  elseif job.state == 'active' then
+    ask_to_stop(unit, job)
     return 'requested'
   end
-  finish.cancel(q, record, '', '')
+  finish.cancel(unit, job, '', '')
   return 'cancelled'
 end
 
 function functions.cancel(roots, args)
-  local q = queue.open(roots[1])
+  local unit = unit.open(roots[1])
   local verdicts = {}
   for i, id in ipairs(args) do
-    verdicts[i] = cancel(q, id)
+    verdicts[i] = cancel(unit, id)
   end
-  queue.close(q)
+  unit:close()
   return verdicts
 end

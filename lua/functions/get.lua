@@ -6,32 +6,32 @@ flags.get = { 'no-writes' }
 local PARTS = { 'state', 'big', 'more', 'gen', 'at', 'created', 'run', 'epoch', 'claim' }
 
 function functions.get(roots, args)
-  local q = queue.open(roots[1])
+  local unit = unit.open(roots[1])
   local id = args[1]
-  local fields = q.call('HGETALL', keys.job(q.root, id))
+  local fields = unit.call('HGETALL', keys.job(unit.root, id))
   local known = {}
   for i = 1, #fields, 2 do
     known[fields[i]] = fields[i + 1]
   end
-  local parts = { job.parts(known.head) }
+  local parts = { record.parts(known.head) }
   if not parts[1] then
     return {}
   end
-  parts[8], parts[9] = job.claim_parts(known.claim)
+  parts[8], parts[9] = record.claim_parts(known.claim)
   local reply = { '' }
-  if job.is_delayed(parts[1]) then
-    reply[1] = q.call('ZSCORE', keys.delayed(q.root), job.member(id, parts[6], parts[4])) or ''
+  if record.is_delayed(parts[1]) then
+    reply[1] = unit.call('ZSCORE', keys.delayed(unit.root), record.member(id, parts[6], parts[4])) or ''
   end
   -- A key beside the record is read only where the record says that it is this job's.
   for _, name in ipairs({ 'payload', 'result' }) do
     local value = (name == 'payload' or parts[1] == 'completed')
-      and (known[name] or q.call('GET', keys[name](q.root, id)))
+      and (known[name] or unit.call('GET', keys[name](unit.root, id)))
     reply[#reply + 1] = value and '1' or '0'
     reply[#reply + 1] = value or ''
   end
   local has_errors = known.attempts or known.stalls or (known.error or '') ~= ''
-  local errors = has_errors and q.call('LRANGE', keys.errors(q.root, id), 0, -1) or {}
-  reply[#reply + 1] = queue.text(#errors)
+  local errors = has_errors and unit.call('LRANGE', keys.errors(unit.root, id), 0, -1) or {}
+  reply[#reply + 1] = numbers.text(#errors)
   for _, error in ipairs(errors) do
     reply[#reply + 1] = error
   end

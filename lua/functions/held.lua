@@ -2,13 +2,13 @@
 flags.held = { 'no-writes' }
 
 function functions.held(roots, args)
-  local q = queue.open(roots[1])
+  local unit = unit.open(roots[1])
   local reply = {}
-  for _, id in ipairs(q.call('SMEMBERS', keys.processing(q.root, args[1]))) do
-    local record = job.load(q, id)
-    if record and record.state == 'active' and job.owner(record) == args[1] then
+  for _, id in ipairs(unit.call('SMEMBERS', keys.processing(unit.root, args[1]))) do
+    local job = record.load(unit, id)
+    if job and job.state == 'active' and record.owner(job) == args[1] then
       local n = #reply
-      reply[n + 1], reply[n + 2], reply[n + 3] = id, record.epoch, record.claim
+      reply[n + 1], reply[n + 2], reply[n + 3] = id, job.epoch, job.nonce
     end
   end
   return reply

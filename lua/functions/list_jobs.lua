@@ -6,11 +6,11 @@ local REACH = 50000 -- most ready entries that are compared to find one again: 1
 local FIELDS = { 'head', 'claim', 'task', 'tier', 'attempts', 'stalls', 'reason', 'error' }
 
 -- Where a ready list goes on behind the entry that was at `index`.
-local function behind_entry(q, list, index, entry)
-  if q.call('LINDEX', list, index) == entry then
+local function behind_entry(unit, list, index, entry)
+  if unit.call('LINDEX', list, index) == entry then
     return index + 1
   end
-  local at = q.call('LPOS', list, entry, 'MAXLEN', REACH)
+  local at = unit.call('LPOS', list, entry, 'MAXLEN', REACH)
   if at then
     return at + 1
   end
@@ -30,25 +30,25 @@ local function is_before(a, b)
 end
 
 local function is_lane_before(a, b)
-  if a == job.DEFAULT_LANE or b == job.DEFAULT_LANE then
-    return a ~= b and a == job.DEFAULT_LANE
+  if a == record.DEFAULT_LANE or b == record.DEFAULT_LANE then
+    return a ~= b and a == record.DEFAULT_LANE
   end
   return is_before(a, b)
 end
 
 -- Add the entries of one ready list, from one index on.
-local function add_entries(q, found, limit, place, from)
-  local entries = q.call('LRANGE', keys.ready(q.root, place), from, from + limit - #found - 1)
+local function add_entries(unit, found, limit, place, from)
+  local entries = unit.call('LRANGE', keys.ready(unit.root, place), from, from + limit - #found - 1)
   for i, entry in ipairs(entries) do
     local gen, id = string.match(entry, '^(%d*):(.*)$')
     found[#found + 1] = { id = id or entry, gen = gen or '' }
-    found.cursor = place .. ':' .. queue.text(from + i - 1) .. ':' .. entry
+    found.cursor = place .. ':' .. numbers.text(from + i - 1) .. ':' .. entry
   end
 end
 
 -- The default lane first, the others by name; in each the best tier first. A cursor is lane:tier:index:entry.
-local function ready(q, cursor, limit)
-  local found, lanes = {}, queue.lanes(q)
+local function ready(unit, cursor, limit)
+  local found, lanes = {}, counts.lanes(unit)
   local last_lane, last_tier, index, entry = string.match(cursor, '^([^:]+):(%d):(%d+):(.*)$')
   table.sort(lanes, is_lane_before)
   for _, lane in ipairs(lanes) do
@@ -57,9 +57,9 @@ local function ready(q, cursor, limit)
       for tier = is_last and tonumber(last_tier) or 9, 0, -1 do
         local place, from = lane .. ':' .. tier, 0
         if is_last and tier == tonumber(last_tier) then
-          from = behind_entry(q, keys.ready(q.root, place), tonumber(index), entry)
+          from = behind_entry(unit, keys.ready(unit.root, place), tonumber(index), entry)
         end
-        add_entries(q, found, limit, place, from)
+        add_entries(unit, found, limit, place, from)
         if #found == limit then
           return found
         end
@@ -69,15 +69,15 @@ local function ready(q, cursor, limit)
   return found
 end
 
-local function active(q, cursor, limit)
+local function active(unit, cursor, limit)
   local found = {}
   local first, last = string.match(cursor, '^([^/]*)/(.*)$')
-  local incarnations = q.call('HKEYS', keys.beats(q.root))
+  local incarnations = unit.call('HKEYS', keys.beats(unit.root))
   table.sort(incarnations)
   for _, incarnation in ipairs(incarnations) do
     local ids = {}
     if not first or incarnation >= first then
-      ids = q.call('SMEMBERS', keys.processing(q.root, incarnation))
+      ids = unit.call('SMEMBERS', keys.processing(unit.root, incarnation))
       table.sort(ids)
     end
     for _, id in ipairs(ids) do
@@ -91,18 +91,18 @@ local function active(q, cursor, limit)
 end
 
 -- Where a sorted set goes on behind a member with this score, whether or not that is still there.
-local function behind_member(q, command, key, score, last)
+local function behind_member(unit, command, key, score, last)
   local is_falling = command == 'ZREVRANGE'
   local low
   if is_falling then
-    low = q.call('ZCOUNT', key, '(' .. score, '+inf')
+    low = unit.call('ZCOUNT', key, '(' .. score, '+inf')
   else
-    low = q.call('ZCOUNT', key, '-inf', '(' .. score)
+    low = unit.call('ZCOUNT', key, '-inf', '(' .. score)
   end
-  local high = low + q.call('ZCOUNT', key, score, score)
+  local high = low + unit.call('ZCOUNT', key, score, score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    local member = q.call(command, key, middle, middle)[1]
+    local member = unit.call(command, key, middle, middle)[1]
     if member ~= last and is_before(member, last) == is_falling then
       high = middle
     else
@@ -112,53 +112,53 @@ local function behind_member(q, command, key, score, last)
   return low
 end
 
-local function sorted(q, command, key, cursor, limit)
+local function sorted(unit, command, key, cursor, limit)
   local found, from = {}, 0
   local score, last = string.match(cursor, '^([^:]+):(.*)$')
   if score then
-    from = behind_member(q, command, key, score, last)
+    from = behind_member(unit, command, key, score, last)
   end
-  local pairs_of = q.call(command, key, from, from + limit - 1, 'WITHSCORES')
+  local pairs_of = unit.call(command, key, from, from + limit - 1, 'WITHSCORES')
   for i = 1, #pairs_of, 2 do
     local member, score_of_it = pairs_of[i], pairs_of[i + 1]
-    local its_id = key == keys.delayed(q.root) and job.id_of(member) or member
+    local its_id = key == keys.delayed(unit.root) and record.id_of(member) or member
     found[#found + 1] = { id = its_id, due = score_of_it, member = member }
     found.cursor = score_of_it .. ':' .. member
   end
   return found
 end
 
-local function candidates(q, state, cursor, limit)
+local function candidates(unit, state, cursor, limit)
   if state == 'queued' then
-    return ready(q, cursor, limit)
+    return ready(unit, cursor, limit)
   elseif state == 'active' then
-    return active(q, cursor, limit)
+    return active(unit, cursor, limit)
   elseif state == 'failed' then
-    return sorted(q, 'ZREVRANGE', keys.dead(q.root), cursor, limit)
+    return sorted(unit, 'ZREVRANGE', keys.dead(unit.root), cursor, limit)
   elseif state == 'scheduled' or state == 'retrying' then
-    return sorted(q, 'ZRANGE', keys.delayed(q.root), cursor, limit)
+    return sorted(unit, 'ZRANGE', keys.delayed(unit.root), cursor, limit)
   end
-  return sorted(q, 'ZREVRANGE', keys.finished(q.root), cursor, limit)
+  return sorted(unit, 'ZREVRANGE', keys.finished(unit.root), cursor, limit)
 end
 
 -- Whether a place is that of the record which is there now.
 local function is_its_place(row, state, created, generation)
-  if job.is_delayed(state) then
-    return row.member == job.member(row.id, created, generation)
+  if record.is_delayed(state) then
+    return row.member == record.member(row.id, created, generation)
   end
   return not row.gen or row.gen == generation
 end
 
 function functions.list_jobs(roots, args)
   local state, cursor, limit = args[1], args[2], tonumber(args[3])
-  local q = queue.open(roots[1])
-  local found = candidates(q, state, cursor, limit)
+  local unit = unit.open(roots[1])
+  local found = candidates(unit, state, cursor, limit)
   local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
-    local v = q.call('HMGET', keys.job(q.root, row.id), unpack(FIELDS))
-    local its_state, _, _, generation, at, created, run_ms = job.parts(v[1])
+    local v = unit.call('HMGET', keys.job(unit.root, row.id), unpack(FIELDS))
+    local its_state, _, _, generation, at, created, run_ms = record.parts(v[1])
     if its_state == state and is_its_place(row, state, created, generation) then
-      local epoch, nonce = job.claim_parts(v[2])
+      local epoch, nonce = record.claim_parts(v[2])
       local words = {
         row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created, at, run_ms, nonce,
         v[7] or '', v[8] or '',

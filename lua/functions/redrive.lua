@@ -2,29 +2,27 @@
 flags.redrive = {}
 
 function functions.redrive(roots, args)
-  local q = queue.open(roots[1])
+  local unit = unit.open(roots[1])
   local n = 0
   for _, id in ipairs(args) do
-    local record = job.load_waiting(q, id)
-    if record and record.state == 'failed' then
-      q.call('ZREM', keys.dead(q.root), id)
-      q.call('UNLINK', keys.errors(q.root, id))
-      q.call(
-        'HDEL', record.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox',
+    local job = record.load_waiting(unit, id)
+    if job and job.state == 'failed' then
+      unit.call('UNLINK', keys.errors(unit.root, id))
+      unit.call(
+        'HDEL', job.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox',
         'joined'
       )
-      record.run = ''
-      q.call('PERSIST', record.key)
-      q.call('PERSIST', keys.payload(q.root, id))
-      if record.big ~= '' then
+      job.run_ms = ''
+      unit.call('PERSIST', job.key)
+      unit.call('PERSIST', keys.payload(unit.root, id))
+      if job.big ~= '' then
         -- It was cut to what the dead letter had; how much of its own is gone is not known any more.
-        q.call('PEXPIRE', keys.output(q.root, id), job.OUTPUT_TTL_MS)
+        unit.call('PEXPIRE', keys.output(unit.root, id), record.OUTPUT_TTL_MS)
       end
-      job.make_ready(q, record, q.tails)
-      queue.event(q, 'queued', id, record.task, record.epoch, '', '', '', '')
+      moves.move(unit, job, 'ready', 'queued', '', '', unit.tails)
       n = n + 1
     end
   end
-  queue.close(q)
+  unit:close()
   return n
 end

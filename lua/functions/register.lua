@@ -4,25 +4,25 @@ local LAYOUT = 1
 
 function functions.register(roots, args)
   local incarnation, lease_ms, info, channel = unpack(args)
-  local q = queue.open(roots[1])
-  local layout = job.number(q.call('HGET', keys.config(q.root), 'layout'), LAYOUT)
+  local unit = unit.open(roots[1])
+  local layout = numbers.read(unit.call('HGET', keys.config(unit.root), 'layout'), LAYOUT)
   if layout > LAYOUT then
     return redis.error_reply('NEWLAYOUT the queue has layout ' .. layout .. ', this release knows ' .. LAYOUT)
   end
   -- The lanes of the tasks that it knows.
   for at = 5, #args, 2 do
     local task, lane = args[at], args[at + 1]
-    if lane == job.DEFAULT_LANE then
-      q.call('HDEL', keys.lanes(q.root), task)
+    if lane == record.DEFAULT_LANE then
+      unit.call('HDEL', keys.lanes(unit.root), task)
     else
-      q.call('HSET', keys.lanes(q.root), task, lane)
+      unit.call('HSET', keys.lanes(unit.root), task, lane)
     end
   end
-  q.call('HSET', keys.config(q.root), 'layout', LAYOUT)
-  local key = keys.worker(q.root, incarnation)
-  q.call('HSET', key, 'lease', lease_ms, 'info', info, 'since', q.now_text, 'channel', channel)
-  q.call('HSETNX', key, 'claim', '0')
-  q.call('HSETNX', key, 'settle', '0')
-  q.call('HSET', keys.beats(q.root), incarnation, '0 ' .. lease_ms .. ' ' .. q.now_text)
+  unit.call('HSET', keys.config(unit.root), 'layout', LAYOUT)
+  local key = keys.worker(unit.root, incarnation)
+  unit.call('HSET', key, 'lease', lease_ms, 'info', info, 'since', unit.now_text, 'channel', channel)
+  unit.call('HSETNX', key, 'claim', '0')
+  unit.call('HSETNX', key, 'settle', '0')
+  unit.call('HSET', keys.beats(unit.root), incarnation, '0 ' .. lease_ms .. ' ' .. unit.now_text)
   return 'ok'
 end

@@ -2,57 +2,57 @@
 -- loses what lies beside it. With each id come the generations of its ready entries that the caller has seen in a walk
 -- that began at a time: a job that was queued before it, and has none of them, has no entry. Reply: how many were put
 -- right.
-local function restore_active(q, record)
-  local owner = job.owner(record)
-  if not q.call('HGET', keys.beats(q.root), owner) then
-    worker.send_back(q, record, q.heads)
+local function restore_active(unit, job)
+  local owner = record.owner(job)
+  if not unit.call('HGET', keys.beats(unit.root), owner) then
+    attempts.put_back(unit, job)
     return 1
   end
-  local n = q.call('SADD', keys.processing(q.root, owner), record.id)
-  if record.cancel then
-    q.call('SADD', keys.cancels(q.root, owner), record.id)
+  local n = unit.call('SADD', keys.processing(unit.root, owner), job.id)
+  if job.cancel then
+    unit.call('SADD', keys.cancels(unit.root, owner), job.id)
   end
   return n
 end
 
-local function restore_delayed(q, record)
-  local member = job.member(record.id, record.created, record.generation)
-  if q.call('ZSCORE', keys.delayed(q.root), member) then
+local function restore_delayed(unit, job)
+  local member = record.member(job.id, job.created_ms, job.generation)
+  if unit.call('ZSCORE', keys.delayed(unit.root), member) then
     return 0
   end
-  job.wait_until(q, record.id, member, q.now) -- when it was due is lost
+  moves.wait_until(unit, job, unit.now_ms) -- when it was due is lost
   return 1
 end
 
-local function restore_queued(q, record, since, generations)
-  local at = tonumber(record.at ~= '' and record.at or record.created)
-  if at >= since or string.find(' ' .. generations .. ' ', ' ' .. record.generation .. ' ', 1, true) then
+local function restore_queued(unit, job, since_ms, generations)
+  local at_ms = tonumber(job.at_ms ~= '' and job.at_ms or job.created_ms)
+  if at_ms >= since_ms or string.find(' ' .. generations .. ' ', ' ' .. job.generation .. ' ', 1, true) then
     return 0
   end
-  job.make_ready(q, record, q.tails)
+  moves.move(unit, job, 'ready', nil, '', '', unit.tails)
   return 1
 end
 
-local function restore(q, id, since, generations)
-  local record = job.load_waiting(q, id)
-  if not record then
-    return job.erase_lost(q, id) > 0 and 1 or 0
-  elseif record.state == 'active' then
-    return restore_active(q, record)
-  elseif job.is_delayed(record.state) then
-    return restore_delayed(q, record)
-  elseif record.state == 'queued' then
-    return restore_queued(q, record, since, generations)
+local function restore(unit, id, since_ms, generations)
+  local job = record.load_waiting(unit, id)
+  if not job then
+    return record.erase_lost(unit, id) > 0 and 1 or 0
+  elseif job.state == 'active' then
+    return restore_active(unit, job)
+  elseif record.is_delayed(job.state) then
+    return restore_delayed(unit, job)
+  elseif job.state == 'queued' then
+    return restore_queued(unit, job, since_ms, generations)
   end
   return 0
 end
 
 function functions.restore(roots, args)
-  local q = queue.open(roots[1])
-  local n, since = 0, tonumber(args[1])
+  local unit = unit.open(roots[1])
+  local n, since_ms = 0, tonumber(args[1])
   for at = 2, #args, 2 do
-    n = n + restore(q, args[at], since, args[at + 1])
+    n = n + restore(unit, args[at], since_ms, args[at + 1])
   end
-  queue.close(q)
+  unit:close()
   return n
 end

@@ -1,8 +1,8 @@
 -- Allow claims again and wake a consumer. Reply: ok.
 function functions.resume(roots)
-  local q = queue.open(roots[1])
-  q.call('HDEL', keys.config(q.root), 'paused')
-  queue.wake_all(q)
-  queue.close(q)
+  local unit = unit.open(roots[1])
+  unit.call('HDEL', keys.config(unit.root), 'paused')
+  wake.all(unit)
+  unit:close()
   return 'ok'
 end

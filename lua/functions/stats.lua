@@ -4,13 +4,14 @@ flags.stats = { 'no-writes' }
 local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 
 -- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
-local function oldest_ms(q, lane)
+local function oldest_ms(unit, lane)
   for tier = 9, 0, -1 do
-    for _, entry in ipairs(q.call('LRANGE', keys.ready(q.root, lane .. ':' .. tier), 0, 19)) do
+    for _, entry in ipairs(unit.call('LRANGE', keys.ready(unit.root, lane .. ':' .. tier), 0, 19)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
-      local state, _, _, generation, at, created = job.parts(id and q.call('HGET', keys.job(q.root, id), 'head'))
+      local head = id and unit.call('HGET', keys.job(unit.root, id), 'head')
+      local state, _, _, generation, at_ms, created_ms = record.parts(head)
       if state == 'queued' and generation == gen then
-        return math.max(0, q.now - (at ~= '' and at or created))
+        return math.max(0, unit.now_ms - (at_ms ~= '' and at_ms or created_ms))
       end
     end
   end
@@ -18,11 +19,11 @@ local function oldest_ms(q, lane)
 end
 
 -- Incarnations that beat within their lease: a guess for operators, and nobody's death sentence.
-local function live_workers(q)
+local function live_workers(unit)
   local n = 0
-  for _, beat in ipairs(q.call('HVALS', keys.beats(q.root))) do
-    local _, lease = worker.beat(beat)
-    if worker.silent_ms(q, beat) <= tonumber(lease) then
+  for _, beat in ipairs(unit.call('HVALS', keys.beats(unit.root))) do
+    local _, lease_ms = incarnations.beat(beat)
+    if incarnations.silent_ms(unit, beat) <= tonumber(lease_ms) then
       n = n + 1
     end
   end
@@ -30,21 +31,21 @@ local function live_workers(q)
 end
 
 function functions.stats(roots)
-  local q = queue.open(roots[1])
-  local config = queue.config(q)
+  local unit = unit.open(roots[1])
+  local config = settings.of(unit)
   local oldest = 0
-  for _, lane in ipairs(queue.lanes(q)) do
-    oldest = math.max(oldest, oldest_ms(q, lane))
+  for _, lane in ipairs(counts.lanes(unit)) do
+    oldest = math.max(oldest, oldest_ms(unit, lane))
   end
   local reply = {
     'paused', config.is_paused and '1' or '0',
-    'history', queue.text(q.call('ZCARD', keys.finished(q.root))),
-    'dead', queue.text(q.call('ZCARD', keys.dead(q.root))),
-    'workers', queue.text(live_workers(q)),
-    'oldest_ms', queue.text(oldest),
-    'set:history', queue.text(config.history),
-    'set:dead_letters', queue.text(config.dead),
-    'set:dead_letter_ttl_ms', config.dead_ttl_ms,
+    'history', numbers.text(unit.call('ZCARD', keys.finished(unit.root))),
+    'dead', numbers.text(unit.call('ZCARD', keys.dead(unit.root))),
+    'workers', numbers.text(live_workers(unit)),
+    'oldest_ms', numbers.text(oldest),
+    'set:history', numbers.text(config.history),
+    'set:dead_letters', numbers.text(config.dead_letters),
+    'set:dead_letter_ttl_ms', config.dead_letter_ttl_ms,
     'set:events', config.events,
   }
   local function append(prefix, values)
@@ -53,12 +54,11 @@ function functions.stats(roots)
       reply[#reply + 1] = values[i + 1]
     end
   end
-  append('count:', q.call('HGETALL', keys.counts(q.root)))
-  local last = q.now - q.now % BUCKET_MS
+  append('count:', unit.call('HGETALL', keys.counts(unit.root)))
   for back = 0, BUCKETS - 1 do
-    append('stat:', q.call('HGETALL', keys.stats(q.root, queue.text(last - back * BUCKET_MS))))
+    append('stat:', unit.call('HGETALL', stats.key(unit, unit.now_ms - back * BUCKET_MS)))
   end
   reply[#reply + 1] = 'window_ms'
-  reply[#reply + 1] = queue.text((BUCKETS - 1) * BUCKET_MS + q.now % BUCKET_MS)
+  reply[#reply + 1] = numbers.text((BUCKETS - 1) * BUCKET_MS + unit.now_ms % BUCKET_MS)
   return reply
 end

@@ -16,7 +16,13 @@ import msgspec
 
 from headrace.storage import limits
 
-LIB_ORDER = ("keys", "clock", "damage", "queue", "job", "finish", "worker")
+LIB_ORDER = (
+    *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
+    *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
+    *("finish", "attempts", "due", "incarnations"),
+)
+"""The files of ``lua/lib``: each knows only those before it."""
+
 PREFIX = "headrace_"
 
 

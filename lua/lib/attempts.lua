@@ -1,0 +1,42 @@
+-- What becomes of an active job whose attempt brought no outcome of its own.
+
+-- Return it to wait, free of charge, or end it if it was asked to stop.
+function attempts.put_back(unit, job)
+  if job.cancel then
+    finish.cancel(unit, job, '', '')
+  else
+    moves.move(unit, job, 'ready', 'put_back', '', '', unit.heads)
+  end
+end
+
+-- Charge it with the death of what ran it: it waits at the head again, or ends. `error` is text of the client, `run_ms`
+-- '' where that is not known.
+function attempts.stall(unit, job, error, error_type, run_ms)
+  job.stalls = job.stalls + 1
+  record.with_more(job)
+  unit.call('HSET', job.key, 'stalls', job.stalls)
+  stats.tally(unit, 'stalled')
+  events.add(unit, 'stalled', job.id, job.task, events.tail(job.epoch, record.owner(job), '', run_ms, error_type))
+  if job.cancel then
+    finish.cancel(unit, job, run_ms, '')
+  elseif job.stalls >= job.max_stalls then
+    finish.fail(unit, job, 'stalled', error, error_type, run_ms)
+  else
+    record.remember_error(unit, job, error)
+    moves.move(unit, job, 'ready', nil, '', '', unit.heads)
+  end
+end
+
+-- The active job that an id of an incarnation's stands for; nil of one that stands for none, and then it is not its own
+-- any more, nor is there anything beside a record that was lost.
+function attempts.of(unit, incarnation, id)
+  local job = record.load_waiting(unit, id)
+  if job and job.state == 'active' and record.owner(job) == incarnation then
+    return job
+  elseif not job then
+    finish.fail_headless(unit, id, 'active', '', incarnation)
+    record.erase_lost(unit, id)
+  end
+  moves.disown(unit, incarnation, id)
+  return nil
+end

@@ -1,0 +1,25 @@
+-- Incarnations: who may claim, and when each beat last.
+local DEFAULT_LEASE_MS = '' .. limits.DEFAULT_LEASE_MS
+
+-- A field of an incarnation, false when it is unknown or condemned: its lease, or the last number of its calls.
+function incarnations.get(unit, incarnation, field)
+  local value = unit.try('HGET', keys.worker(unit.root, incarnation), field)
+  return value and not value.err and value
+end
+
+function incarnations.delete(unit, incarnation)
+  unit.call('UNLINK', keys.worker(unit.root, incarnation))
+  moves.forget_owner(unit, incarnation)
+end
+
+-- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
+function incarnations.silent_ms(unit, beat)
+  local _, _, at_ms = incarnations.beat(beat)
+  return math.max(0, unit.now_ms - numbers.read(at_ms, 0)) -- the clock may have been set back
+end
+
+-- The count of a beat, its lease and its time; of rubbish those of an incarnation that never beat.
+function incarnations.beat(beat)
+  local count, lease_ms, at_ms = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)$')
+  return count or '0', lease_ms or DEFAULT_LEASE_MS, at_ms or '0'
+end

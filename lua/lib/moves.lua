@@ -1,0 +1,257 @@
+-- Where jobs are, and how they get from one place to another: the only writer of counts, lines and owners, and with
+-- `history` of the places of ended jobs. A verb decides, and what it gathers here is written when its call closes.
+local DEFAULT_LANE = limits.DEFAULT_LANE
+
+local function count(unit, name, delta)
+  unit.counts[name] = (unit.counts[name] or 0) + delta
+end
+
+-- Ready jobs of other lanes than the default one are counted apart too, so that a claim knows what is left in its own.
+local function count_ready(unit, lane, delta)
+  count(unit, 'queued', delta)
+  if lane ~= DEFAULT_LANE then
+    count(unit, 'elsewhere', delta)
+    count(unit, 'queued:' .. lane, delta)
+  end
+end
+
+-- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled
+-- jobs don't match, and one that did would only let its job run from another place in line.
+function moves.generation(unit)
+  if not unit.generation then
+    unit.generation = numbers.text(unit.stamp_us)
+  end
+  return unit.generation
+end
+
+-- Note an entry for the tails or heads of lines; a line is <lane>:<tier>.
+function moves.line_up(lists, line, entry)
+  local list = lists[line]
+  if not list then
+    list = {}
+    lists[line] = list
+  end
+  list[#list + 1] = entry
+end
+
+-- Note a member that leaves the delayed ones.
+function moves.undelay(unit, member)
+  if not unit.undelayed then
+    unit.undelayed = {}
+  end
+  unit.undelayed[#unit.undelayed + 1] = member
+end
+
+-- Note that a job leaves those of its incarnation.
+function moves.disown(unit, incarnation, id)
+  local ids = unit.left[incarnation]
+  if not ids then
+    ids = {}
+    unit.left[incarnation] = ids
+  end
+  ids[#ids + 1] = id
+end
+
+-- Let a delayed job wait for its time. A consumer of its lane is woken when the queue's next due time comes earlier.
+function moves.wait_until(unit, job, due_ms)
+  local key = keys.delayed(unit.root)
+  local first = unit.call('ZRANGE', key, '0', '0', 'WITHSCORES')
+  if not first[1] or due_ms < tonumber(first[2]) then
+    unit.wakes[job.lane or record.lane(unit, job.id)] = true
+  end
+  unit.call('ZADD', key, numbers.text(due_ms), record.member(job.id, job.created_ms, job.generation))
+end
+
+local leave, enter = {}, {}
+
+-- The entry stays: it does not fit the record any more, and whoever pops it drops it.
+function leave.queued(unit, job)
+  count_ready(unit, job.lane or record.lane(unit, job.id), -1)
+end
+
+function leave.scheduled(unit, job)
+  count(unit, job.state, -1)
+  moves.undelay(unit, record.member(job.id, job.created_ms, job.generation))
+end
+leave.retrying = leave.scheduled
+
+function leave.active(unit, job)
+  local owner = record.owner(job)
+  count(unit, 'active', -1)
+  moves.disown(unit, owner, job.id)
+  if job.cancel then
+    unit.call('SREM', keys.cancels(unit.root, owner), job.id)
+  end
+end
+
+function leave.completed(unit, job)
+  history.remove(unit, job.state, job.id)
+end
+leave.failed, leave.cancelled = leave.completed, leave.completed
+
+-- At the head or tail of its line.
+function enter.ready(unit, job, lists, ...)
+  local generation = moves.generation(unit)
+  count_ready(unit, job.lane, 1)
+  unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
+  moves.line_up(lists, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
+end
+
+-- The place of a new delayed job among those of the same due time and the same millisecond is that of its creation. It
+-- stands in the head where a ready job has its generation.
+function enter.delayed(unit, job, state, due_ms, ...)
+  count(unit, state, 1)
+  job.generation = job.is_new and string.format('%011d%03d', unit.stamp_us, unit.counts.scheduled) or ''
+  unit.call('HSET', job.key, 'head', record.head(unit, job, state, job.generation), ...)
+  moves.wait_until(unit, job, due_ms)
+end
+
+function enter.ended(unit, job, state, keep_ms, ...)
+  job.state = state
+  stats.tally(unit, state)
+  if keep_ms == '0' then
+    record.erase(unit, job.id)
+    return
+  end
+  unit.call('HSET', job.key, 'head', record.head(unit, job, state, ''), ...)
+  record.expire(unit, job, keep_ms)
+  history.add(unit, state, job.id)
+end
+
+function enter.dead(unit, job, keep_ms, ...)
+  enter.ended(unit, job, 'failed', keep_ms, ...)
+end
+
+function enter.gone(unit, job)
+  record.erase(unit, job.id)
+end
+
+-- Give a new job its place. The rest is what the place asks for, then fields of the record.
+function moves.enter(unit, job, place, kind, ...)
+  events.add(unit, kind, job.id, job.task, events.tail('0', '', '', '', ''))
+  enter[place](unit, job, ...)
+end
+
+-- Take a job from its place to another, and tell of it: `kind`, if any, `run_ms` and `detail` are its event's. The rest
+-- is what the place asks for, then fields of the record.
+function moves.move(unit, job, place, kind, run_ms, detail, ...)
+  leave[job.state](unit, job)
+  if kind then
+    local owner = kind == 'queued' and '' or record.owner(job)
+    events.add(unit, kind, job.id, job.task, events.tail(job.epoch, owner, '', run_ms, detail))
+  end
+  enter[place](unit, job, ...)
+end
+
+-- Hand a ready job, whose entry is popped, to the incarnation that claims. The caller counts it.
+function moves.start(unit, key, id, task, start)
+  unit.raw('HSET', key, 'head', start.head, 'claim', start.own)
+  local n = #unit.joined
+  unit.joined[n + 1] = id
+  stats.observe(unit, 'wait:', start.wait_ms)
+  events.add(unit, 'active', id, task, start.tail)
+end
+
+-- Count many jobs at once: those of a lane that were started, plain ones that came, and plain ones that are completed.
+function moves.count_started(unit, lane, n)
+  count_ready(unit, lane, -n)
+  count(unit, 'active', n)
+end
+
+function moves.count_stored(unit, n)
+  count_ready(unit, DEFAULT_LANE, n)
+end
+
+function moves.count_completed(unit, n)
+  count(unit, 'active', -n)
+  stats.tally(unit, 'completed', n)
+end
+
+-- Ask an active job to stop: its worker hears of it with its next beat.
+function moves.ask_to_stop(unit, job)
+  record.add_fields(unit, job, 'cancel', '1')
+  unit.call('SADD', keys.cancels(unit.root, record.owner(job)), job.id)
+end
+
+-- Forget what an incarnation owns.
+function moves.forget_owner(unit, incarnation)
+  unit.call('UNLINK', keys.processing(unit.root, incarnation), keys.cancels(unit.root, incarnation))
+end
+
+-- Take up to the last of `words` entries from a lane, best tier first; nil where there are none.
+function moves.pop(unit, words)
+  local popped = unit.try('LMPOP', unpack(words))
+  if popped and popped.err then
+    popped = unit.call('LMPOP', unpack(words))
+  end
+  return popped
+end
+
+-- Give the entries behind one back to the head of the list that they were popped from.
+function moves.push_back(unit, list, entries, behind)
+  for back = #entries, behind + 1, -1 do
+    unit.call('LPUSH', list, entries[back])
+  end
+end
+
+-- Give an entry back to the tail of its list, where it holds nobody up.
+function moves.push_behind(unit, list, entry)
+  unit.call('RPUSH', list, entry)
+end
+
+-- What the call gathered is struck off as it is written, so that it can be written on after an error.
+local function push(unit, call, command, lists)
+  for line, entries in pairs(lists) do
+    local key = keys.ready(unit.root, line)
+    for first = 1, #entries, 1000 do
+      -- Only the first piece of a list can meet a strange key.
+      call(command, key, unpack(entries, first, math.min(first + 999, #entries)))
+    end
+    unit.wakes[string.sub(line, 1, -3)] = true -- without the tier
+    lists[line] = nil
+  end
+end
+
+local function write_lines(unit, call)
+  push(unit, call, 'RPUSH', unit.tails)
+  push(unit, call, 'LPUSH', unit.heads)
+  if unit.undelayed then
+    for first = 1, #unit.undelayed, 1000 do
+      call('ZREM', keys.delayed(unit.root), unpack(unit.undelayed, first, math.min(first + 999, #unit.undelayed)))
+    end
+    unit.undelayed = false
+  end
+end
+
+-- Write the gathered entries now, for a caller that goes on to claim.
+function moves.flush(unit)
+  write_lines(unit, unit.call)
+end
+
+local function write_owners(unit, call)
+  if unit.joined and unit.joined[1] then
+    call('SADD', keys.processing(unit.root, unit.joiner), unpack(unit.joined))
+    unit.joined = false
+  end
+  for incarnation, ids in pairs(unit.left) do
+    call('SREM', keys.processing(unit.root, incarnation), unpack(ids))
+    unit.left[incarnation] = nil
+  end
+end
+
+local function write_counts(unit, call)
+  local key = keys.counts(unit.root)
+  for name, delta in pairs(unit.counts) do
+    local is_none = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta)) == 0
+    unit.counts[name] = nil
+    if is_none and string.sub(name, 1, 7) == 'queued:' then
+      call('HDEL', key, name) -- or lanes that were used once would pile up
+    end
+  end
+end
+
+function moves.write(unit, call)
+  write_lines(unit, call)
+  write_owners(unit, call)
+  write_counts(unit, call)
+end

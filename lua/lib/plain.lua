@@ -1,0 +1,83 @@
+-- The short ways of plain jobs, which ask for nothing: their records have no field that only few have, and nobody
+-- waits. Most jobs are plain, and many that come in one call look alike. Each function answers nil where a job is not
+-- plain enough; then the general way does the same. What they do is counted by the caller, for many at once.
+local INLINE_LIMIT, NEW_FIELDS = record.INLINE_LIMIT, 3
+
+-- What the jobs that one call stores have in common.
+function plain.arrivals(unit)
+  local generation = moves.generation(unit)
+  return {
+    head = 'queued\t' .. generation .. '\t\t' .. unit.now_text .. '\t', entry = generation .. ':',
+    tail = events.tail('0', '', '', '', ''),
+  }
+end
+
+-- Store a job of the default lane, ready at once.
+function plain.store(unit, arrivals, key, id, kind, task, payload)
+  local head = arrivals.head
+  if #payload > INLINE_LIMIT then
+    unit.call('SET', keys.payload(unit.root, id), payload)
+    unit.call('HSET', key, 'head', record.with_big(head), 'task', task)
+  elseif unit.try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
+    unit.call('HSET', key, 'head', head, 'task', task, 'payload', payload) -- it has more, or the key is a stranger's
+  end
+  if not kind.is_default_tier then
+    unit.call('HSET', key, 'tier', kind.tier)
+  end
+  moves.line_up(unit.tails, kind.line, arrivals.entry .. id)
+  events.add(unit, 'queued', id, task, arrivals.tail)
+  return 'queued'
+end
+
+-- What the new jobs have in common that one call claims.
+function plain.starts(own)
+  return {
+    own = own, attempts = '0', stalls = '0', epoch = '1', options = '', source = '', generation = '', head = '',
+    created_ms = '', wait_ms = '', numbers = '', tail = '',
+  }
+end
+
+-- Return how a queued job starts that is as it came; the words of its time are noted by `note_times`.
+function plain.take(unit, starts, head, generation, note_times)
+  if head == starts.source then
+    return generation == starts.generation and starts
+  end
+  local big, created_ms = string.match(head or '', '^queued(%*?)\t' .. generation .. '\t\t(%d+)\t$')
+  if not big then
+    return nil
+  end
+  starts.source, starts.generation, starts.created_ms = head, generation, created_ms
+  starts.head = 'active' .. big .. '\t\t' .. unit.now_text .. '\t' .. created_ms .. '\t'
+  note_times(unit, starts, created_ms)
+  return starts
+end
+
+-- What the jobs that came and were claimed together have in common when they end.
+function plain.ends(own, incarnation)
+  return { own = own, source = '', head = '', epoch = record.claim_parts(own), incarnation = incarnation, run_ms = '',
+    tail = '' }
+end
+
+-- Complete an active job that has nothing beside its record.
+function plain.complete(unit, ends, key, id, task, head, result, result_ttl_ms, keep_ms, run_ms)
+  if #result > INLINE_LIMIT or keep_ms == '0' or result_ttl_ms ~= keep_ms then
+    return nil
+  end
+  if head ~= ends.source then
+    local created_ms = string.match(head or '', '^active\t\t%d+\t(%d+)')
+    if not created_ms then
+      return nil
+    end
+    ends.source, ends.head = head, 'completed\t\t' .. unit.now_text .. '\t' .. created_ms .. '\t'
+  end
+  if run_ms ~= ends.run_ms then
+    ends.run_ms, ends.tail = run_ms, events.tail(ends.epoch, ends.incarnation, '', run_ms, '')
+  end
+  unit.raw('HSET', key, 'head', ends.head .. run_ms, 'result', result)
+  unit.raw('PEXPIRE', key, keep_ms)
+  history.add(unit, 'completed', id)
+  moves.disown(unit, ends.incarnation, id)
+  events.add(unit, 'completed', id, task, ends.tail)
+  stats.observe(unit, 'run:', run_ms)
+  return true
+end

@@ -1,0 +1,32 @@
+-- What an operator has set for a queue.
+local FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events' }
+
+local DEFAULTS = {
+  is_paused = false, history = limits.DEFAULT_HISTORY, dead_letters = limits.DEFAULT_DEAD_LETTERS,
+  dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
+}
+
+-- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
+function settings.of(unit)
+  if unit.settings then
+    return unit.settings
+  end
+  local key = keys.config(unit.root)
+  if not unit.try('HGET', key, 'is_set') then
+    unit.settings = DEFAULTS
+    return DEFAULTS
+  end
+  local v = unit.call('HMGET', key, unpack(FIELDS))
+  unit.settings = {
+    is_paused = v[1] == '1',
+    history = numbers.read(v[2], DEFAULTS.history),
+    dead_letters = numbers.read(v[3], DEFAULTS.dead_letters),
+    dead_letter_ttl_ms = numbers.digits(v[4]) or DEFAULTS.dead_letter_ttl_ms,
+    events = numbers.digits(v[5]) or DEFAULTS.events,
+  }
+  return unit.settings
+end
+
+function settings.set(unit, ...)
+  unit.call('HSET', keys.config(unit.root), 'is_set', '1', ...)
+end

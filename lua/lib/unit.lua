@@ -1,0 +1,48 @@
+-- A unit of work: one call on one queue, its time, and what it gathers to write once at the end. Every function opens
+-- one first, and one that writes closes it last.
+local function write(unit, call)
+  moves.write(unit, call)
+  history.write(unit, call)
+  stats.write(unit, call)
+  events.write(unit, call)
+  wake.write(unit, call)
+end
+
+-- Write what was gathered: fast, and after an error with care from where that happened.
+local function close(unit)
+  if not pcall(write, unit, unit.raw) then
+    write(unit, unit.call)
+  end
+end
+
+function unit.open(root)
+  local now_ms, stamp_us = clock.read()
+  return {
+    call = damage.call, -- what fails because of strange data is mended and repeated
+    raw = redis.call, -- for keys whose type the call has seen, and for close()
+    try = redis.pcall, -- where an error is looked at on the spot
+    close = close,
+    root = root,
+    now_ms = now_ms,
+    now_text = numbers.text(now_ms),
+    stamp_us = stamp_us,
+    settings = false, -- here what comes later has its place, or the table would grow for it
+    generation = false,
+    counts = {},
+    stats = {},
+    heads = {}, -- entries for the heads of lines, by line
+    tails = {},
+    undelayed = false,
+    joined = false, -- ids that `joiner` has claimed
+    joiner = '',
+    left = {}, -- ids that are no longer an incarnation's, by incarnation
+    finished = {},
+    dead = {},
+    events = {},
+    event_count = 0, -- what # costs grows with the list, to 1,000 instructions
+    event_first = 1, -- the first of them that is not written
+    total = false, -- of events, before these
+    is_new_bucket = false,
+    wakes = {}, -- lanes that are to get a wake-up token
+  }
+end

@@ -1,0 +1,37 @@
+-- How those hear who wait for something: tokens for consumers, messages on channels.
+
+-- Leave one wake-up token of a lane where none is: whoever takes it claims.
+function wake.leave(unit, lane, call)
+  local key = keys.wake(unit.root, lane)
+  if not settings.of(unit).is_paused and call('LLEN', key) == 0 then
+    call('RPUSH', key, '1')
+  end
+end
+
+-- Have the consumers of every lane look that has something ready, or the first job to fall due.
+function wake.all(unit)
+  for _, lane in ipairs(counts.lanes(unit)) do
+    unit.wakes[lane] = true
+  end
+  local first = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0')[1]
+  local id = first and record.id_of(first)
+  if id then
+    unit.wakes[record.lane(unit, id)] = true
+  end
+end
+
+-- Leave the tokens that the call has noted.
+function wake.write(unit, call)
+  for lane in pairs(unit.wakes) do
+    wake.leave(unit, lane, call)
+    unit.wakes[lane] = nil
+  end
+end
+
+-- Tell a channel. The word is a hint, so nobody's call fails when the user has no right to send it.
+function wake.publish(unit, channel, message)
+  local reply = unit.try('PUBLISH', channel, message)
+  if type(reply) == 'table' then
+    damage.note(unit.root, 'publish')
+  end
+end
