@@ -46,6 +46,7 @@ lint: $(VENV)/.dev luacheck ## Check format, style, types, layers and Lua
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@luacheck --quiet lua
+	@$(BIN)/python -m tests.support.lua_order
 
 check: lint test ## Everything that must pass before a commit
 
