@@ -35,6 +35,7 @@ from headrace import App
 from headrace.codec import encode_arguments
 from headrace.context import Silent
 from headrace.job import Claim, ClaimedJob
+from headrace.json_codec import JSON
 from headrace.outcome import Completed
 from headrace.worker.child import ChildSettings
 from headrace.worker.limits import Wear, process_functions
@@ -67,7 +68,7 @@ def plan(steps: int) -> Plan:
         id="01HZX5J5E8Y4N5W5V0E3D2Q1RA",
         queue="default",
         task=task.name,
-        payload=encode_arguments({"steps": steps}),
+        payload=encode_arguments(JSON, {"steps": steps}),
         claim=Claim(1, "01HZX5J5E8Y4N5W5V0E3D2Q1RA/0123456789abcdef"),
         attempts=0,
         stalls=0,
@@ -85,7 +86,7 @@ async def slots(count: int) -> AsyncIterator[Call]:
     processes = Processes(
         count,
         process_functions(app),
-        settings=ChildSettings(parent=os.getpid()),
+        settings=ChildSettings(parent=os.getpid(), codec=JSON),
         wear=Wear(),
         offer=ready.release,
         emit=lambda event: print(event, file=sys.stderr),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
 
@@ -13,7 +14,7 @@ from typing_extensions import TypeVar
 from headrace.client import Client, CurrentClient, StandIn
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
-from headrace.codec import decode_any
+from headrace.codec import Codec, encode_arguments, read
 from headrace.context import Context
 from headrace.declaration import default_name, executor_kind
 from headrace.errors import InvalidArguments, UnknownTask, UsageError
@@ -28,6 +29,7 @@ from headrace.job import (
     check_name,
     check_text,
 )
+from headrace.json_codec import JSON
 from headrace.middleware import Middleware
 from headrace.plain import plain_text, shown
 from headrace.queues import Queue
@@ -73,6 +75,9 @@ class App(Generic[S]):
     Raises:
         InvalidOption: the URL, tenant or duration is not valid, or a variable is set but empty.
     """
+
+    codec: Codec = JSON
+    """What the app's arguments, results and output are stored as."""
 
     @overload
     def __init__(
@@ -120,6 +125,7 @@ class App(Generic[S]):
         self._clients = Clients(self._open_client)
         self._stand_in: StandIn | None = None
         self._jobs = CurrentClient(self.client)
+        self._decode_plain = partial(read, self.codec.decoder(Any))
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
@@ -240,6 +246,7 @@ class App(Generic[S]):
             name=default_name(function) if name is None else name,
             settings=settings,
             submitter=self,
+            codec=self.codec,
         )
         if task.name in self.tasks:
             raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
@@ -303,7 +310,8 @@ class App(Generic[S]):
             )
         # Workers have told the storage in which lane the task runs.
         settings = msgspec.structs.replace(call_settings(task_settings(queue=queue)), lane="")
-        return make_job(name, settings, kwargs, is_plain=settings.is_plain)
+        payload = encode_arguments(self.codec, kwargs)
+        return make_job(name, settings, payload, is_plain=settings.is_plain)
 
     async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
@@ -402,7 +410,7 @@ class App(Generic[S]):
 
     def _decoder_of(self, task: str) -> Callable[[bytes], Any]:
         known = self.tasks.get(task)
-        return decode_any if known is None else known.signature.decode_result
+        return self._decode_plain if known is None else known.signature.decode_result
 
     async def aclose(self) -> None:
         """Send what waits, then close every connection of the running event loop.

@@ -44,7 +44,8 @@ class Client:
 
     Args:
         storage: opened for this loop; closed with the client.
-        decoder_of: from a task's name to the decoder of its results.
+        decoder_of: from a task's name to the decoder of its results; from any other, such as none,
+            to that of plain data.
         jobs: what handles use, so that they outlive this client.
         retry_for_s: how long calls are repeated while the storage is away.
     """
@@ -140,6 +141,10 @@ class Client:
         [end] = await self.storage.watch(queue, [job_id], channel="")
         return end, await self.storage.output(queue, job_id, after=after)
 
+    def decode(self, chunk: bytes) -> Any:
+        """Return a piece of output as plain data."""
+        return self._decoder_of("")(chunk)
+
     async def aclose(self) -> None:
         """Let what is being sent end, then close everything."""
         async with anyio.create_task_group() as group:
@@ -170,6 +175,10 @@ class CurrentClient:
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how a job stands, and then what it has put out since a cursor."""
         return await self._client().output(queue, job_id, after=after)
+
+    def decode(self, chunk: bytes) -> Any:
+        """Return a piece of output as plain data."""
+        return self._client().decode(chunk)
 
 
 def replying(job: Job, channel: str) -> Job:

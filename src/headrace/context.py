@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol
 from typing_extensions import TypeVar
 
 from headrace.clock import datetime_of
-from headrace.codec import encode_chunk
+from headrace.codec import Codec, encode_chunk
 from headrace.errors import InvalidOption
 from headrace.job import Claim, ClaimedJob
 from headrace.plain import one_line, plain_number, plain_text, shown
@@ -74,6 +74,7 @@ class Context(Generic[S]):
     """
 
     __slots__ = (
+        "_codec",
         "_has_heard_stop",
         "_job",
         "_reporter",
@@ -92,9 +93,11 @@ class Context(Generic[S]):
         headers: Mapping[str, str],
         state: S,
         reporter: Reporter,
+        codec: Codec,
     ) -> None:
         self._job = job
         self._reporter = reporter
+        self._codec = codec
         self._has_heard_stop = False
         self.max_attempts: int = max_attempts
         self.timeout: float | None = timeout
@@ -186,7 +189,7 @@ class Context(Generic[S]):
             NotSerializable: it can't be encoded.
             PayloadTooLarge: it is over 64 KiB.
         """
-        self._reporter.emit(encode_chunk(value))
+        self._reporter.emit(encode_chunk(self._codec, value))
         return _done
 
     def cancelled(self) -> bool:

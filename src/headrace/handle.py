@@ -34,6 +34,9 @@ class JobClient(Protocol):
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how the job stands, and then what it has put out since a cursor."""
 
+    def decode(self, chunk: bytes) -> Any:
+        """Return a piece of output as plain data."""
+
 
 class JobHandle(Generic[R]):
     """One job, by its id and queue.
@@ -114,7 +117,7 @@ class JobHandle(Generic[R]):
             if end.state is None:
                 raise self._not_found()
             for chunk in page.chunks:
-                yield msgspec.json.decode(chunk)
+                yield self._client.decode(chunk)
             cursor = page.cursor
             if page.chunks:
                 pause_s = STREAM_LOOK_S[0]

@@ -9,12 +9,13 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, TypeVar
 import msgspec
 
 from headrace.clock import Duration
-from headrace.codec import Signature, encode_arguments
+from headrace.codec import Codec, encode_arguments
 from headrace.context import Context, current_job
 from headrace.handle import JobHandle
 from headrace.job import WAITED_RESULT_TTL_MS, Job, check_text, fresh, new_job_id
 from headrace.retry import Retry
 from headrace.settings import CallSettings, TaskSettings, call_settings
+from headrace.signature import Signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,15 +31,11 @@ class Submitter(Protocol):
         """Store one job and wait for its result."""
 
 
-def make_job(
-    name: str, settings: CallSettings, arguments: Mapping[str, object], *, is_plain: bool
-) -> Job:
-    """Return the job for a task's name and arguments by name; ``is_plain`` is the settings' own.
+def make_job(name: str, settings: CallSettings, payload: bytes, *, is_plain: bool) -> Job:
+    """Return the job for a task's name and its encoded arguments.
 
-    Raises:
-        NotSerializable, PayloadTooLarge: see `encode_arguments`.
+    ``is_plain`` is the settings' own.
     """
-    payload = encode_arguments(arguments)
     job_id = settings.id
     is_new_id = job_id is None
     if job_id is None:
@@ -99,8 +96,9 @@ class TaskCall(Generic[P, R]):
             NotSerializable: a value can't be encoded; the message names it.
             PayloadTooLarge: they are over 1 MiB encoded.
         """
-        arguments = self._signature.bind(args, kwargs)
-        return make_job(self._name, self._settings, arguments, is_plain=self._is_plain)
+        signature = self._signature
+        payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+        return make_job(self._name, self._settings, payload, is_plain=self._is_plain)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store the job; once this returns, it will run.
@@ -156,11 +154,12 @@ class Task(Generic[P, R]):
         name: str,
         settings: TaskSettings,
         submitter: Submitter,
+        codec: Codec,
     ) -> None:
         self.name: str = check_text(name, what="task name")
         self.function = function
         self.settings = settings
-        self.signature: Signature[R] = Signature(function, injected=(Context,))
+        self.signature: Signature[R] = Signature(function, codec, injected=(Context,))
         self._submitter = submitter
         self._plain: TaskCall[P, R] = TaskCall(
             self.name, self.signature, call_settings(settings), submitter

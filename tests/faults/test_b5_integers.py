@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
 from headrace import App, FailReason, InvalidOption, JobFailed, NotSerializable, UsageError, Worker
-from headrace.codec import Signature, decode_any, encode_arguments, encode_chunk, encode_result
+from headrace.codec import encode_arguments, encode_chunk, encode_result, read
 from headrace.context import Context, Silent
 from headrace.job import Claim, ClaimedJob
+from headrace.json_codec import JSON
+from headrace.signature import Signature
+
+decode_any = partial(read, JSON.decoder(Any))
 
 LONG = 10**300
 LONGEST = 10**300 - 1
@@ -48,20 +53,24 @@ PLACES: list[Callable[[int], Any]] = [
 def test_an_integer_of_over_300_digits_is_refused_everywhere(
     place: Callable[[int], Any], sign: int
 ) -> None:
-    for encode in (lambda value: encode_arguments({"a": value}), encode_result, encode_chunk):
+    for encode in (
+        lambda codec, value: encode_arguments(codec, {"a": value}),
+        encode_result,
+        encode_chunk,
+    ):
         with pytest.raises(NotSerializable, match="300 digits"):
-            encode(place(sign * LONG))
+            encode(JSON, place(sign * LONG))
         with pytest.raises(NotSerializable, match="300 digits"):
-            encode(place(sign * 10**5000))
+            encode(JSON, place(sign * 10**5000))
         # What is accepted can be read back, also as a float.
-        decode_any(encode(place(sign * LONGEST)))
+        decode_any(encode(JSON, place(sign * LONGEST)))
 
 
 def test_the_longest_integer_can_be_read_as_a_float() -> None:
     def handler(values: list[float]) -> None: ...
 
-    payload = encode_arguments({"values": [LONGEST]})
-    assert Signature(handler).decode(payload)[1] == {"values": [float(LONGEST)]}
+    payload = encode_arguments(JSON, {"values": [LONGEST]})
+    assert Signature(handler, JSON).decode(payload)[1] == {"values": [float(LONGEST)]}
 
 
 async def test_a_result_with_too_long_an_integer_fails_its_job_for_good(app: App[None]) -> None:
@@ -83,7 +92,7 @@ async def test_a_result_with_too_long_an_integer_fails_its_job_for_good(app: App
 def test_a_progress_that_is_no_fraction_is_refused(fraction: Any) -> None:
     job = ClaimedJob("x", "q", "t", b"{}", Claim(1, "a/b"), 0, 0, 0, 0, b"")
     context: Context[None] = Context(
-        job, max_attempts=1, timeout=None, headers={}, state=None, reporter=Silent()
+        job, max_attempts=1, timeout=None, headers={}, state=None, reporter=Silent(), codec=JSON
     )
     with pytest.raises(InvalidOption, match="progress"):
         context.progress(fraction)
@@ -93,13 +102,13 @@ def test_data_that_is_nested_too_deep_is_one_kind_of_error() -> None:
     def handler(value: Any) -> None: ...
 
     deep = b"[" * 100_000
-    for read in (
+    for look in (
         lambda: decode_any(deep),
-        lambda: Signature(handler).decode(b'{"value":' + deep),
-        lambda: Signature(handler).decode_result(deep),
+        lambda: Signature(handler, JSON).decode(b'{"value":' + deep),
+        lambda: Signature(handler, JSON).decode_result(deep),
     ):
         with pytest.raises(msgspec.DecodeError):
-            read()
+            look()
 
 
 def test_an_error_shows_a_short_path() -> None:
@@ -107,5 +116,5 @@ def test_an_error_shows_a_short_path() -> None:
     for _ in range(50):
         value = {"k" * 5000: value}
     with pytest.raises(UsageError) as caught:
-        encode_arguments({"a": value})
+        encode_arguments(JSON, {"a": value})
     assert len(str(caught.value)) < 700

@@ -10,6 +10,7 @@ import pytest
 from headrace import Context, InvalidOption
 from headrace.context import Silent
 from headrace.job import Claim, ClaimedJob
+from headrace.json_codec import JSON
 
 JOB = ClaimedJob("x", "mail", "send", b"[]", Claim(1, "w1/0"), 0, 0, 0, 0, b"")
 
@@ -31,7 +32,9 @@ def notes() -> Notes:
 
 @pytest.fixture
 def context(notes: Notes) -> Context[None]:
-    return Context(JOB, max_attempts=3, timeout=None, headers={}, state=None, reporter=notes)
+    return Context(
+        JOB, max_attempts=3, timeout=None, headers={}, state=None, reporter=notes, codec=JSON
+    )
 
 
 @pytest.mark.parametrize("fraction", [0, 1, 0.5, 1e-9])

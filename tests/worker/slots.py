@@ -14,6 +14,7 @@ import psutil
 from headrace import App, Task
 from headrace.codec import encode_arguments
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob
+from headrace.json_codec import JSON
 from headrace.outcome import Completed, Outcome
 from headrace.testing import EventLog
 from headrace.worker.attempt import Attempt, Follower
@@ -42,7 +43,7 @@ def claimed(
         id=job_id,
         queue="cpu",
         task=task.name,
-        payload=encode_arguments(arguments or {}) if payload is None else payload,
+        payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
         claim=Claim(attempts + 1, "incarnation/nonce"),
         attempts=attempts,
         stalls=0,
@@ -111,7 +112,9 @@ class Crew:
         self.processes = Processes(
             slots,
             process_functions(app) if functions is None else functions,
-            settings=ChildSettings(parent=os.getpid(), memory_limit_bytes=memory_limit_bytes),
+            settings=ChildSettings(
+                parent=os.getpid(), codec=JSON, memory_limit_bytes=memory_limit_bytes
+            ),
             wear=wear or Wear(),
             offer=self._offer,
             emit=self.log,

@@ -22,6 +22,7 @@ from headrace import (
 )
 from headrace.codec import encode_arguments
 from headrace.job import Claim, ClaimedJob, JobOptions
+from headrace.json_codec import JSON
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
@@ -46,7 +47,7 @@ def claimed(
         id="x",
         queue="default",
         task=task if isinstance(task, str) else task.name,
-        payload=encode_arguments(arguments or {}) if payload is None else payload,
+        payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
         claim=Claim(attempts + 1, "incarnation/nonce"),
         attempts=attempts,
         stalls=0,

@@ -24,7 +24,7 @@ from headrace.cli.options import (
     run,
 )
 from headrace.cli.output import echo, echo_json, note
-from headrace.codec import decode_any
+from headrace.codec import encode_arguments, read
 from headrace.errors import (
     InvalidArguments,
     JobCancelled,
@@ -34,6 +34,7 @@ from headrace.errors import (
     WaitTimeout,
 )
 from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
+from headrace.json_codec import JSON
 from headrace.plain import cut, shown
 from headrace.settings import call_settings, task_settings
 from headrace.task import make_job
@@ -147,7 +148,7 @@ def _arguments(text: str) -> dict[str, Any] | list[Any]:
             data = stream.read()
     said = data.decode(errors="replace")
     try:
-        found = decode_any(data)
+        found = read(JSON.decoder(Any), data)
     except msgspec.MsgspecError as error:
         raise click.UsageError(f"--args {shown(said)} is not JSON ({cut(str(error))})") from None
     if not isinstance(found, dict | list):
@@ -186,7 +187,8 @@ def _job(
             'without it use an object, as in {"to": "a@b.c"}'
         )
     settings = call_settings(task_settings(queue=options["queue"]), **options)
-    return make_job(name, settings, by_name, is_plain=settings.is_plain)
+    payload = encode_arguments(JSON if app is None else app.codec, by_name)
+    return make_job(name, settings, payload, is_plain=settings.is_plain)
 
 
 async def _send(

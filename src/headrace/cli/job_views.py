@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from headrace.cli.views import instant
-from headrace.codec import decode_any
+from headrace.codec import read
 from headrace.job import JobRecord, JobRow
+from headrace.json_codec import JSON
+
+_decode = JSON.decoder(Any)
 
 
 class ErrorView(msgspec.Struct, kw_only=True):
@@ -72,7 +77,7 @@ def raw(stored: bytes | None) -> msgspec.Raw | None:
     if not stored:
         return None
     try:
-        decode_any(stored)
+        read(_decode, stored)
     except msgspec.DecodeError:
         return msgspec.Raw(msgspec.json.encode(stored.decode(errors="replace")))
     return msgspec.Raw(stored)

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import msgspec
 
 from headrace.app import App
-from headrace.codec import decode_any
+from headrace.codec import read
 from headrace.description import describe, is_a, told
 from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
 from headrace.job import ClaimedJob, ErrorInfo
@@ -110,7 +110,7 @@ def _result(app: App[Any], job: ClaimedJob, data: bytes) -> tuple[Any, JobError 
             job_id=job.id,
             queue=job.queue,
         )
-        return decode_any(data), wrong
+        return read(app.codec.decoder(Any), data), wrong
 
 
 def _error(

@@ -11,9 +11,10 @@ import msgspec
 
 from headrace.app import App
 from headrace.clock import Duration, datetime_of, duration_ms, instant_ms
-from headrace.codec import decode_any, encode_arguments
+from headrace.codec import Codec, read
 from headrace.errors import InvalidArguments, InvalidOption, UsageError
 from headrace.job import DEFAULT_PRIORITY, Job, JobOptions
+from headrace.json_codec import JSON
 from headrace.settings import call_settings, task_settings
 from headrace.task import Task
 
@@ -87,7 +88,7 @@ def read_job(app: App[Any], job: Job) -> EnqueuedJob:
         id=job.id,
         queue=job.queue,
         task=job.task,
-        arguments=_arguments(app.tasks.get(job.task), job.payload),
+        arguments=_arguments(app.tasks.get(job.task), job.payload, app.codec),
         priority=job.priority,
         delay=job.delay_ms / 1000,
         run_at=datetime_of(job.run_at_ms) if job.run_at_ms else None,
@@ -213,21 +214,21 @@ def _check_names(task: Task[..., Any] | None, arguments: Mapping[str, object]) -
         )
 
 
-def _arguments(task: Task[..., Any] | None, payload: bytes) -> dict[str, Any]:
+def _arguments(task: Task[..., Any] | None, payload: bytes, codec: Codec) -> dict[str, Any]:
     if task is None:
-        return _plain(payload)
+        return _plain(payload, codec)
     try:
         args, kwargs = task.signature.decode(payload)
     except msgspec.MsgspecError:
-        return _plain(payload)  # the worker will find it undecodable
+        return _plain(payload, codec)  # the worker will find it undecodable
     parameters = _parameters(task)
     given = {**dict(zip((p.name for p in parameters), args, strict=False)), **kwargs}
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {p.name: given.get(p.name, defaults.get(p.name)) for p in parameters}
 
 
-def _plain(payload: bytes) -> dict[str, Any]:
-    decoded = decode_any(payload)
+def _plain(payload: bytes, codec: Codec) -> dict[str, Any]:
+    decoded = read(codec.decoder(Any), payload)
     return decoded if isinstance(decoded, dict) else {}
 
 
@@ -236,6 +237,6 @@ def _is_equal(expected: object, actual: object) -> bool:
     if expected == actual:
         return True
     try:
-        return encode_arguments({"": expected}) == encode_arguments({"": actual})
+        return JSON.encode(expected, "") == JSON.encode(actual, "")
     except UsageError:
         return False  # it is no argument but a matcher, such as mock.ANY

@@ -22,12 +22,13 @@ from typing import Any
 import msgspec
 import structlog
 
-from headrace.codec import Signature
+from headrace.codec import Codec
 from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import told, traceback_of
 from headrace.forks import handle
 from headrace.logs import configure
 from headrace.outcome import Outcome
+from headrace.signature import Signature
 from headrace.task import is_awaitable
 from headrace.worker.functions import Function
 from headrace.worker.memory import resident_bytes
@@ -57,11 +58,13 @@ class ChildSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         parent: the worker's process id.
+        codec: the app's.
         memory_limit_bytes: of its address space, 0 for none.
         logging: format and level, as the command line has set them up for the worker.
     """
 
     parent: int
+    codec: Codec
     memory_limit_bytes: int = 0
     logging: tuple[str, str] | None = None
 
@@ -168,7 +171,7 @@ def serve() -> None:
     try:
         _prepare(settings)
         channel.set_inheritable(False)
-        handlers = {name: _load(function) for name, function in functions.items()}
+        handlers = {name: _load(function, settings.codec) for name, function in functions.items()}
     except BaseException as error:  # whatever the app's modules raise
         line.send(NotReady(told(error)))
         return
@@ -205,9 +208,9 @@ def _pass(_number: int, _frame: FrameType | None) -> None:
     """Do nothing."""
 
 
-def _load(function: Function) -> Handler:
+def _load(function: Function, codec: Codec) -> Handler:
     call = function.load()
-    return Handler(call, Signature(call, injected=(Context,)))
+    return Handler(call, Signature(call, codec, injected=(Context,)))
 
 
 def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
@@ -231,7 +234,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
         args, kwargs = handler.signature.decode(plan.job.payload)
     except BaseException as error:  # whatever is stored there, and the code of its types raises
         return undecodable(plan.job, error)
-    context = plan.context(reporter)
+    context = plan.context(reporter, handler.signature.codec)
     enter(context)
     if handler.signature.injected_name:
         args = (context, *args)
@@ -239,7 +242,9 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
         result = handler.function(*args, **kwargs)
         if is_awaitable(result):  # of a plain decorator around a coroutine function
             result = asyncio.run(_awaited(result))
-        return None if has_heard_stop(context) else plan.completed(result)
+        if has_heard_stop(context):
+            return None
+        return plan.completed(result, handler.signature.codec)
     except MemoryError as error:
         # To tell of it takes memory, which the handler's variables may hold.
         trace = traceback_of(error)

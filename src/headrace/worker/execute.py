@@ -143,11 +143,11 @@ class Executor:
         obeys = attempt.reason is StopReason.CANCEL and not task.settings.is_coroutine
         if obeys or attempt.reason is StopReason.TIMEOUT:
             return attempt.stopped(None)
-        return plan.completed(result)
+        return plan.completed(result, task.signature.codec)
 
     def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
         """Return what runs the handler, with middleware around it."""
-        context = plan.context(attempt, self._state)
+        context = plan.context(attempt, task.signature.codec, self._state)
         enter(context)
         handler: CallNext
         if task.settings.executor is ExecutorKind.PROCESS:

@@ -375,6 +375,7 @@ class Worker:
             self._functions,
             settings=ChildSettings(
                 parent=os.getpid(),
+                codec=self._app.codec,
                 memory_limit_bytes=self._limits.process_memory_bytes,
                 logging=configured(),
             ),

@@ -1,0 +1,154 @@
+"""A handler's signature: its arguments by name, and the types that they and its result have.
+
+What can't be stored is refused when the task is declared, what doesn't fit when it is called, and
+what can't be read when the worker decodes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import asdict
+
+from headrace.codec import Codec, Decode, read, unreadable
+from headrace.errors import InvalidArguments, UsageError
+from headrace.plain import cut
+
+R = TypeVar("R")
+
+
+class Signature(Generic[R]):
+    """How a handler is called: binds a producer's arguments by name, decodes them for the worker.
+
+    Args:
+        function: the handler.
+        codec: for its arguments and its result.
+        injected: annotations of parameters that the worker fills in, which are no arguments.
+
+    Raises:
+        UsageError: a parameter can't be stored by name, or its annotation can't be decoded.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], codec: Codec, *, injected: tuple[type, ...] = ()
+    ) -> None:
+        self.codec: Codec = codec
+        self._where = f"{function.__module__}.{function.__qualname__}"
+        signature = inspect.signature(function)
+        hints = self._hints(function)
+        self.injected_name: str = ""
+        parameters = []
+        for parameter in signature.parameters.values():
+            hint = hints.get(parameter.name)
+            if (typing.get_origin(hint) or hint) in injected:
+                self.injected_name = parameter.name
+            else:
+                parameters.append(parameter)
+        self._check_kinds(parameters)
+        self._signature = signature.replace(parameters=parameters)
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._positional = [p.name for p in parameters if p.kind in by_position]
+        self._positional_only = [
+            p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY
+        ]
+        self._names = frozenset(p.name for p in parameters)
+        self._required = frozenset(p.name for p in parameters if p.default is p.empty)
+        self._has_defaults = len(self._required) < len(self._names)
+        self._decode = self._arguments_decoder(parameters, hints)
+        self.result_type: Any = hints.get("return", Any)
+        self._decode_result = self._decoder_of(self.result_type, "its return value")
+
+    def _hints(self, function: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            return typing.get_type_hints(function)
+        except NameError as error:
+            raise UsageError(
+                f"the annotations of {self._where} can't be resolved ({error}): "
+                "import the types at module level, not under TYPE_CHECKING"
+            ) from error
+
+    def _check_kinds(self, parameters: list[inspect.Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                raise UsageError(
+                    f"{self._where} takes {parameter}, but arguments are stored by name: "
+                    "take a list or dict parameter instead"
+                )
+
+    def _arguments_decoder(
+        self, parameters: list[inspect.Parameter], hints: dict[str, Any]
+    ) -> Decode:
+        fields: list[Any] = []
+        for parameter in parameters:
+            annotation = hints.get(parameter.name, Any)
+            self._decoder_of(annotation, f"parameter {parameter.name!r}")
+            if parameter.default is parameter.empty:
+                fields.append((parameter.name, annotation))
+            else:
+                # UNSET leaves the default to the handler itself, mutable or not.
+                default = msgspec.field(default=msgspec.UNSET, name=parameter.name)
+                fields.append((parameter.name, annotation | msgspec.UnsetType, default))
+        model = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+        return self.codec.decoder(model)
+
+    def _decoder_of(self, annotation: Any, what: str) -> Decode:
+        try:
+            return self.codec.decoder(annotation)
+        except TypeError as error:
+            raise UsageError(
+                f"{what} of {self._where} is annotated {annotation!r}, which can't be decoded "
+                f"from {self.codec.name} ({error}): use plain data, dataclasses or msgspec structs"
+            ) from error
+
+    def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        """Return the arguments by name.
+
+        Raises:
+            InvalidArguments: they don't fit the signature.
+        """
+        if args:
+            arguments: dict[str, object] = dict(zip(self._positional, args, strict=False))
+            arguments.update(kwargs)
+        else:
+            arguments = kwargs
+        fits = (
+            len(arguments) == len(args) + len(kwargs)
+            and arguments.keys() <= self._names
+            and arguments.keys() >= self._required
+        )
+        if not fits or self._positional_only:
+            try:
+                return self._signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise InvalidArguments(f"{self._where}: {cut(str(error), 200)}") from None
+        return arguments
+
+    def decode(self, payload: bytes) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Return positional and keyword arguments for the handler.
+
+        Raises:
+            msgspec.MsgspecError: the payload can't be read, or is not of the annotated types.
+        """
+        try:
+            arguments = asdict(self._decode(payload))
+        except RecursionError as error:  # as in `read`, which would be a call more for each job
+            raise unreadable(error) from None
+        if self._has_defaults:
+            arguments = {k: v for k, v in arguments.items() if v is not msgspec.UNSET}
+        if not self._positional_only:
+            return (), arguments
+        args = tuple(arguments.pop(name) for name in self._positional_only if name in arguments)
+        return args, arguments
+
+    def decode_result(self, result: bytes) -> R:
+        """Return a result as the handler's annotation says.
+
+        Raises:
+            msgspec.MsgspecError: it is not of that type.
+        """
+        decoded: R = read(self._decode_result, result)
+        return decoded
