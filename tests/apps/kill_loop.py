@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import ContractClient, ContractIncarnation, a_job, completed
 

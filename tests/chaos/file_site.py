@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Self
 
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.apps.chaos_app import TENANT
 from tests.chaos.crew import Crew

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace import App, JobState
-from headrace.storage.sqlite.location import FILE_NAME
+from headrace.storage.sqlite.engine.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.cli.conftest import APP, Cli
 from tests.support.processes import WorkerProcess

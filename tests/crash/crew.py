@@ -15,7 +15,7 @@ import msgspec
 import redis
 
 from headrace import App
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine.location import place_of
 from tests.apps.crash_app import QUEUE, producer
 from tests.apps.kill_loop import noted
 from tests.support.ledger import Ledger

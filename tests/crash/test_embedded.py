@@ -10,7 +10,7 @@ import time
 import pytest
 
 from headrace import App, JobNotFound
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import QUEUE as STEPS_QUEUE
 from headrace.testing.contract.steps import ContractIncarnation, completed

@@ -16,10 +16,10 @@ from headrace import App, HeadraceError, StorageError, Worker
 from headrace.errors import StorageFault
 from headrace.events import LoopFailed, WorkerEvent
 from headrace.guard import Guard
-from headrace.storage.sqlite.location import place_of
-from headrace.storage.sqlite.post import Post
-from headrace.storage.sqlite.step import Effects
-from headrace.storage.sqlite.writer import Writer
+from headrace.storage.sqlite.engine.location import place_of
+from headrace.storage.sqlite.engine.step import Effects
+from headrace.storage.sqlite.engine.wakeup_socket import Post
+from headrace.storage.sqlite.engine.writer import Writer
 from headrace.testing import EventLog, running
 from tests.support.answers import ODD, answer, answer_again
 from tests.support.redis_server import RedisServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.job import ClaimedJob, JobState
-from headrace.storage.sqlite.location import FILE_NAME
+from headrace.storage.sqlite.engine.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import (
     QUEUE,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.job import EnqueueOutcome, ErrorInfo, JobState
-from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.values import QueueSettings
 from tests.model.places import CALLS_TTL_MS, Dump
 

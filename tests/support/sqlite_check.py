@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.storage.sqlite.step import Step
+from headrace.storage.sqlite.engine.step import Step
 
 # Hints, and the order in which things came: no state.
 PASSING = {"key", "wake"}

@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from headrace import App, InvalidOption, JobState, StorageUnavailable, UsageError
 from headrace.events import QueueFenced
 from headrace.job import ErrorInfo
-from headrace.storage.sqlite import engine
+from headrace.storage.sqlite.engine import engine
 from headrace.testing import EventLog, Kit, ManualClock
 from tests.apps import shop_app
 from tests.apps.shop_app import app, bill, hold

@@ -12,7 +12,7 @@ from headrace.plain import shown
 from headrace.storage.base import Storage
 from headrace.storage.opener import Opener
 from headrace.storage.redis.location import location_of
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine.location import place_of
 
 REDIS = "headrace.storage.redis.storage:RedisStorage"
 SQLITE = "headrace.storage.sqlite.storage:SqliteStorage"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from headrace.errors import StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome, Job
-from headrace.storage.sqlite.engine import Engine, attach, detach_now, discard
-from headrace.storage.sqlite.location import place_of
-from headrace.storage.sqlite.step import Clock
+from headrace.storage.sqlite.engine.engine import Engine, attach, detach_now, discard
+from headrace.storage.sqlite.engine.location import place_of
+from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import Beat, CallId, End
 

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.errors import StorageRefused
 from headrace.job import JobState
-from headrace.storage.sqlite.hosts import BOOT_ID, FRESH_S, MACHINE_ID, PREFIX, HostMark
+from headrace.storage.sqlite.engine.hosts import BOOT_ID, FRESH_S, MACHINE_ID, PREFIX, HostMark
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import ContractClient, a_job, state_of
 from tests.storage.sqlite.apart import AS_ROOT, mount, run_apart

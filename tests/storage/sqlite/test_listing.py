@@ -9,9 +9,9 @@ import pytest
 
 from headrace.errors import InvalidOption
 from headrace.job import JobState
-from headrace.storage.sqlite import listing
-from headrace.storage.sqlite.step import Step
+from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage, wall_clock
+from headrace.storage.sqlite.verbs import listing
 from headrace.storage.values import Settlement
 from headrace.testing.contract.steps import (
     MINUTE_MS,

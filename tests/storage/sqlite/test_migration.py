@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import StorageRefused
-from headrace.storage.sqlite import database
-from headrace.storage.sqlite.location import place_of
+from headrace.storage.sqlite.engine import database
+from headrace.storage.sqlite.engine.location import place_of
 from tests.support.processes import WorkerProcess
 
 FIRST = """-- A list of words; with a comment.
@@ -27,7 +27,7 @@ UPDATE words SET length = length(word);
 """
 KILLED = f"""
 import os, sqlite3, sys
-from headrace.storage.sqlite.database import migrate
+from headrace.storage.sqlite.engine.database import migrate
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.create_function("halt", 0, lambda: os.kill(os.getpid(), 9))
 migrate(connection, "x", [{FIRST!r}, {SECOND!r}])

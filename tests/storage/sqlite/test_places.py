@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import StorageFault, StorageRefused
-from headrace.storage.sqlite import database
-from headrace.storage.sqlite.location import FILE_NAME
+from headrace.storage.sqlite.engine import database
+from headrace.storage.sqlite.engine.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract.steps import QUEUE, ContractClient, a_job
 

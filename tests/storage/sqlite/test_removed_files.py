@@ -13,7 +13,7 @@ import pytest
 from headrace import App, Worker
 from headrace.errors import StorageRefused
 from headrace.events import QueueFenced
-from headrace.storage.sqlite.location import FILE_NAME
+from headrace.storage.sqlite.engine.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, running
 from headrace.testing.contract.steps import QUEUE, ContractClient, a_job, state_of

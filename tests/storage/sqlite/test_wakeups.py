@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from headrace.storage.sqlite.location import FILE_NAME
+from headrace.storage.sqlite.engine.location import FILE_NAME
 from tests.apps.embedded_app import make_app
 from tests.support.processes import WorkerProcess
 from tests.support.until import until

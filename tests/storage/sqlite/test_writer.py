@@ -13,11 +13,11 @@ import pytest
 
 from headrace.errors import ReplyLost, StaleCall, StorageFault, StorageFull, StorageUnavailable
 from headrace.job import JobState
-from headrace.storage.sqlite import database
-from headrace.storage.sqlite.location import FILE_NAME
-from headrace.storage.sqlite.step import Step
+from headrace.storage.sqlite.engine import database
+from headrace.storage.sqlite.engine.location import FILE_NAME
+from headrace.storage.sqlite.engine.step import Step
+from headrace.storage.sqlite.engine.writer import GROUP
 from headrace.storage.sqlite.storage import SqliteStorage, wall_clock
-from headrace.storage.sqlite.writer import GROUP
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,

@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 
 from headrace.errors import StorageUnavailable
-from headrace.storage.sqlite import workers
-from headrace.storage.sqlite.engine import Engine, detach_now
-from headrace.storage.sqlite.step import Clock, QueueName, Step
+from headrace.storage.sqlite.engine.engine import Engine, detach_now
+from headrace.storage.sqlite.engine.step import Clock, QueueName, Step
+from headrace.storage.sqlite.verbs import incarnations
 from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 LONGEST_BLOCK_S = 2.0
@@ -161,7 +161,7 @@ class SqliteBeater:
         name = (self._tenant, queue)
 
         def beat(step: Step) -> BeatReply:
-            return workers.beat(step, name, incarnation)
+            return incarnations.beat(step, name, incarnation)
 
         return self._engine.writer.call(beat, self._clock, timeout_s=self._timeout_s)
 

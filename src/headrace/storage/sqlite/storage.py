@@ -17,15 +17,25 @@ from headrace.job import (
     JobState,
 )
 from headrace.storage.base import Beater, Channel, Waiter
-from headrace.storage.sqlite import inspector, keeper, listing, output, producer, steering, workers
 from headrace.storage.sqlite.blocking import SqliteBeater, SqliteChannel, SqliteWaiter
-from headrace.storage.sqlite.claim import claim
-from headrace.storage.sqlite.doctor import diagnose
-from headrace.storage.sqlite.engine import Engine, attach, detach
-from headrace.storage.sqlite.location import place_of
-from headrace.storage.sqlite.settle import settle
-from headrace.storage.sqlite.step import Clock
-from headrace.storage.sqlite.writer import Work
+from headrace.storage.sqlite.engine.engine import Engine, attach, detach
+from headrace.storage.sqlite.engine.location import place_of
+from headrace.storage.sqlite.engine.step import Clock
+from headrace.storage.sqlite.engine.writer import Work
+from headrace.storage.sqlite.verbs import (
+    cancel,
+    enqueue,
+    incarnations,
+    inspector,
+    listing,
+    maintenance,
+    output,
+    steering,
+    watch,
+)
+from headrace.storage.sqlite.verbs.claim import claim
+from headrace.storage.sqlite.verbs.doctor import diagnose
+from headrace.storage.sqlite.verbs.settle import settle
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     Beat,
@@ -103,13 +113,13 @@ class SqliteStorage:
     async def enqueue(
         self, queue: str, jobs: Sequence[Job], *, call: CallId
     ) -> list[EnqueueOutcome]:
-        return await self._add(lambda s: producer.enqueue(s, self._name(queue), jobs, call))
+        return await self._add(lambda s: enqueue.enqueue(s, self._name(queue), jobs, call))
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        return await self._write(lambda s: producer.cancel(s, self._name(queue), job_ids))
+        return await self._write(lambda s: cancel.cancel(s, self._name(queue), job_ids))
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
-        return await self._pass(lambda s: producer.watch(s, self._name(queue), job_ids, channel))
+        return await self._pass(lambda s: watch.watch(s, self._name(queue), job_ids, channel))
 
     def open_channel(self) -> Channel:
         return SqliteChannel(self.engine(), self._clock)
@@ -117,7 +127,7 @@ class SqliteStorage:
     # Consumer
 
     async def register(self, queue: str, worker: IncarnationInfo) -> None:
-        await self._pass(lambda s: workers.register(s, self._name(queue), worker))
+        await self._pass(lambda s: incarnations.register(s, self._name(queue), worker))
 
     async def claim(
         self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
@@ -133,17 +143,17 @@ class SqliteStorage:
     async def put_back(
         self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]
     ) -> None:
-        await self._write(lambda s: workers.put_back(s, self._name(queue), jobs))
+        await self._write(lambda s: incarnations.put_back(s, self._name(queue), jobs))
 
     async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
         name = self._name(queue)
         return await self._pass(lambda s: output.report(s, name, reports), grows=True)
 
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
-        return await self._pass(lambda s: workers.held(s, self._name(queue), incarnation))
+        return await self._pass(lambda s: incarnations.held(s, self._name(queue), incarnation))
 
     async def retire(self, queue: str, incarnation: str) -> int:
-        return await self._write(lambda s: workers.retire(s, self._name(queue), incarnation))
+        return await self._write(lambda s: incarnations.retire(s, self._name(queue), incarnation))
 
     def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
         return SqliteWaiter(
@@ -156,20 +166,20 @@ class SqliteStorage:
     # Maintenance
 
     async def beats(self, queue: str) -> dict[str, Beat]:
-        return await self._pass(lambda s: keeper.beats(s, self._name(queue)))
+        return await self._pass(lambda s: maintenance.beats(s, self._name(queue)))
 
     async def reap(
         self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
     ) -> int | None:
         return await self._write(
-            lambda s: keeper.reap(s, self._name(queue), incarnation, seen, error)
+            lambda s: maintenance.reap(s, self._name(queue), incarnation, seen, error)
         )
 
     async def forget(self, queue: str, incarnation: str) -> bool:
-        return await self._write(lambda s: keeper.forget(s, self._name(queue), incarnation))
+        return await self._write(lambda s: maintenance.forget(s, self._name(queue), incarnation))
 
     async def prune(self, queue: str, *, cursor: str = "") -> str:
-        return await self._pass(lambda s: keeper.prune(s, self._name(queue)))
+        return await self._pass(lambda s: maintenance.prune(s, self._name(queue)))
 
     async def repair(
         self,
@@ -182,7 +192,7 @@ class SqliteStorage:
         # No row is lost but by hand: nothing to look for at every sweep.
         if not is_full:
             return Repaired("", 0)
-        return Repaired("", await self._write(lambda s: keeper.recount(s, self._name(queue))))
+        return Repaired("", await self._write(lambda s: maintenance.recount(s, self._name(queue))))
 
     # Inspector
 

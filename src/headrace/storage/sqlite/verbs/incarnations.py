@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import DEFAULT_LANE, Claim
-from headrace.storage.sqlite import records
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view, list_queue, open_view
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.incarnation import count_owned, key_of, owned
+from headrace.storage.sqlite.record import load
+from headrace.storage.sqlite.unit import find_view, list_queue, open_view
 from headrace.storage.values import BeatReply, IncarnationInfo
 
 BEAT_CANCELS = 500
@@ -22,52 +24,12 @@ ON CONFLICT DO UPDATE SET info = excluded.info, channel = excluded.channel,
   lease_ms = excluded.lease_ms, since = excluded.since, at = excluded.at, beat = 0,
   is_condemned = 0
 """
-_FIND = """
-SELECT key, claim, settle, settled, last_chance FROM workers
-WHERE queue = ? AND incarnation = ? AND NOT is_condemned
-"""
 _BEAT = """
 UPDATE workers SET beat = beat + 1, at = ?
 WHERE queue = (SELECT key FROM queues WHERE tenant = ? AND name = ?) AND incarnation = ?
   AND NOT is_condemned
 RETURNING key
 """
-
-
-class Incarnation(msgspec.Struct):
-    """One that may claim, and the last numbers of its calls."""
-
-    key: int
-    claim: int
-    settle: int
-    settled: str
-    last_chance: int | None
-
-
-def find(view: View, incarnation: str) -> Incarnation | None:
-    """Return an incarnation, None for an unknown or condemned one."""
-    row = view.db.execute(_FIND, (view.key, incarnation)).fetchone()
-    return None if row is None else Incarnation(*row)
-
-
-def key_of(view: View, incarnation: str) -> int | None:
-    """Return the key of one that is listed, condemned or not."""
-    sql = "SELECT key FROM workers WHERE queue = ? AND incarnation = ?"
-    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
-    return None if row is None else row[0]
-
-
-def owned(view: View, owner: int | None, limit: int) -> list[records.Record]:
-    """Return some of the jobs that an incarnation has claimed."""
-    sql = "SELECT id FROM jobs WHERE owner = ? LIMIT ?"
-    ids = [row[0] for row in view.db.execute(sql, (owner, limit)).fetchall()]
-    return list(records.load(view, ids).values()) if ids else []
-
-
-def count_owned(view: View, owner: int | None) -> int:
-    """Return how many jobs an incarnation has claimed."""
-    sql = "SELECT count(*) FROM jobs WHERE owner = ?"
-    return int(view.db.execute(sql, (owner,)).fetchone()[0])
 
 
 def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
@@ -88,13 +50,6 @@ def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
         else:
             sql = "INSERT OR REPLACE INTO lanes (queue, task, lane) VALUES (?, ?, ?)"
             step.db.execute(sql, (view.key, task, lane))
-
-
-def channel_of(view: View, incarnation: str) -> str:
-    """Return the inbox of an incarnation, "" without one."""
-    sql = "SELECT channel FROM workers WHERE queue = ? AND incarnation = ?"
-    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
-    return row[0] if row else ""
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
@@ -122,13 +77,13 @@ def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> 
     view = find_view(step, name)
     if view is None:
         return
-    known = records.load(view, [job_id for job_id, _ in jobs])
+    known = load(view, [job_id for job_id, _ in jobs])
     for job_id, claim in reversed(jobs):
         record = known.get(job_id)
         if record is None or record.state != "active":
             continue
         if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
-            records.send_back(view, record)
+            moves.send_back(view, record)
     view.close()
 
 
@@ -139,7 +94,7 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
         return 0
     owner = key_of(view, incarnation)
     for record in owned(view, owner, RETIRED_A_CALL):
-        records.send_back(view, record)
+        moves.send_back(view, record)
     # A wake-up that ends with it must not leave jobs unseen.
     view.wake_all()
     view.close()

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
 from headrace.guard import Guard
-from headrace.storage.sqlite.damage import is_damage, mend
-from headrace.storage.sqlite.errors import code_of, start, translate
-from headrace.storage.sqlite.location import Place
-from headrace.storage.sqlite.presence import Presence
-from headrace.storage.sqlite.step import Clock, Effects, Step
+from headrace.storage.sqlite.engine.damage import is_damage, mend
+from headrace.storage.sqlite.engine.errors import code_of, start, translate
+from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.presence import Presence
+from headrace.storage.sqlite.engine.step import Clock, Effects, Step
 
 T = TypeVar("T")
 GROUP = 32

@@ -14,10 +14,11 @@ from headrace.outcome import (
     Retried,
     Stalled,
 )
-from headrace.storage.sqlite import records, workers
-from headrace.storage.sqlite.records import Record
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.incarnation import find
+from headrace.storage.sqlite.record import TERMINAL, Record, load
+from headrace.storage.sqlite.unit import View, find_view
 from headrace.storage.values import CallId, Settlement
 
 
@@ -26,14 +27,14 @@ def settle(
 ) -> list[bool] | None:
     """Write outcomes; a repeated call answers from memory."""
     view = find_view(step, name)
-    me = workers.find(view, call.client) if view else None
+    me = find(view, call.client) if view else None
     if view is None or me is None:
         return None
     if call.number < me.settle:
         raise StaleCall(f"settle call {call.number} is older than {me.settle}")
     if call.number == me.settle:
         return [letter == "1" for letter in me.settled]
-    known = records.load(view, [settlement.job_id for settlement in settlements])
+    known = load(view, [settlement.job_id for settlement in settlements])
     prefix = call.client + "/"
     verdicts = [
         _settle(view, known.get(settlement.job_id), settlement, prefix)
@@ -56,7 +57,7 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
     if not record.nonce.startswith(prefix):
         return False
     if record.state != "active":
-        return record.state in records.TERMINAL
+        return record.state in TERMINAL
     if record.stalls:
         view.wake_all()  # another on its last chance may wait for this one's end
     outcome = settlement.outcome
@@ -64,7 +65,7 @@ def _settle(view: View, record: Record | None, settlement: Settlement, prefix: s
     if not isinstance(outcome, PutBack):
         view.observe("run", run_ms)
     if isinstance(outcome, Completed):
-        records.complete(
+        moves.complete(
             view,
             record,
             result=outcome.result,
@@ -85,7 +86,7 @@ def _settle_other(
 ) -> None:
     if record.cancel and isinstance(outcome, Retried | PutBack):
         run_ms = 0 if isinstance(outcome, PutBack) else run_ms
-        records.cancel(view, record, keep=record.keep, run_ms=run_ms)
+        moves.cancel(view, record, keep=record.keep, run_ms=run_ms)
         return
     match outcome:
         case Retried():
@@ -93,18 +94,18 @@ def _settle_other(
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
             record.attempts += is_attempt
-            records.fail(view, record, reason.value, error=error, run_ms=run_ms)
+            moves.fail(view, record, reason.value, error=error, run_ms=run_ms)
         case Cancelled(keep_ms, reason):
-            records.cancel(view, record, keep=keep_ms, run_ms=run_ms, reason=reason)
+            moves.cancel(view, record, keep=keep_ms, run_ms=run_ms, reason=reason)
         case PutBack():
             _release(view, record, outcome)
         case Stalled(error):
-            records.stall(view, record, record.owner, error, run_ms)
+            moves.stall(view, record, record.owner, error, run_ms)
 
 
 def _retry(view: View, record: Record, outcome: Retried, run_ms: int) -> None:
     record.attempts += 1
-    records.remember_error(view, record, outcome.error)
+    moves.remember_error(view, record, outcome.error)
     view.tally("retried")
     view.event(
         "retrying",
@@ -115,14 +116,14 @@ def _retry(view: View, record: Record, outcome: Retried, run_ms: int) -> None:
         run_ms=run_ms,
         detail=outcome.error.type,
     )
-    records.delay(view, record, "retrying", due=view.now + outcome.delay_ms, run_ms=run_ms)
+    moves.delay(view, record, "retrying", due=view.now + outcome.delay_ms, run_ms=run_ms)
 
 
 def _release(view: View, record: Record, outcome: PutBack) -> None:
     if record.released is None:
         record.released = view.now
     if view.now - record.released > UNKNOWN_TASK_LIMIT_MS:
-        records.fail(view, record, "unknown_task", error=outcome.error)
+        moves.fail(view, record, "unknown_task", error=outcome.error)
         return
     view.event("put_back", record.id, record.task, attempt=record.epoch, worker=record.owner)
-    records.delay(view, record, "scheduled", due=view.now + outcome.delay_ms, run_ms=0)
+    moves.delay(view, record, "scheduled", due=view.now + outcome.delay_ms, run_ms=0)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.storage.sqlite import records
-from headrace.storage.sqlite.records import Record
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.record import Record, load
+from headrace.storage.sqlite.unit import View, find_view
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     PIECES_LIMIT,
@@ -41,7 +40,7 @@ def report(step: Step, name: QueueName, reports: Sequence[Report]) -> list[bool]
     view = find_view(step, name)
     if view is None:
         return [False] * len(reports)
-    known = records.load(view, [said.job_id for said in reports])
+    known = load(view, [said.job_id for said in reports])
     verdicts = [_report(view, known.get(said.job_id), said) for said in reports]
     view.close()
     return verdicts

@@ -9,9 +9,11 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
-from headrace.storage.sqlite import records, workers
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view, json_list
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.incarnation import Incarnation, find
+from headrace.storage.sqlite.record import load, load_one
+from headrace.storage.sqlite.unit import View, find_view, json_list
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
 
 LOOKS = 1000
@@ -41,7 +43,7 @@ class Taking(msgspec.Struct):
     """A claim under way."""
 
     name: str
-    me: workers.Incarnation
+    me: Incarnation
     nonce: str
     jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
     keys: list[int] = msgspec.field(default_factory=list)
@@ -54,7 +56,7 @@ def claim(
 ) -> ClaimReply:
     """Claim up to ``slots[lane]`` jobs of each lane."""
     view = find_view(step, name)
-    me = workers.find(view, call.client) if view else None
+    me = find(view, call.client) if view else None
     if view is None or me is None:
         return ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
     if call.number < me.claim:
@@ -105,13 +107,13 @@ def _promote(view: View) -> int | None:
     if due_ms != 0:
         return due_ms
     rows = view.db.execute(_DUE, (view.key, view.now, BATCH_LIMIT)).fetchall()
-    known = records.load(view, [row[0] for row in rows])
+    known = load(view, [row[0] for row in rows])
     for (job_id,) in rows:
         record = known[job_id]
         if record.is_overdue(view.now):
-            records.fail(view, record, "expired")
+            moves.fail(view, record, "expired")
         else:
-            records.make_ready(view, record, view.next_tail())
+            moves.make_ready(view, record, view.next_tail())
             view.event("queued", job_id, record.task, attempt=record.epoch)
     view.flush()
     view.forget_due()
@@ -164,7 +166,7 @@ def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> 
     cursor.close()
     for passed, row in found:
         if passed == "expired":
-            records.fail(view, records.load_one(view, row[0]), "expired")
+            moves.fail(view, load_one(view, row[0]), "expired")
         elif passed:
             # At the tail, where it holds nobody up.
             view.db.execute(_BEHIND, (view.next_tail(), row[0]))
@@ -220,7 +222,7 @@ def _take(view: View, taking: Taking, row: tuple[Any, ...]) -> None:
     )
 
 
-def _again(view: View, me: workers.Incarnation, nonce: str) -> list[ClaimedJob]:
+def _again(view: View, me: Incarnation, nonce: str) -> list[ClaimedJob]:
     """Return what a repeated call claimed the first time and still owns."""
     return [
         ClaimedJob(

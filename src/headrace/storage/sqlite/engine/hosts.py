@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.errors import StorageRefused
-from headrace.storage.sqlite.location import PRIVATE
+from headrace.storage.sqlite.engine.location import PRIVATE
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 MACHINE_ID = Path("/etc/machine-id")

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.errors import StorageRefused
-from headrace.storage.sqlite.hosts import HostMark
-from headrace.storage.sqlite.location import Place
+from headrace.storage.sqlite.engine.hosts import HostMark
+from headrace.storage.sqlite.engine.location import Place
 
 Identity = tuple[int, int]
 

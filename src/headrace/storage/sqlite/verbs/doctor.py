@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.storage.sqlite.database import filesystem
-from headrace.storage.sqlite.location import Place
-from headrace.storage.sqlite.step import Step
+from headrace.storage.sqlite.engine.database import filesystem
+from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.values import Finding
 
 PROBLEMS_SHOWN = 5

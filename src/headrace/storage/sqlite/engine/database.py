@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.errors import StorageRefused
-from headrace.storage.sqlite.errors import code_of
-from headrace.storage.sqlite.location import PRIVATE, Place
+from headrace.storage.sqlite.engine.errors import code_of
+from headrace.storage.sqlite.engine.location import PRIVATE, Place
 
 APPLICATION_ID = 0x68656164  # "head"
 STEPS = ("schema.sql", "joined.sql")

@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from headrace.storage.sqlite.step import QueueName
+from headrace.storage.sqlite.engine.step import QueueName
 
 Sleeper = tuple[asyncio.AbstractEventLoop, "asyncio.Future[bool]"]
 LaneName = tuple[QueueName, str]

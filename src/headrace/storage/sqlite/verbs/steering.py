@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
-from headrace.storage.sqlite import records
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import find_view, json_list, open_view
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.record import load
+from headrace.storage.sqlite.unit import find_view, json_list, open_view
 from headrace.storage.values import QueueSettings
 
 _CONFIGURE = """
@@ -53,7 +54,7 @@ def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
     view = find_view(step, name)
     if view is None:
         return 0
-    known = records.load(view, job_ids)
+    known = load(view, job_ids)
     done = []
     for job_id in job_ids:
         record = known.get(job_id)
@@ -77,11 +78,11 @@ def purge(step: Step, name: QueueName, state: JobState, job_ids: Sequence[str]) 
     view = find_view(step, name)
     if view is None or state is JobState.ACTIVE:
         return 0
-    known = records.load(view, job_ids)
+    known = load(view, job_ids)
     n = 0
     for record in known.values():
         if record.state == state.value:
-            records.delete(view, record)
+            moves.delete(view, record)
             n += 1
     view.close()
     return n

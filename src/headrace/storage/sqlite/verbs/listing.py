@@ -14,8 +14,8 @@ import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE, JobRow, JobState
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.unit import View, find_view
 from headrace.storage.values import Page
 
 LOOKS = 2_000

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from headrace.guard import Guard
-from headrace.storage.sqlite.errors import start
-from headrace.storage.sqlite.location import PRIVATE
+from headrace.storage.sqlite.engine.errors import start
+from headrace.storage.sqlite.engine.location import PRIVATE
 
 PATH_LIMIT = 100
 """Bytes that fit a socket's address, with some to spare."""

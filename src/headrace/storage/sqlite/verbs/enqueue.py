@@ -1,4 +1,4 @@
-"""What brings jobs in and asks how they end: ``enqueue``, ``cancel``, ``watch``."""
+"""``enqueue``: stores jobs, unless they are there already."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.errors import StaleCall
-from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, Job, JobState
-from headrace.storage.sqlite import records, workers
-from headrace.storage.sqlite.records import INLINE_LIMIT, MESSAGE_LIMIT, Record
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import View, find_view, json_list, list_queue, open_view
-from headrace.storage.values import CallId, End
+from headrace.job import DEFAULT_LANE, EnqueueOutcome, Job
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.record import (
+    INLINE_LIMIT,
+    Record,
+    add_inbox,
+    join,
+    join_inbox,
+    load,
+    pile_of,
+)
+from headrace.storage.sqlite.unit import View, json_list, list_queue, open_view
+from headrace.storage.values import CallId
 
 CALLS_REMEMBERED = 2
 CALLS_TTL_MS = 600_000
@@ -78,7 +86,7 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
         if record is not None:
             is_completed = record.state == "completed"
             if not is_completed and job.reply_to:
-                records.add_inbox(view, record, job.reply_to)
+                add_inbox(view, record, job.reply_to)
                 joined.append(job.id)
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
         elif job.id in new:
@@ -93,7 +101,7 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
     if payloads:
         view.db.executemany(_ADD_PAYLOAD, payloads)
     if joined:
-        records.join(view, joined)
+        join(view, joined)
     if rows:
         view.tally("enqueued", len(rows))
     return outcomes
@@ -101,14 +109,14 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
 
 def _standing(view: View, job_ids: Sequence[str]) -> dict[str, Record]:
     """Return the records that stay; those that make room for new ones are deleted."""
-    standing = records.load(view, job_ids)
+    standing = load(view, job_ids)
     for job_id, record in list(standing.items()):
         if record.state in ("failed", "cancelled"):
-            records.delete(view, record)
+            moves.delete(view, record)
             del standing[job_id]
     gone = view.db.execute(_GONE, (view.key, json_list(job_ids), view.now)).fetchall()
     for key, _, state, _ in gone:
-        view.count(records.pile_of(state), -1)
+        view.count(pile_of(state), -1)
         view.erase(key)
     view.flush()
     return standing
@@ -116,7 +124,7 @@ def _standing(view: View, job_ids: Sequence[str]) -> dict[str, Record]:
 
 def _add_to_row(rows: list[tuple[Any, ...]], at: int, channel: str) -> None:
     row = rows[at]
-    rows[at] = (*row[:-1], records.join_inbox(row[-1], channel))
+    rows[at] = (*row[:-1], join_inbox(row[-1], channel))
 
 
 def _store(
@@ -153,69 +161,3 @@ def _lane_of(view: View, task: str) -> str:
     sql = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
     row = view.db.execute(sql, (view.key, task)).fetchone()
     return row[0] if row else DEFAULT_LANE
-
-
-def cancel(step: Step, name: QueueName, job_ids: Sequence[str]) -> list[CancelOutcome]:
-    """End waiting jobs and ask active ones to stop."""
-    view = find_view(step, name)
-    if view is None:
-        return [CancelOutcome.NOT_FOUND] * len(job_ids)
-    known = records.load(view, job_ids)
-    outcomes = [_cancel(view, known.get(job_id)) for job_id in job_ids]
-    view.close()
-    return outcomes
-
-
-def _cancel(view: View, record: Record | None) -> CancelOutcome:
-    if record is None or record.is_erased:
-        return CancelOutcome.NOT_FOUND
-    if record.state == "cancelled":
-        return CancelOutcome.CANCELLED
-    if record.state in records.TERMINAL:
-        return CancelOutcome.FINISHED
-    if record.state == "active":
-        if not record.cancel:
-            record.cancel = 1
-            view.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))
-        # Its worker beats at once when it hears of this, and the answer says which jobs.
-        channel = workers.channel_of(view, record.owner)
-        if channel:
-            records.tell(view, channel, End(view.queue, record.id, JobState.ACTIVE))
-        return CancelOutcome.REQUESTED
-    records.cancel(view, record, keep=record.keep)
-    return CancelOutcome.CANCELLED
-
-
-def watch(step: Step, name: QueueName, job_ids: Sequence[str], channel: str) -> list[End]:
-    """Register a channel for jobs' ends and say how each stands."""
-    view = find_view(step, name)
-    if view is None:
-        return [End(name[1], job_id, None) for job_id in job_ids]
-    known = records.load(view, job_ids)
-    for record in known.values():
-        if record.state in records.WAITING and record.is_overdue(view.now):
-            records.fail(view, record, "expired")
-    view.flush()
-    ends = [_stand(view, job_id, known.get(job_id), channel) for job_id in job_ids]
-    view.close()
-    return ends
-
-
-def _stand(view: View, job_id: str, record: Record | None, channel: str) -> End:
-    if record is None or record.is_erased:
-        return End(view.queue, job_id, None)
-    state = JobState(record.state)
-    if state is JobState.COMPLETED:
-        sql = "SELECT result FROM jobs WHERE key = ? AND (result_dies IS NULL OR result_dies > ?)"
-        row = view.db.execute(sql, (record.key, view.now)).fetchone()
-        result = row[0] if row else None
-        is_cut = result is not None and len(result) > MESSAGE_LIMIT
-        return End(view.queue, job_id, state, result=None if is_cut else result, is_cut=is_cut)
-    if state is JobState.FAILED:
-        sql = "SELECT reason FROM jobs WHERE key = ?"
-        [reason] = view.db.execute(sql, (record.key,)).fetchone()
-        errors = records.read_errors(view.db, record.key, 1)
-        return End(view.queue, job_id, state, reason, error=errors[0] if errors else None)
-    if state is not JobState.CANCELLED and channel:
-        records.add_inbox(view, record, channel)
-    return End(view.queue, job_id, state)

@@ -18,12 +18,12 @@ import msgspec
 
 from headrace.forks import on_fork
 from headrace.guard import Drops, Guard
-from headrace.storage.sqlite.database import open_database
-from headrace.storage.sqlite.location import Place
-from headrace.storage.sqlite.post import Post
-from headrace.storage.sqlite.step import Clock, Effects, QueueName, Step
-from headrace.storage.sqlite.tokens import Tokens
-from headrace.storage.sqlite.writer import Writer
+from headrace.storage.sqlite.engine.database import open_database
+from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.step import Clock, Effects, QueueName, Step
+from headrace.storage.sqlite.engine.tokens import Tokens
+from headrace.storage.sqlite.engine.wakeup_socket import Post
+from headrace.storage.sqlite.engine.writer import Writer
 from headrace.storage.values import End
 
 Deliver = Callable[[End], None]

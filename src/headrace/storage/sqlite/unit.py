@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.storage.sqlite.step import QueueName, Step
+from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.values import QueueSettings
 
 EVENTS_AN_ENTRY = 20

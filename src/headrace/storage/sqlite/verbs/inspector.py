@@ -8,9 +8,9 @@ from typing import Any
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE, JobRecord, JobState
 from headrace.storage.lines import read_lines
-from headrace.storage.sqlite import records
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import EVENT_SHIFT, STATS_BUCKET_MS, find_view
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.record import read_errors
+from headrace.storage.sqlite.unit import EVENT_SHIFT, STATS_BUCKET_MS, find_view
 from headrace.storage.values import (
     EventPage,
     IncarnationInfo,
@@ -77,7 +77,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         options=options,
         payload=payload,
         result=None if result_dies is not None and result_dies <= step.now else result,
-        errors=records.read_errors(step.db, key),
+        errors=read_errors(step.db, key),
         progress=progress if has_progress else None,
         progress_text=progress_text if has_progress else "",
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
-from headrace.storage.sqlite import records, workers
-from headrace.storage.sqlite.producer import forget_calls
-from headrace.storage.sqlite.step import QueueName, Step
-from headrace.storage.sqlite.view import COUNTS, View, find_view
+from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.incarnation import count_owned, owned
+from headrace.storage.sqlite.record import load, pile_of
+from headrace.storage.sqlite.unit import COUNTS, View, find_view
+from headrace.storage.sqlite.verbs.enqueue import forget_calls
 from headrace.storage.values import Beat
 
 REAPED_A_CALL = 200
@@ -64,11 +66,11 @@ UPDATE workers SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_c
 WHERE key = ?
 """
     step.db.execute(sql, (owner,))
-    for record in workers.owned(view, owner, REAPED_A_CALL):
-        records.stall(view, record, incarnation, error)
+    for record in owned(view, owner, REAPED_A_CALL):
+        moves.stall(view, record, incarnation, error)
     view.wake_all()
     view.close()
-    return workers.count_owned(view, owner)
+    return count_owned(view, owner)
 
 
 def forget(step: Step, name: QueueName, incarnation: str) -> bool:
@@ -80,7 +82,7 @@ def forget(step: Step, name: QueueName, incarnation: str) -> bool:
     row = step.db.execute(sql, (view.key, incarnation)).fetchone()
     if row is None:
         return True
-    if not row[1] or workers.count_owned(view, row[0]):
+    if not row[1] or count_owned(view, row[0]):
         return False
     step.db.execute("DELETE FROM workers WHERE key = ?", (row[0],))
     return True
@@ -105,7 +107,7 @@ def prune(step: Step, name: QueueName) -> str:
 
 def _erase(view: View, rows: list[tuple[int, str]]) -> None:
     for key, state in rows:
-        view.count(records.pile_of(state), -1)
+        view.count(pile_of(state), -1)
         view.erase(key)
     view.flush()
 
@@ -116,13 +118,13 @@ def recount(step: Step, name: QueueName) -> int:
     if view is None:
         return 0
     ids = [row[0] for row in step.db.execute(_LOST_OWNERS, (view.key, view.key)).fetchall()]
-    lost = records.load(view, ids) if ids else {}
+    lost = load(view, ids) if ids else {}
     for record in lost.values():
-        records.send_back(view, record)
+        moves.send_back(view, record)
     view.flush()
     found = dict.fromkeys(COUNTS, 0)
     for state, n in step.db.execute(_STATES, (view.key,)).fetchall():
-        found[records.pile_of(state)] += n
+        found[pile_of(state)] += n
     mended = len(lost) + sum(view.counts[pile] != n for pile, n in found.items())
     view.counts.update(found)
     view.close()

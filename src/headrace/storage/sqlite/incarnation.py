@@ -1,0 +1,56 @@
+"""Incarnations as the verbs see them: who may claim, and what each holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.storage.sqlite.record import Record, load
+from headrace.storage.sqlite.unit import View
+
+_FIND = """
+SELECT key, claim, settle, settled, last_chance FROM workers
+WHERE queue = ? AND incarnation = ? AND NOT is_condemned
+"""
+
+
+class Incarnation(msgspec.Struct):
+    """One that may claim, and the last numbers of its calls."""
+
+    key: int
+    claim: int
+    settle: int
+    settled: str
+    last_chance: int | None
+
+
+def find(view: View, incarnation: str) -> Incarnation | None:
+    """Return an incarnation, None for an unknown or condemned one."""
+    row = view.db.execute(_FIND, (view.key, incarnation)).fetchone()
+    return None if row is None else Incarnation(*row)
+
+
+def key_of(view: View, incarnation: str) -> int | None:
+    """Return the key of one that is listed, condemned or not."""
+    sql = "SELECT key FROM workers WHERE queue = ? AND incarnation = ?"
+    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    return None if row is None else row[0]
+
+
+def owned(view: View, owner: int | None, limit: int) -> list[Record]:
+    """Return some of the jobs that an incarnation has claimed."""
+    sql = "SELECT id FROM jobs WHERE owner = ? LIMIT ?"
+    ids = [row[0] for row in view.db.execute(sql, (owner, limit)).fetchall()]
+    return list(load(view, ids).values()) if ids else []
+
+
+def count_owned(view: View, owner: int | None) -> int:
+    """Return how many jobs an incarnation has claimed."""
+    sql = "SELECT count(*) FROM jobs WHERE owner = ?"
+    return int(view.db.execute(sql, (owner,)).fetchone()[0])
+
+
+def channel_of(view: View, incarnation: str) -> str:
+    """Return the inbox of an incarnation, "" without one."""
+    sql = "SELECT channel FROM workers WHERE queue = ? AND incarnation = ?"
+    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    return row[0] if row else ""

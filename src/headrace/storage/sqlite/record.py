@@ -1,0 +1,120 @@
+"""A job's record as the verbs and moves see it, and what lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from headrace.job import ErrorInfo
+from headrace.storage.sqlite.unit import View, json_list
+from headrace.storage.values import DAMAGED_ERROR
+
+ERRORS_KEPT = 10
+INBOX_LIMIT = 64
+INLINE_LIMIT = 256
+
+_FIELDS = """
+jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,
+jobs.expires, max_stalls, keep, released, joined
+"""
+_LOAD = f"""
+SELECT {_FIELDS} FROM jobs
+WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND (dies IS NULL OR dies > ?)
+"""  # noqa: S608
+_LOAD_ONE = f"SELECT {_FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
+
+TERMINAL = frozenset({"completed", "failed", "cancelled"})
+WAITING = frozenset({"queued", "scheduled", "retrying"})
+
+_decode_error = msgspec.json.Decoder(ErrorInfo).decode
+
+
+class Record(msgspec.Struct):
+    """What the transitions need to know of a job; changed as they go."""
+
+    key: int
+    id: str
+    state: str
+    task: str
+    nonce: str
+    epoch: int
+    attempts: int
+    stalls: int
+    cancel: int
+    inbox: str | None
+    lane: str
+    tier: int
+    expires: int
+    max_stalls: int
+    keep: int
+    released: int | None
+    joined: int
+    is_erased: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The incarnation that claimed the job last: the first part of the claim's nonce."""
+        return self.nonce.partition("/")[0]
+
+    def is_overdue(self, now: int) -> bool:
+        """Whether it is too late to start; what a worker has ever taken does not expire."""
+        return self.epoch == 0 and 0 < self.expires <= now
+
+
+def load(view: View, job_ids: Iterable[str]) -> dict[str, Record]:
+    """Return the records of some ids, those that are there."""
+    rows = view.db.execute(_LOAD, (view.key, json_list(job_ids), view.now))
+    return {row[1]: Record(*row) for row in rows.fetchall()}
+
+
+def load_one(view: View, key: int) -> Record:
+    """Return a record that is there."""
+    return Record(*view.db.execute(_LOAD_ONE, (key,)).fetchone())
+
+
+def pile_of(state: str) -> str:
+    """Return under which count a state is kept."""
+    if state == "failed":
+        return "dead"
+    return "finished" if state in TERMINAL else state
+
+
+def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
+    """Return the error history, newest first."""
+    sql = "SELECT at, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
+    return [
+        msgspec.structs.replace(_read_error(body), at_ms=at, attempt=attempt)
+        for at, attempt, body in db.execute(sql, (key, limit)).fetchall()
+    ]
+
+
+def _read_error(body: bytes) -> ErrorInfo:
+    try:
+        return _decode_error(body)
+    except (msgspec.MsgspecError, UnicodeError):
+        return DAMAGED_ERROR
+
+
+def add_inbox(view: View, record: Record, channel: str) -> None:
+    """Note one more channel of a job."""
+    joined = join_inbox(record.inbox, channel)
+    if joined != record.inbox:
+        record.inbox = joined
+        view.db.execute("UPDATE jobs SET inbox = ? WHERE key = ?", (joined, record.key))
+
+
+def join_inbox(seen: str | None, channel: str) -> str:
+    """Return channels with one more; beyond 64 of them waiters fall back to their poll."""
+    if not seen:
+        return channel
+    if channel in seen or seen.count(" ") + 1 >= INBOX_LIMIT:
+        return seen
+    return f"{seen} {channel}"
+
+
+def join(view: View, job_ids: Iterable[str]) -> None:
+    """Note that a later enqueue waits for the results too."""
+    sql = "UPDATE jobs SET joined = 1 WHERE queue = ? AND id IN (SELECT value FROM json_each(?))"
+    view.db.execute(sql, (view.key, json_list(job_ids)))

@@ -1,0 +1,1 @@
+"""What decides: a function a verb, each in one call of the writer."""
