@@ -18,7 +18,7 @@ from headrace.events import LoopFailed, WorkerEvent
 from headrace.guard import Guard
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Effects
-from headrace.storage.sqlite.engine.wakeup_socket import Post
+from headrace.storage.sqlite.engine.wakeup_socket import WakeupSocket
 from headrace.storage.sqlite.engine.writer import Writer
 from headrace.testing import EventLog, running
 from tests.support.answers import ODD, answer, answer_again
@@ -183,7 +183,10 @@ async def test_the_thread_that_hears_of_other_processes_outlives_an_error(tmp_pa
         if heard == 1:
             raise RuntimeError("nobody expects this")
 
-    ours, theirs = Post(tmp_path / "wake", "ours"), Post(tmp_path / "wake", "theirs")
+    ours, theirs = (
+        WakeupSocket(tmp_path / "wake", "ours"),
+        WakeupSocket(tmp_path / "wake", "theirs"),
+    )
     try:
         assert ours.listen(hear)
         for count in (1, 2, 3):

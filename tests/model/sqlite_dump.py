@@ -42,7 +42,7 @@ def dump(step: Step, name: QueueName) -> Dump:
     jobs = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
     workers = rows(db, "SELECT * FROM workers WHERE queue = ?", queue["key"])
     owners = {worker["key"]: worker["incarnation"] for worker in workers}
-    alive = [job for job in jobs if job["dies"] is None or job["dies"] > step.now]
+    alive = [job for job in jobs if job["dies"] is None or job["dies"] > step.now_ms]
     held: dict[str, list[str]] = {}
     for job in alive:
         if job["owner"] is not None:
@@ -104,7 +104,7 @@ def _job(step: Step, row: Row) -> Dump:
     beside = step.db.execute("SELECT body FROM payloads WHERE job = ?", (row["key"],)).fetchone()
     errors = rows(step.db, "SELECT * FROM errors WHERE job = ? ORDER BY key DESC", row["key"])
     has_result = row["result"] is not None and not (
-        row["result_dies"] is not None and row["result_dies"] <= step.now
+        row["result_dies"] is not None and row["result_dies"] <= step.now_ms
     )
     return {
         **values,
@@ -144,7 +144,7 @@ def _worker(row: Row) -> Dump:
 def _calls(step: Step, queue: int) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
     calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
     sql = "SELECT * FROM calls WHERE queue = ? AND at > ?"
-    for row in rows(step.db, sql, queue, step.now - CALLS_TTL_MS):
+    for row in rows(step.db, sql, queue, step.now_ms - CALLS_TTL_MS):
         answer = [OUTCOMES[letter] for letter in row["answer"]]
         calls.setdefault(row["client"], {})[row["slot"]] = (row["number"], answer)
     return calls

@@ -29,7 +29,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     names = {row["key"]: row["name"] for row in _rows(step.db, "queues")}
     job_ids = {}
     for row in _rows(step.db, "jobs"):
-        if row["dies"] is None or row["dies"] > step.now:
+        if row["dies"] is None or row["dies"] > step.now_ms:
             found[f"job:{names[row['queue']]}:{row['id']}"] = row
             job_ids[row["key"]] = row["id"]
     for table in OF_A_JOB:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.storage.sqlite.record import Record, load
-from headrace.storage.sqlite.unit import View
+from headrace.storage.sqlite.unit import UnitOfWork
 
 _FIND = """
 SELECT key, claim, settle, settled, last_chance FROM workers
@@ -23,34 +23,34 @@ class Incarnation(msgspec.Struct):
     last_chance: int | None
 
 
-def find(view: View, incarnation: str) -> Incarnation | None:
+def find(unit: UnitOfWork, incarnation: str) -> Incarnation | None:
     """Return an incarnation, None for an unknown or condemned one."""
-    row = view.db.execute(_FIND, (view.key, incarnation)).fetchone()
+    row = unit.db.execute(_FIND, (unit.key, incarnation)).fetchone()
     return None if row is None else Incarnation(*row)
 
 
-def key_of(view: View, incarnation: str) -> int | None:
+def key_of(unit: UnitOfWork, incarnation: str) -> int | None:
     """Return the key of one that is listed, condemned or not."""
     sql = "SELECT key FROM workers WHERE queue = ? AND incarnation = ?"
-    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
     return None if row is None else row[0]
 
 
-def owned(view: View, owner: int | None, limit: int) -> list[Record]:
+def owned(unit: UnitOfWork, owner: int | None, limit: int) -> list[Record]:
     """Return some of the jobs that an incarnation has claimed."""
     sql = "SELECT id FROM jobs WHERE owner = ? LIMIT ?"
-    ids = [row[0] for row in view.db.execute(sql, (owner, limit)).fetchall()]
-    return list(load(view, ids).values()) if ids else []
+    ids = [row[0] for row in unit.db.execute(sql, (owner, limit)).fetchall()]
+    return list(load(unit, ids).values()) if ids else []
 
 
-def count_owned(view: View, owner: int | None) -> int:
+def count_owned(unit: UnitOfWork, owner: int | None) -> int:
     """Return how many jobs an incarnation has claimed."""
     sql = "SELECT count(*) FROM jobs WHERE owner = ?"
-    return int(view.db.execute(sql, (owner,)).fetchone()[0])
+    return int(unit.db.execute(sql, (owner,)).fetchone()[0])
 
 
-def channel_of(view: View, incarnation: str) -> str:
+def channel_of(unit: UnitOfWork, incarnation: str) -> str:
     """Return the inbox of an incarnation, "" without one."""
     sql = "SELECT channel FROM workers WHERE queue = ? AND incarnation = ?"
-    row = view.db.execute(sql, (view.key, incarnation)).fetchone()
+    row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
     return row[0] if row else ""

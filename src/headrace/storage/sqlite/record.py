@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from headrace.job import ErrorInfo
-from headrace.storage.sqlite.unit import View, json_list
+from headrace.storage.sqlite.engine.rows import json_list
+from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
 
 ERRORS_KEPT = 10
@@ -43,13 +44,13 @@ class Record(msgspec.Struct):
     attempts: int
     stalls: int
     cancel: int
-    inbox: str | None
+    channels: str | None
     lane: str
     tier: int
-    expires: int
+    expires_ms: int
     max_stalls: int
-    keep: int
-    released: int | None
+    keep_ms: int
+    unknown_since_ms: int | None
     joined: int
     is_erased: bool = False
 
@@ -58,20 +59,20 @@ class Record(msgspec.Struct):
         """The incarnation that claimed the job last: the first part of the claim's nonce."""
         return self.nonce.partition("/")[0]
 
-    def is_overdue(self, now: int) -> bool:
+    def is_overdue(self, now_ms: int) -> bool:
         """Whether it is too late to start; what a worker has ever taken does not expire."""
-        return self.epoch == 0 and 0 < self.expires <= now
+        return self.epoch == 0 and 0 < self.expires_ms <= now_ms
 
 
-def load(view: View, job_ids: Iterable[str]) -> dict[str, Record]:
+def load(unit: UnitOfWork, job_ids: Iterable[str]) -> dict[str, Record]:
     """Return the records of some ids, those that are there."""
-    rows = view.db.execute(_LOAD, (view.key, json_list(job_ids), view.now))
+    rows = unit.db.execute(_LOAD, (unit.key, json_list(job_ids), unit.now_ms))
     return {row[1]: Record(*row) for row in rows.fetchall()}
 
 
-def load_one(view: View, key: int) -> Record:
+def load_one(unit: UnitOfWork, key: int) -> Record:
     """Return a record that is there."""
-    return Record(*view.db.execute(_LOAD_ONE, (key,)).fetchone())
+    return Record(*unit.db.execute(_LOAD_ONE, (key,)).fetchone())
 
 
 def pile_of(state: str) -> str:
@@ -97,15 +98,15 @@ def _read_error(body: bytes) -> ErrorInfo:
         return DAMAGED_ERROR
 
 
-def add_inbox(view: View, record: Record, channel: str) -> None:
+def add_channel(unit: UnitOfWork, record: Record, channel: str) -> None:
     """Note one more channel of a job."""
-    joined = join_inbox(record.inbox, channel)
-    if joined != record.inbox:
-        record.inbox = joined
-        view.db.execute("UPDATE jobs SET inbox = ? WHERE key = ?", (joined, record.key))
+    channels = with_channel(record.channels, channel)
+    if channels != record.channels:
+        record.channels = channels
+        unit.db.execute("UPDATE jobs SET inbox = ? WHERE key = ?", (channels, record.key))
 
 
-def join_inbox(seen: str | None, channel: str) -> str:
+def with_channel(seen: str | None, channel: str) -> str:
     """Return channels with one more; beyond 64 of them waiters fall back to their poll."""
     if not seen:
         return channel
@@ -114,7 +115,7 @@ def join_inbox(seen: str | None, channel: str) -> str:
     return f"{seen} {channel}"
 
 
-def join(view: View, job_ids: Iterable[str]) -> None:
+def join(unit: UnitOfWork, job_ids: Iterable[str]) -> None:
     """Note that a later enqueue waits for the results too."""
     sql = "UPDATE jobs SET joined = 1 WHERE queue = ? AND id IN (SELECT value FROM json_each(?))"
-    view.db.execute(sql, (view.key, json_list(job_ids)))
+    unit.db.execute(sql, (unit.key, json_list(job_ids)))

@@ -22,7 +22,7 @@ from headrace.storage.sqlite.engine.database import open_database
 from headrace.storage.sqlite.engine.location import Place
 from headrace.storage.sqlite.engine.step import Clock, Effects, QueueName, Step
 from headrace.storage.sqlite.engine.tokens import Tokens
-from headrace.storage.sqlite.engine.wakeup_socket import Post
+from headrace.storage.sqlite.engine.wakeup_socket import WakeupSocket
 from headrace.storage.sqlite.engine.writer import Writer
 from headrace.storage.values import End
 
@@ -41,10 +41,10 @@ class Engine:
         self.name: str = secrets.token_hex(8)
         self.tokens: Tokens = Tokens()
         self.users: int = 0
-        self._inboxes: dict[str, Deliver] = {}
+        self._channels: dict[str, Deliver] = {}
         self._seen: dict[QueueName, int] = {}
         self._kept: sqlite3.Connection | None = None
-        self._post: Post | None = None
+        self._socket: WakeupSocket | None = None
         self._is_look_due = False
         self._writer: Writer | None = None
         self._guard = Guard()
@@ -75,16 +75,16 @@ class Engine:
         Raises:
             StorageError: the database can't be opened.
         """
-        if self.place.is_file and (self._post is None or not self._post.is_open):
+        if self.place.is_file and (self._socket is None or not self._socket.is_open):
             await self.writer.run(lambda step: self._listen(step, clock), clock, is_durable=False)
 
     def subscribe(self, channel: str, deliver: Deliver) -> None:
         """Call ``deliver`` in the writer's thread for every end that the channel is told."""
-        self._inboxes[channel] = deliver
+        self._channels[channel] = deliver
 
     def unsubscribe(self, channel: str) -> None:
         """Undo it."""
-        self._inboxes.pop(channel, None)
+        self._channels.pop(channel, None)
 
     def _connect(self) -> sqlite3.Connection:
         if self._kept is not None:
@@ -93,12 +93,12 @@ class Engine:
             self._kept = open_database(self.place)
             return self._kept
         # The socket first: if the process has no descriptor left, nothing is open yet.
-        if self._post is None:
-            self._post = Post(self.place.wake_folder, self.name, self.place.mode)
+        if self._socket is None:
+            self._socket = WakeupSocket(self.place.wake_folder, self.name, self.place.mode)
         return open_database(self.place)
 
     def _listen(self, step: Step, clock: Clock) -> None:
-        if self._post is not None and self._post.listen(lambda: self._heard(clock)):
+        if self._socket is not None and self._socket.listen(lambda: self._heard(clock)):
             self._look(step)  # at what came before there was a socket to tell
 
     def _heard(self, clock: Clock) -> None:
@@ -138,11 +138,11 @@ class Engine:
             self._seen[queue] = number
             self.tokens.leave(queue, None)
         for channel, end in effects.ends:
-            deliver = self._inboxes.get(channel)
+            deliver = self._channels.get(channel)
             if deliver is not None:
                 deliver(end)
-        if self._post is not None and (effects.wakes or effects.is_post):
-            self._post.nudge()
+        if self._socket is not None and (effects.wakes or effects.has_messages):
+            self._socket.nudge()
 
     def close_kept(self) -> None:
         """Give up what is in memory, when nobody can use it any more."""
@@ -151,9 +151,9 @@ class Engine:
             self._kept = None
 
     def _ended(self, connection: sqlite3.Connection | None) -> None:
-        if self._post is not None:
-            self._post.close()
-            self._post = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         if connection is not None and connection is not self._kept:
             connection.close()
 

@@ -27,13 +27,13 @@ class Effects(msgspec.Struct):
         wakes: queues whose consumers are to be woken.
         seen: those that another process has woken, so that nobody else needs to hear: the number.
         ends: of this process's waiters, with their channels.
-        is_post: whether other processes have messages to read.
+        has_messages: whether other processes have messages to read.
     """
 
     wakes: dict[QueueName, Wake] = msgspec.field(default_factory=dict)
     seen: dict[QueueName, int] = msgspec.field(default_factory=dict)
     ends: list[tuple[str, End]] = msgspec.field(default_factory=list)
-    is_post: bool = False
+    has_messages: bool = False
 
     def add(self, other: Effects) -> None:
         """Take over what another call left."""
@@ -42,13 +42,13 @@ class Effects(msgspec.Struct):
             self.wakes[queue] = (number, lanes | before)
         self.seen.update(other.seen)
         self.ends += other.ends
-        self.is_post = self.is_post or other.is_post
+        self.has_messages = self.has_messages or other.has_messages
 
 
 class Step(msgspec.Struct):
     """A call's connection, its time, the process it runs in, and its effects."""
 
     db: sqlite3.Connection
-    now: int
+    now_ms: int
     process: str
     effects: Effects

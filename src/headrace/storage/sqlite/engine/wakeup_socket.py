@@ -22,7 +22,7 @@ PATH_LIMIT = 100
 """Bytes that fit a socket's address, with some to spare."""
 
 
-class Post:
+class WakeupSocket:
     """This process's socket, and the byte to all others.
 
     Args:

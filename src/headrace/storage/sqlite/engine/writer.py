@@ -254,7 +254,7 @@ class Writer:
                     raise
                 db.execute("ROLLBACK TO call")
                 mend(db)
-                step = Step(db, step.now, self._process, Effects())
+                step = Step(db, step.now_ms, self._process, Effects())
                 request.won = request.work(step)
         except Exception as error:
             if not db.in_transaction:

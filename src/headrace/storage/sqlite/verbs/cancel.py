@@ -9,22 +9,23 @@ from headrace.storage.sqlite import moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import channel_of
 from headrace.storage.sqlite.record import TERMINAL, Record, load
-from headrace.storage.sqlite.unit import View, find_view
+from headrace.storage.sqlite.unit import UnitOfWork, find_unit
+from headrace.storage.sqlite.wake import tell
 from headrace.storage.values import End
 
 
 def cancel(step: Step, name: QueueName, job_ids: Sequence[str]) -> list[CancelOutcome]:
     """End waiting jobs and ask active ones to stop."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return [CancelOutcome.NOT_FOUND] * len(job_ids)
-    known = load(view, job_ids)
-    outcomes = [_cancel(view, known.get(job_id)) for job_id in job_ids]
-    view.close()
+    known = load(unit, job_ids)
+    outcomes = [_cancel(unit, known.get(job_id)) for job_id in job_ids]
+    unit.close()
     return outcomes
 
 
-def _cancel(view: View, record: Record | None) -> CancelOutcome:
+def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
     if record is None or record.is_erased:
         return CancelOutcome.NOT_FOUND
     if record.state == "cancelled":
@@ -34,11 +35,11 @@ def _cancel(view: View, record: Record | None) -> CancelOutcome:
     if record.state == "active":
         if not record.cancel:
             record.cancel = 1
-            view.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))
+            unit.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))
         # Its worker beats at once when it hears of this, and the answer says which jobs.
-        channel = channel_of(view, record.owner)
+        channel = channel_of(unit, record.owner)
         if channel:
-            moves.tell(view, channel, End(view.queue, record.id, JobState.ACTIVE))
+            tell(unit.step, channel, End(unit.queue, record.id, JobState.ACTIVE))
         return CancelOutcome.REQUESTED
-    moves.cancel(view, record, keep=record.keep)
+    moves.cancel(unit, record, keep_ms=record.keep_ms)
     return CancelOutcome.CANCELLED

@@ -10,10 +10,12 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
 from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import Incarnation, find
 from headrace.storage.sqlite.record import load, load_one
-from headrace.storage.sqlite.unit import View, find_view, json_list
+from headrace.storage.sqlite.unit import UnitOfWork, find_unit
+from headrace.storage.sqlite.wake import has_ready, ready_lanes
 from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
 
 LOOKS = 1000
@@ -55,36 +57,40 @@ def claim(
     step: Step, name: QueueName, call: CallId, nonce: str, slots: Mapping[str, int]
 ) -> ClaimReply:
     """Claim up to ``slots[lane]`` jobs of each lane."""
-    view = find_view(step, name)
-    me = find(view, call.client) if view else None
-    if view is None or me is None:
+    unit = find_unit(step, name)
+    me = find(unit, call.client) if unit else None
+    if unit is None or me is None:
         return ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
     if call.number < me.claim:
         raise StaleCall(f"claim call {call.number} is older than {me.claim}")
     if call.number == me.claim:
-        return _reply(view, _again(view, me, nonce), due_ms=_due_ms(view))
+        return _reply(unit, _again(unit, me, nonce), due_ms=_due_ms(unit))
     sql = "UPDATE workers SET claim = ? WHERE key = ?"
     step.db.execute(sql, (call.number, me.key))
-    if view.is_paused:
-        return _reply(view, [], is_paused=True)
-    due_ms = _promote(view)
+    if unit.is_paused:
+        return _reply(unit, [], is_paused=True)
+    due_ms = _promote(unit)
     taking = Taking(call.client, me, nonce)
     # Who has no slot at all passes on whatever token it has.
-    may_have_more = [lane for lane, count in slots.items() if _drain(view, taking, lane, count)]
+    may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
     if taking.keys:
         keys = json_list(taking.keys)
-        step.db.execute(_TAKE, (step.now, nonce, me.key, keys))
-        view.count("queued", -len(taking.keys))
-        view.count("active", len(taking.keys))
-    left = [lane for lane in may_have_more if view.has_ready(lane)] if slots else view.ready_lanes()
+        step.db.execute(_TAKE, (step.now_ms, nonce, me.key, keys))
+        unit.count("queued", -len(taking.keys))
+        unit.count("active", len(taking.keys))
+    left = (
+        [lane for lane in may_have_more if has_ready(unit.db, unit.key, lane)]
+        if slots
+        else ready_lanes(unit.db, unit.key)
+    )
     for lane in left:
-        view.wake(lane)
-    view.close()
-    return _reply(view, taking.jobs, has_more=bool(left), due_ms=due_ms)
+        unit.wakes.lane(lane)
+    unit.close()
+    return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due_ms)
 
 
 def _reply(
-    view: View,
+    unit: UnitOfWork,
     jobs: list[ClaimedJob],
     *,
     is_paused: bool = False,
@@ -96,31 +102,31 @@ def _reply(
     )
 
 
-def _due_ms(view: View) -> int | None:
-    due = view.first_due()
-    return None if due is None else max(0, due - view.now)
+def _due_ms(unit: UnitOfWork) -> int | None:
+    due = unit.wakes.first_due_ms()
+    return None if due is None else max(0, due - unit.now_ms)
 
 
-def _promote(view: View) -> int | None:
+def _promote(unit: UnitOfWork) -> int | None:
     """Make ready what fell due; return the ms to the next due job."""
-    due_ms = _due_ms(view)
+    due_ms = _due_ms(unit)
     if due_ms != 0:
         return due_ms
-    rows = view.db.execute(_DUE, (view.key, view.now, BATCH_LIMIT)).fetchall()
-    known = load(view, [row[0] for row in rows])
+    rows = unit.db.execute(_DUE, (unit.key, unit.now_ms, BATCH_LIMIT)).fetchall()
+    known = load(unit, [row[0] for row in rows])
     for (job_id,) in rows:
         record = known[job_id]
-        if record.is_overdue(view.now):
-            moves.fail(view, record, "expired")
+        if record.is_overdue(unit.now_ms):
+            moves.fail(unit, record, "expired")
         else:
-            moves.make_ready(view, record, view.next_tail())
-            view.event("queued", job_id, record.task, attempt=record.epoch)
-    view.flush()
-    view.forget_due()
-    return _due_ms(view)
+            moves.make_ready(unit, record, unit.next_tail())
+            unit.events.add("queued", job_id, record.task, attempt=record.epoch)
+    unit.flush()
+    unit.wakes.forget_due()
+    return _due_ms(unit)
 
 
-def _drain(view: View, taking: Taking, lane: str, slots_free: int) -> bool:
+def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool:
     """Take jobs of one lane, best tier first; return whether to look for more.
 
     Not who took nothing although it had room: it can't take what is left, and to wake it again
@@ -128,36 +134,36 @@ def _drain(view: View, taking: Taking, lane: str, slots_free: int) -> bool:
     """
     first = len(taking.keys)
     limit = min(slots_free, BATCH_LIMIT - first)
-    last = view.tail
+    last = unit.tail
     looks = LOOKS
     has_waiting = False
     while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:
         before = len(taking.keys)
         asked = min(limit - (before - first), looks)
-        found = _take_some(view, taking, (view.key, lane, last, asked))
+        found = _take_some(unit, taking, (unit.key, lane, last, asked))
         looks -= len(found)
         has_waiting = has_waiting or "waits" in found
         # What was taken is written at the end, so that only a round that took nothing may repeat.
         if len(found) < asked or not any(found):
             break
         if len(taking.keys) > before:
-            _hide(view, taking.keys[before:])
+            _hide(unit, taking.keys[before:])
     is_cut = taking.size <= 0 or (looks <= 0 and not has_waiting)
     return limit <= 0 or len(taking.keys) > first or is_cut
 
 
-def _hide(view: View, keys: list[int]) -> None:
+def _hide(unit: UnitOfWork, keys: list[int]) -> None:
     """Take jobs out of the ready ones before the next look."""
     sql = "UPDATE jobs SET seq = NULL WHERE key IN (SELECT value FROM json_each(?))"
-    view.db.execute(sql, (json_list(keys),))
+    unit.db.execute(sql, (json_list(keys),))
 
 
-def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> list[Passed]:
+def _take_some(unit: UnitOfWork, taking: Taking, query: tuple[int, str, int, int]) -> list[Passed]:
     """Take from one look; return of each job why it was passed over, "" if it was not."""
     found: list[tuple[Passed, tuple[Any, ...]]] = []
-    cursor = view.db.execute(_READY, query)
+    cursor = unit.db.execute(_READY, query)
     for row in cursor:
-        passed = _why_not(view, taking, row)
+        passed = _why_not(unit, taking, row)
         found.append((passed, row))
         if not passed:
             taking.size -= len(row[3] or b"")
@@ -166,24 +172,24 @@ def _take_some(view: View, taking: Taking, query: tuple[int, str, int, int]) -> 
     cursor.close()
     for passed, row in found:
         if passed == "expired":
-            moves.fail(view, load_one(view, row[0]), "expired")
+            moves.fail(unit, load_one(unit, row[0]), "expired")
         elif passed:
             # At the tail, where it holds nobody up.
-            view.db.execute(_BEHIND, (view.next_tail(), row[0]))
+            unit.db.execute(_BEHIND, (unit.next_tail(), row[0]))
         else:
-            _take(view, taking, row)
-    view.flush()
+            _take(unit, taking, row)
+    unit.flush()
     return [passed for passed, _ in found]
 
 
-def _why_not(view: View, taking: Taking, row: tuple[Any, ...]) -> Passed:
+def _why_not(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> Passed:
     """Return why a ready job is passed over, "" if it is not."""
-    if row[6] == 0 and 0 < row[9] <= view.now:
+    if row[6] == 0 and 0 < row[9] <= unit.now_ms:
         return "expired"
-    return "waits" if row[8] and _must_wait(view, taking, row) else ""
+    return "waits" if row[8] and _must_wait(unit, taking, row) else ""
 
 
-def _must_wait(view: View, taking: Taking, row: tuple[Any, ...]) -> bool:
+def _must_wait(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> bool:
     """Whether a job that one more death would end must wait, since this worker has one already.
 
     So one that kills its workers takes none of those along that were claimed with it before.
@@ -196,41 +202,41 @@ def _must_wait(view: View, taking: Taking, row: tuple[Any, ...]) -> bool:
 SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= max_stalls
 """
     if taking.has_last_chance or (
-        view.db.execute(sql, (taking.me.last_chance, taking.me.key)).fetchone() is not None
+        unit.db.execute(sql, (taking.me.last_chance, taking.me.key)).fetchone() is not None
     ):
         return True
     taking.has_last_chance = True
     sql = "UPDATE workers SET last_chance = ? WHERE key = ?"
-    view.db.execute(sql, (key, taking.me.key))
+    unit.db.execute(sql, (key, taking.me.key))
     return False
 
 
-def _take(view: View, taking: Taking, row: tuple[Any, ...]) -> None:
+def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
     key, job_id, task, payload, created, at, epoch, attempts, stalls, _, options, _ = row
-    waited_ms = max(0, view.now - at)  # the clock may have been set back
+    waited_ms = max(0, unit.now_ms - at)  # the clock may have been set back
     epoch += 1
-    view.observe("wait", waited_ms)
-    view.event("active", job_id, task, attempt=epoch, worker=taking.name, wait_ms=waited_ms)
+    unit.stats.observe("wait", waited_ms)
+    unit.events.add("active", job_id, task, attempt=epoch, worker=taking.name, wait_ms=waited_ms)
     taking.keys.append(key)
     claim = Claim(epoch, taking.nonce)
     taking.jobs.append(
         ClaimedJob(
             # One without a payload can't be decoded: its worker says so.
-            *(job_id, view.queue, task, payload or b"", claim, attempts, stalls, created),
+            *(job_id, unit.queue, task, payload or b"", claim, attempts, stalls, created),
             *(waited_ms, options),
         )
     )
 
 
-def _again(view: View, me: Incarnation, nonce: str) -> list[ClaimedJob]:
+def _again(unit: UnitOfWork, me: Incarnation, nonce: str) -> list[ClaimedJob]:
     """Return what a repeated call claimed the first time and still owns."""
     return [
         ClaimedJob(
-            *(job_id, view.queue, task, payload or b"", Claim(epoch, nonce)),
+            *(job_id, unit.queue, task, payload or b"", Claim(epoch, nonce)),
             *(attempts, stalls, created),
             *(0, options),
         )
-        for job_id, task, payload, created, epoch, attempts, stalls, options in view.db.execute(
+        for job_id, task, payload, created, epoch, attempts, stalls, options in unit.db.execute(
             _OWNED, (me.key, nonce)
         ).fetchall()
     ]

@@ -8,17 +8,18 @@ from typing import Any
 from headrace.errors import StaleCall
 from headrace.job import DEFAULT_LANE, EnqueueOutcome, Job
 from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import (
     INLINE_LIMIT,
     Record,
-    add_inbox,
+    add_channel,
     join,
-    join_inbox,
     load,
     pile_of,
+    with_channel,
 )
-from headrace.storage.sqlite.unit import View, json_list, list_queue, open_view
+from headrace.storage.sqlite.unit import UnitOfWork, list_queue, open_unit
 from headrace.storage.values import CallId
 
 CALLS_REMEMBERED = 2
@@ -47,35 +48,35 @@ _OUTCOMES = {letter: outcome for outcome, letter in _LETTERS.items()}
 
 def enqueue(step: Step, name: QueueName, jobs: Sequence[Job], call: CallId) -> list[EnqueueOutcome]:
     """Store jobs; a repeated call answers from memory."""
-    view = open_view(step, name)
+    unit = open_unit(step, name)
     slot = call.number % CALLS_REMEMBERED
     sql = "SELECT number, answer, at FROM calls WHERE queue = ? AND client = ? AND slot = ?"
-    known = step.db.execute(sql, (view.key, call.client, slot)).fetchone()
-    if known is not None and known[2] > step.now - CALLS_TTL_MS:
+    known = step.db.execute(sql, (unit.key, call.client, slot)).fetchone()
+    if known is not None and known[2] > step.now_ms - CALLS_TTL_MS:
         if known[0] == call.number:
             return [_OUTCOMES[letter] for letter in known[1]]
         if call.number < known[0]:
             raise StaleCall(f"enqueue call {call.number} is older than {known[0]}")
-    list_queue(view)
-    outcomes = _store_all(view, jobs)
+    list_queue(unit)
+    outcomes = _store_all(unit, jobs)
     answer = "".join([_LETTERS[outcome] for outcome in outcomes])
     if known is None:
-        forget_calls(view)
-    step.db.execute(_REMEMBER, (view.key, call.client, slot, call.number, answer, step.now))
-    view.close()
+        forget_calls(unit)
+    step.db.execute(_REMEMBER, (unit.key, call.client, slot, call.number, answer, step.now_ms))
+    unit.close()
     return outcomes
 
 
-def forget_calls(view: View) -> None:
+def forget_calls(unit: UnitOfWork) -> None:
     """Forget the calls that will not be repeated any more."""
     sql = "DELETE FROM calls WHERE queue = ? AND at <= ?"
-    view.db.execute(sql, (view.key, view.now - CALLS_TTL_MS))
+    unit.db.execute(sql, (unit.key, unit.now_ms - CALLS_TTL_MS))
 
 
-def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
+def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
-    standing = _standing(view, asked) if asked else {}
+    standing = _standing(unit, asked) if asked else {}
     rows: list[tuple[Any, ...]] = []
     payloads: list[tuple[int, str, bytes]] = []
     outcomes = []
@@ -86,7 +87,7 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
         if record is not None:
             is_completed = record.state == "completed"
             if not is_completed and job.reply_to:
-                add_inbox(view, record, job.reply_to)
+                add_channel(unit, record, job.reply_to)
                 joined.append(job.id)
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
         elif job.id in new:
@@ -96,68 +97,68 @@ def _store_all(view: View, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
                 joined.append(job.id)
         else:
             new[job.id] = len(rows)
-            outcomes.append(_store(view, job, rows, payloads))
-    view.db.executemany(_INSERT, rows)
+            outcomes.append(_store(unit, job, rows, payloads))
+    unit.db.executemany(_INSERT, rows)
     if payloads:
-        view.db.executemany(_ADD_PAYLOAD, payloads)
+        unit.db.executemany(_ADD_PAYLOAD, payloads)
     if joined:
-        join(view, joined)
+        join(unit, joined)
     if rows:
-        view.tally("enqueued", len(rows))
+        unit.stats.tally("enqueued", len(rows))
     return outcomes
 
 
-def _standing(view: View, job_ids: Sequence[str]) -> dict[str, Record]:
+def _standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
     """Return the records that stay; those that make room for new ones are deleted."""
-    standing = load(view, job_ids)
+    standing = load(unit, job_ids)
     for job_id, record in list(standing.items()):
         if record.state in ("failed", "cancelled"):
-            moves.delete(view, record)
+            moves.delete(unit, record)
             del standing[job_id]
-    gone = view.db.execute(_GONE, (view.key, json_list(job_ids), view.now)).fetchall()
+    gone = unit.db.execute(_GONE, (unit.key, json_list(job_ids), unit.now_ms)).fetchall()
     for key, _, state, _ in gone:
-        view.count(pile_of(state), -1)
-        view.erase(key)
-    view.flush()
+        unit.count(pile_of(state), -1)
+        unit.erase(key)
+    unit.flush()
     return standing
 
 
 def _add_to_row(rows: list[tuple[Any, ...]], at: int, channel: str) -> None:
     row = rows[at]
-    rows[at] = (*row[:-1], join_inbox(row[-1], channel))
+    rows[at] = (*row[:-1], with_channel(row[-1], channel))
 
 
 def _store(
-    view: View, job: Job, rows: list[tuple[Any, ...]], payloads: list[tuple[int, str, bytes]]
+    unit: UnitOfWork, job: Job, rows: list[tuple[Any, ...]], payloads: list[tuple[int, str, bytes]]
 ) -> EnqueueOutcome:
-    now = view.now
+    now = unit.now_ms
     payload: bytes | None = job.payload
     if len(job.payload) > INLINE_LIMIT:
-        payloads.append((view.key, job.id, job.payload))
+        payloads.append((unit.key, job.id, job.payload))
         payload = None
     due = now + job.delay_ms if job.delay_ms else job.run_at_ms
     expires = now + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms
     is_later = due > now
     state = "scheduled" if is_later else "queued"
-    view.count(state, 1)
-    view.event(state, job.id, job.task)
-    lane = job.lane or _lane_of(view, job.task)
+    unit.count(state, 1)
+    unit.events.add(state, job.id, job.task)
+    lane = job.lane or _lane_of(unit, job.task)
     if is_later:
-        view.note_due(due, lane)
+        unit.wakes.delayed(due, lane)
     else:
-        view.wake(lane)
+        unit.wakes.lane(lane)
     rows.append(
         (
-            *(view.key, job.id, state, job.task, payload, job.priority, lane, now, now),
-            *((None, due) if is_later else (view.next_tail(), None)),
+            *(unit.key, job.id, state, job.task, payload, job.priority, lane, now, now),
+            *((None, due) if is_later else (unit.next_tail(), None)),
             *(expires, job.max_stalls, job.keep_ms, job.options, job.reply_to or None),
         )
     )
     return EnqueueOutcome.SCHEDULED if is_later else EnqueueOutcome.QUEUED
 
 
-def _lane_of(view: View, task: str) -> str:
+def _lane_of(unit: UnitOfWork, task: str) -> str:
     """Return what workers have said of a task that its producer doesn't know."""
     sql = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
-    row = view.db.execute(sql, (view.key, task)).fetchone()
+    row = unit.db.execute(sql, (unit.key, task)).fetchone()
     return row[0] if row else DEFAULT_LANE

@@ -11,7 +11,7 @@ from headrace.storage.sqlite import moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
-from headrace.storage.sqlite.unit import find_view, list_queue, open_view
+from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
 from headrace.storage.values import BeatReply, IncarnationInfo
 
 BEAT_CANCELS = 500
@@ -34,27 +34,27 @@ RETURNING key
 
 def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
     """Make an incarnation known."""
-    view = open_view(step, name)
-    list_queue(view)
+    unit = open_unit(step, name)
+    list_queue(unit)
     info = msgspec.json.encode(worker)
     step.db.execute(
         _REGISTER,
         (
-            *(view.key, worker.incarnation, info, worker.channel),
-            *(worker.lease_ms, step.now, step.now),
+            *(unit.key, worker.incarnation, info, worker.channel),
+            *(worker.lease_ms, step.now_ms, step.now_ms),
         ),
     )
     for task, lane in worker.tasks.items():
         if lane == DEFAULT_LANE:
-            step.db.execute("DELETE FROM lanes WHERE queue = ? AND task = ?", (view.key, task))
+            step.db.execute("DELETE FROM lanes WHERE queue = ? AND task = ?", (unit.key, task))
         else:
             sql = "INSERT OR REPLACE INTO lanes (queue, task, lane) VALUES (?, ?, ?)"
-            step.db.execute(sql, (view.key, task, lane))
+            step.db.execute(sql, (unit.key, task, lane))
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
     """Say that an incarnation lives."""
-    row = step.db.execute(_BEAT, (step.now, *name, incarnation)).fetchone()
+    row = step.db.execute(_BEAT, (step.now_ms, *name, incarnation)).fetchone()
     if row is None:
         return BeatReply(is_gone=True, cancel_ids=[])
     sql = "SELECT id FROM jobs WHERE owner = ? AND cancel LIMIT ?"
@@ -64,41 +64,41 @@ def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
 
 def held(step: Step, name: QueueName, incarnation: str) -> list[tuple[str, Claim]]:
     """Return what an incarnation has claimed."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return []
     sql = "SELECT id, epoch, nonce FROM jobs WHERE owner = ?"
-    rows = step.db.execute(sql, (key_of(view, incarnation),)).fetchall()
+    rows = step.db.execute(sql, (key_of(unit, incarnation),)).fetchall()
     return [(job_id, Claim(epoch, nonce)) for job_id, epoch, nonce in rows]
 
 
 def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> None:
     """Return claimed jobs to the head, in the order given, free of charge."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return
-    known = load(view, [job_id for job_id, _ in jobs])
+    known = load(unit, [job_id for job_id, _ in jobs])
     for job_id, claim in reversed(jobs):
         record = known.get(job_id)
         if record is None or record.state != "active":
             continue
         if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
-            moves.send_back(view, record)
-    view.close()
+            moves.put_back(unit, record)
+    unit.close()
 
 
 def retire(step: Step, name: QueueName, incarnation: str) -> int:
     """Hand back what an incarnation still has, and forget it."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return 0
-    owner = key_of(view, incarnation)
-    for record in owned(view, owner, RETIRED_A_CALL):
-        moves.send_back(view, record)
+    owner = key_of(unit, incarnation)
+    for record in owned(unit, owner, RETIRED_A_CALL):
+        moves.put_back(unit, record)
     # A wake-up that ends with it must not leave jobs unseen.
-    view.wake_all()
-    view.close()
-    left = count_owned(view, owner)
+    unit.wakes.all()
+    unit.close()
+    left = count_owned(unit, owner)
     if left == 0:
         step.db.execute("DELETE FROM workers WHERE key = ?", (owner,))
     return left

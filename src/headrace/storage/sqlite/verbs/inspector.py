@@ -7,10 +7,12 @@ from typing import Any
 
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE, JobRecord, JobState
-from headrace.storage.lines import read_lines
+from headrace.storage.sqlite import events as stream
+from headrace.storage.sqlite import stats as statistics
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import read_errors
-from headrace.storage.sqlite.unit import EVENT_SHIFT, STATS_BUCKET_MS, find_view
+from headrace.storage.sqlite.unit import find_unit
+from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import (
     EventPage,
     IncarnationInfo,
@@ -18,8 +20,6 @@ from headrace.storage.values import (
     QueueStats,
     worker_info,
 )
-
-BUCKETS = 6
 
 _GET = """
 SELECT key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires, run, nonce,
@@ -47,8 +47,8 @@ def queues(step: Step, tenant: str) -> list[str]:
 
 def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     """Return all that is kept of one job."""
-    view = find_view(step, name)
-    values = (view.key if view else None, job_id, step.now)
+    unit = find_unit(step, name)
+    values = (unit.key if unit else None, job_id, step.now_ms)
     row = step.db.execute(_GET, values).fetchone()
     if row is None:
         return None
@@ -76,7 +76,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         reason=reason,
         options=options,
         payload=payload,
-        result=None if result_dies is not None and result_dies <= step.now else result,
+        result=None if result_dies is not None and result_dies <= step.now_ms else result,
         errors=read_errors(step.db, key),
         progress=progress if has_progress else None,
         progress_text=progress_text if has_progress else "",
@@ -85,27 +85,23 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
 
 def stats(step: Step, name: QueueName) -> QueueStats:
     """Return counts of a queue and its work over the last minute."""
-    view = find_view(step, name)
-    counts: Counter[str] = Counter(view.counts if view else {})
+    unit = find_unit(step, name)
+    counts: Counter[str] = Counter(unit.counts if unit else {})
     values: Counter[str] = Counter()
     lanes: dict[str, int] = {}
     workers = oldest_ms = 0
-    last = step.now - step.now % STATS_BUCKET_MS
-    if view is not None:
-        sql = "SELECT field, n FROM stats WHERE queue = ? AND bucket > ? AND bucket <= ?"
-        window = (view.key, last - BUCKETS * STATS_BUCKET_MS, last)
-        for field, n in step.db.execute(sql, window).fetchall():
-            values[field] += n
+    if unit is not None:
+        values = statistics.read(step.db, unit.key, now_ms=step.now_ms)
         sql = "SELECT count(*) FROM workers WHERE queue = ? AND ? - at <= lease_ms"
-        [workers] = step.db.execute(sql, (view.key, step.now)).fetchone()
-        for lane in view.ready_lanes():
-            [since] = step.db.execute(_HEAD, (view.key, lane)).fetchone()
-            oldest_ms = max(oldest_ms, step.now - since)
+        [workers] = step.db.execute(sql, (unit.key, step.now_ms)).fetchone()
+        for lane in ready_lanes(unit.db, unit.key):
+            [since] = step.db.execute(_HEAD, (unit.key, lane)).fetchone()
+            oldest_ms = max(oldest_ms, step.now_ms - since)
             if lane != DEFAULT_LANE:
-                [lanes[lane]] = step.db.execute(_COUNT, (view.key, lane)).fetchone()
+                [lanes[lane]] = step.db.execute(_COUNT, (unit.key, lane)).fetchone()
     return QueueStats(
         queue=name[1],
-        is_paused=view is not None and view.is_paused,
+        is_paused=unit is not None and unit.is_paused,
         queued=counts["queued"],
         scheduled=counts["scheduled"],
         retrying=counts["retrying"],
@@ -114,30 +110,24 @@ def stats(step: Step, name: QueueName) -> QueueStats:
         dead=counts["dead"],
         workers=workers,
         oldest_ms=oldest_ms,
-        window_ms=(BUCKETS - 1) * STATS_BUCKET_MS + step.now % STATS_BUCKET_MS,
+        window_ms=statistics.window_ms(step.now_ms),
         enqueued=values["enqueued"],
         completed=values["completed"],
         failed=values["failed"],
         retried=values["retried"],
         cancelled=values["cancelled"],
         stalled=values["stalled"],
-        waits_ms=_histogram(values, "wait:"),
-        runs_ms=_histogram(values, "run:"),
-        settings=view.settings if view else QueueSettings(),
+        waits_ms=statistics.histogram(values, "wait"),
+        runs_ms=statistics.histogram(values, "run"),
+        settings=unit.settings if unit else QueueSettings(),
         lanes=lanes,
     )
 
 
-def _histogram(values: Counter[str], prefix: str) -> dict[int, int]:
-    cut = len(prefix)
-    found = {int(field[cut:]): n for field, n in values.items() if field.startswith(prefix)}
-    return dict(sorted(found.items()))
-
-
 def workers(step: Step, name: QueueName) -> list[IncarnationInfo]:
     """Return the incarnations of a queue."""
-    view = find_view(step, name)
-    rows = step.db.execute(_WORKERS, (view.key,)).fetchall() if view else []
+    unit = find_unit(step, name)
+    rows = step.db.execute(_WORKERS, (unit.key,)).fetchall() if unit else []
     return [_worker(step, row) for row in rows]
 
 
@@ -149,7 +139,7 @@ def _worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
         lease_ms=lease_ms,
         registered_ms=since if info else 0,
         active=active,
-        silent_ms=max(0, step.now - at),
+        silent_ms=max(0, step.now_ms - at),
         is_condemned=bool(is_condemned),
     )
 
@@ -168,16 +158,8 @@ def event_number(stream_id: str) -> int:
 
 def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:
     """Return the events after an entry."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return EventPage(events=[], last_id="")
-    base = view.key << EVENT_SHIFT
-    sql = "SELECT key, at, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
-    end = (view.key + 1) << EVENT_SHIFT
-    rows = step.db.execute(sql, (base + seen, end, limit)).fetchall()
-    found = [
-        event
-        for key, at, lines in rows
-        for event in read_lines(lines, stream_id=f"{at}-{key - base}", at_ms=at)
-    ]
+    found = stream.read(step.db, unit.key, seen, limit)
     return EventPage(events=found, last_id=found[-1].stream_id if found else "")

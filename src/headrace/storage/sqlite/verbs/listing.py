@@ -15,7 +15,8 @@ import msgspec
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE, JobRow, JobState
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.unit import View, find_view
+from headrace.storage.sqlite.unit import UnitOfWork, find_unit
+from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import Page
 
 LOOKS = 2_000
@@ -91,19 +92,19 @@ def read_cursor(state: JobState, cursor: str) -> Key:
 
 def list_jobs(step: Step, name: QueueName, state: JobState, after: Key, limit: int) -> Page:
     """Return one page of jobs in a state, from behind a place on."""
-    view = find_view(step, name)
+    unit = find_unit(step, name)
     listing = _LISTINGS.get(state)
-    if view is None or listing is None:
+    if unit is None or listing is None:
         return Page(rows=[], cursor="")
     places = (
-        _by_lane(view, after)
+        _by_lane(unit, after)
         if state is JobState.QUEUED
-        else _behind(view.db, listing, (view.key,), after)
+        else _behind(unit.db, listing, (unit.key,), after)
     )
     rows: list[JobRow] = []
     with closing(places) as found:
         for looks, (row, key) in enumerate(found, 1):
-            is_over = row[1] is not None and row[1] <= step.now
+            is_over = row[1] is not None and row[1] <= step.now_ms
             if row[0] == state.value and not is_over:
                 rows.append(_row(row))
             if len(rows) == limit or looks == LOOKS:
@@ -111,13 +112,13 @@ def list_jobs(step: Step, name: QueueName, state: JobState, after: Key, limit: i
     return Page(rows=rows, cursor="")
 
 
-def _by_lane(view: View, after: Key) -> Places:
+def _by_lane(unit: UnitOfWork, after: Key) -> Places:
     """Yield the ready rows behind a place: those of the default lane first, the others by name."""
-    for lane in sorted(view.ready_lanes(), key=_rank):
+    for lane in sorted(ready_lanes(unit.db, unit.key), key=_rank):
         is_last = bool(after) and lane == after[0]
         if after and _rank(lane) < _rank(after[0]):
             continue
-        behind = _behind(view.db, _READY, (view.key, lane), after[1:] if is_last else ())
+        behind = _behind(unit.db, _READY, (unit.key, lane), after[1:] if is_last else ())
         with closing(behind) as found:
             for row, key in found:
                 yield row, (lane, *key)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import Record, load
-from headrace.storage.sqlite.unit import View, find_view
+from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     PIECES_LIMIT,
@@ -37,32 +37,32 @@ ORDER BY epoch, number LIMIT ?
 
 def report(step: Step, name: QueueName, reports: Sequence[Report]) -> list[bool]:
     """Store progress and output, each only for the claim that owns it."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return [False] * len(reports)
-    known = load(view, [said.job_id for said in reports])
-    verdicts = [_report(view, known.get(said.job_id), said) for said in reports]
-    view.close()
+    known = load(unit, [said.job_id for said in reports])
+    verdicts = [_report(unit, known.get(said.job_id), said) for said in reports]
+    unit.close()
     return verdicts
 
 
-def _report(view: View, record: Record | None, said: Report) -> bool:
+def _report(unit: UnitOfWork, record: Record | None, said: Report) -> bool:
     claim = said.claim
     if record is None or record.state != "active":
         return False
     if (record.epoch, record.nonce) != (claim.epoch, claim.nonce):
         return False
     if said.chunks:
-        _add_output(view, record, said)
+        _add_output(unit, record, said)
     if said.fraction is not None:
-        _say(view, record, fraction_text(said.fraction), said.text)
+        _say(unit, record, fraction_text(said.fraction), said.text)
     return True
 
 
-def _say(view: View, record: Record, fraction: str, text: str) -> None:
+def _say(unit: UnitOfWork, record: Record, fraction: str, text: str) -> None:
     """Note progress, unless a call that is repeated has done so."""
-    if view.db.execute(_SAY, (float(fraction), text, record.key)).rowcount:
-        view.event(
+    if unit.db.execute(_SAY, (float(fraction), text, record.key)).rowcount:
+        unit.events.add(
             "progress",
             record.id,
             record.task,
@@ -72,25 +72,25 @@ def _say(view: View, record: Record, fraction: str, text: str) -> None:
         )
 
 
-def _add_output(view: View, record: Record, said: Report) -> None:
+def _add_output(unit: UnitOfWork, record: Record, said: Report) -> None:
     """Add the pieces that are not there yet; those of an attempt before make room."""
-    last = dict(view.db.execute(_LAST, (record.key,)).fetchall())
+    last = dict(unit.db.execute(_LAST, (record.key,)).fetchall())
     if last and record.epoch not in last:
-        view.db.execute(_FORGET, (record.key,))
+        unit.db.execute(_FORGET, (record.key,))
     numbered = enumerate(said.chunks, said.first)
     rows = [
         (record.key, record.epoch, number, chunk)
         for number, chunk in numbered
         if number > last.get(record.epoch, -1)
     ]
-    view.db.executemany(_ADD, rows)
-    view.db.execute(_DROP, (record.key, PIECES_LIMIT))
+    unit.db.executemany(_ADD, rows)
+    unit.db.execute(_DROP, (record.key, PIECES_LIMIT))
 
 
 def read(step: Step, name: QueueName, job_id: str, seen: tuple[int, int], limit: int) -> OutputPage:
     """Return the pieces behind the one of that epoch and number."""
-    view = find_view(step, name)
-    values = (view.key if view else None, job_id, step.now, *seen, min(limit, OUTPUT_PAGE_LIMIT))
+    unit = find_unit(step, name)
+    values = (unit.key if unit else None, job_id, step.now_ms, *seen, min(limit, OUTPUT_PAGE_LIMIT))
     rows = step.db.execute(_READ, values).fetchall()
     epoch, number = rows[-1][:2] if rows else seen
     return OutputPage([body for _, _, body in rows], f"{epoch}-{number}")

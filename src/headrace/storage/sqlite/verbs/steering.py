@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from headrace.job import JobState
 from headrace.storage.sqlite import moves
+from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import load
-from headrace.storage.sqlite.unit import find_view, json_list, open_view
+from headrace.storage.sqlite.unit import find_unit, open_unit
 from headrace.storage.values import QueueSettings
 
 _CONFIGURE = """
@@ -24,65 +25,65 @@ WHERE key = ?
 
 def pause(step: Step, name: QueueName) -> None:
     """Stop claims."""
-    view = open_view(step, name)
-    step.db.execute("UPDATE queues SET is_paused = 1 WHERE key = ?", (view.key,))
+    unit = open_unit(step, name)
+    step.db.execute("UPDATE queues SET is_paused = 1 WHERE key = ?", (unit.key,))
 
 
 def resume(step: Step, name: QueueName) -> None:
     """Allow claims again and wake a consumer."""
-    view = open_view(step, name)
-    step.db.execute("UPDATE queues SET is_paused = 0 WHERE key = ?", (view.key,))
-    view.is_paused = False
-    view.wake_all()
-    view.close()
+    unit = open_unit(step, name)
+    step.db.execute("UPDATE queues SET is_paused = 0 WHERE key = ?", (unit.key,))
+    unit.is_paused = False
+    unit.wakes.all()
+    unit.close()
 
 
 def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
     """Set what a queue keeps."""
-    view = open_view(step, name)
+    unit = open_unit(step, name)
     values = (
         settings.history,
         settings.dead_letters,
         settings.dead_letter_ttl_ms,
         settings.events,
     )
-    step.db.execute(_CONFIGURE, (*values, view.key))
+    step.db.execute(_CONFIGURE, (*values, unit.key))
 
 
 def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
     """Queue dead letters again, counts and error history reset."""
-    view = find_view(step, name)
-    if view is None:
+    unit = find_unit(step, name)
+    if unit is None:
         return 0
-    known = load(view, job_ids)
+    known = load(unit, job_ids)
     done = []
     for job_id in job_ids:
         record = known.get(job_id)
         if record is not None and record.state == "failed":
             record.state = "queued"
-            view.count("dead", -1)
-            view.count("queued", 1)
-            view.write(_REDRIVE, (view.next_tail(), view.now, record.key))
-            view.event("queued", job_id, record.task, attempt=record.epoch)
-            view.wake(record.lane)
+            unit.count("dead", -1)
+            unit.count("queued", 1)
+            unit.write(_REDRIVE, (unit.next_tail(), unit.now_ms, record.key))
+            unit.events.add("queued", job_id, record.task, attempt=record.epoch)
+            unit.wakes.lane(record.lane)
             done.append(record.key)
     if done:
         sql = "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))"
         step.db.execute(sql, (json_list(done),))
-    view.close()
+    unit.close()
     return len(done)
 
 
 def purge(step: Step, name: QueueName, state: JobState, job_ids: Sequence[str]) -> int:
     """Delete jobs that are in one state and tell who waits for them."""
-    view = find_view(step, name)
-    if view is None or state is JobState.ACTIVE:
+    unit = find_unit(step, name)
+    if unit is None or state is JobState.ACTIVE:
         return 0
-    known = load(view, job_ids)
+    known = load(unit, job_ids)
     n = 0
     for record in known.values():
         if record.state == state.value:
-            moves.delete(view, record)
+            moves.delete(unit, record)
             n += 1
-    view.close()
+    unit.close()
     return n

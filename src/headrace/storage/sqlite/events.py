@@ -1,0 +1,80 @@
+"""What happened to a queue's jobs, a line each: gathered in a call, and read."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from headrace.events import JobEvent
+from headrace.storage.lines import read_lines
+
+EVENTS_AN_ENTRY = 20
+QUEUE_SHIFT = 40
+"""An entry's key is its queue's, shifted by so many bits, and its number in the queue."""
+
+_ADD = "INSERT INTO events (key, at, lines) VALUES (?, ?, ?)"
+_TRIM = "DELETE FROM events WHERE key BETWEEN ? AND ?"
+_READ = "SELECT key, at, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
+
+
+class Events:
+    """The events of one call."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def add(
+        self,
+        kind: str,
+        job_id: str,
+        task: str,
+        *,
+        attempt: int = 0,
+        worker: str = "",
+        wait_ms: int = 0,
+        run_ms: int = 0,
+        detail: str = "",
+    ) -> None:
+        """Note a transition; neither ids nor task names hold control characters."""
+        self._lines.append(
+            f"{kind}\t{job_id}\t{task}\t{attempt}\t{worker}\t{wait_ms}\t{run_ms}\t{detail}"
+        )
+
+    def write(
+        self, db: sqlite3.Connection, queue: int, *, now_ms: int, last: int, limit: int
+    ) -> int:
+        """Write several events an entry: one each would double the cost of a transition.
+
+        Args:
+            db: where to.
+            queue: its key.
+            now_ms: when they happened.
+            last: the number of the queue's last entry.
+            limit: how many entries the queue keeps.
+
+        Returns:
+            The number of the last entry now.
+        """
+        if not self._lines:
+            return last
+        rows = []
+        base = queue << QUEUE_SHIFT
+        for first in range(0, len(self._lines), EVENTS_AN_ENTRY):
+            last += 1
+            lines = "\n".join(self._lines[first : first + EVENTS_AN_ENTRY])
+            rows.append((base + last, now_ms, lines))
+        db.executemany(_ADD, rows)
+        db.execute(_TRIM, (base, base + last - limit))
+        return last
+
+
+def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[JobEvent]:
+    """Return the events of a queue after an entry, those of ``limit`` entries at most."""
+    base = queue << QUEUE_SHIFT
+    rows = db.execute(_READ, (base + seen, (queue + 1) << QUEUE_SHIFT, limit)).fetchall()
+    return [
+        event
+        for key, at, lines in rows
+        for event in read_lines(lines, stream_id=f"{at}-{key - base}", at_ms=at)
+    ]
