@@ -1,232 +1,197 @@
-"""The moves between waiting places, and the ends of jobs.
+"""The places of a job, and every way from one to another.
 
-The ends write state, result, index, counters and the word to waiters in one step.
+Nothing else takes a job out of its place or changes a count of jobs, but for `intake`, where a
+job comes from. Verbs decide; a move leaves the old place, enters the new one, counts, notes the
+event and wakes who consumes there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
 import msgspec
 
-from headrace.job import WAITED_RESULT_TTL_MS, ErrorInfo, JobState
-from headrace.storage.sqlite.record import ERRORS_KEPT, TERMINAL, Record, pile_of
+from headrace.storage.sqlite.engine.rows import json_list
+from headrace.storage.sqlite.record import DELAYED, Record
 from headrace.storage.sqlite.unit import UnitOfWork
-from headrace.storage.sqlite.wake import tell
-from headrace.storage.values import End
 
-MESSAGE_LIMIT = 65_536
-"""Longer results are read by the waiter itself."""
-
-_READY = """
-UPDATE jobs SET state = 'queued', seq = ?, at = ?, due = NULL, owner = NULL, attempts = ?,
-  stalls = ?
-WHERE key = ?
-"""
-_DELAY = """
-UPDATE jobs SET state = ?, due = ?, at = ?, owner = NULL, attempts = ?, run = ?, released = ?
-WHERE key = ?
-"""
-_END = """
-UPDATE jobs SET state = ?, at = ?, dies = ?, run = ?, result = ?, result_dies = ?, reason = ?,
-  error = ?, attempts = ?, stalls = ?, seq = NULL, due = NULL, owner = NULL
-WHERE key = ?
-"""
-_OLD_ERRORS = f"""
-DELETE FROM errors WHERE job = ?1 AND key <=
-  (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
-"""  # noqa: S608
-
-_encode_error = msgspec.json.Encoder().encode
+_PLACES = ("seq", "due", "owner", "dies")
+"""Each place has a column, which is set while a job is there: ready, delayed, active, ended."""
 
 
-def erase(unit: UnitOfWork, record: Record) -> None:
-    """Delete a record whose state is counted no more."""
-    record.is_erased = True
-    unit.erase(record.key)
+def _enter(column: str, values: str, where: str = "key = ?") -> str:
+    """Return an update that takes jobs to the place of a column, out of all others."""
+    left = "".join(f"{other} = NULL, " for other in _PLACES if other != column)
+    return f"UPDATE jobs SET {column} = ?, {left}at = ?, {values} WHERE {where}"  # noqa: S608
 
 
-def make_ready(unit: UnitOfWork, record: Record, seq: int) -> None:
-    """Let a job wait for a worker, at a place that the unit gave out."""
-    unit.count(record.state, -1)
-    unit.count("queued", 1)
-    record.state = "queued"
-    unit.write(_READY, (seq, unit.now_ms, record.attempts, record.stalls, record.key))
-    unit.wakes.lane(record.lane)
+_READY = _enter("seq", "state = 'queued', attempts = ?, stalls = ?")
+_ANEW = _enter(
+    "seq",
+    """state = 'queued', attempts = 0, stalls = 0, expires = 0, released = NULL, reason = '',
+  error = '', cancel = 0, inbox = NULL, run = 0, joined = 0""",
+)
+_DELAYED = _enter("due", "state = ?, attempts = ?, run = ?, released = ?")
+_ENDED = _enter(
+    "dies",
+    """state = ?, run = ?, result = ?, result_dies = ?, reason = ?, error = ?, attempts = ?,
+  stalls = ?""",
+)
+_ACTIVE = _enter(
+    "owner",
+    "state = 'active', epoch = epoch + 1, nonce = ?",
+    "key IN (SELECT value FROM json_each(?))",
+)
+_BEHIND = "UPDATE jobs SET seq = ? WHERE key = ?"
 
 
-def delay(unit: UnitOfWork, record: Record, state: str, *, due_ms: int, run_ms: int) -> None:
-    """Let a job wait for its time."""
-    unit.count(record.state, -1)
-    unit.count(state, 1)
-    record.state = state
-    unit.write(
-        _DELAY,
-        (state, due_ms, unit.now_ms, record.attempts, run_ms, record.unknown_since_ms, record.key),
-    )
-    unit.wakes.delayed(due_ms, record.lane)
+class Ready(msgspec.Struct, frozen=True):
+    """Waits for a worker, in the order of ``seq``, which the unit of work gave out."""
+
+    state: ClassVar[str] = "queued"
+    seq: int
+
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Take the job in, with what it was charged with."""
+        unit.enter("queued")
+        values = (self.seq, unit.now_ms, record.attempts, record.stalls, record.key)
+        unit.write(_READY, values)
+        unit.wakes.lane(record.lane)
 
 
-def put_back(unit: UnitOfWork, record: Record) -> None:
-    """Send a claimed job back to the head, or end it if it was asked to stop."""
-    if record.cancel:
-        cancel(unit, record, keep_ms=record.keep_ms)
-        return
-    make_ready(unit, record, unit.next_head())
-    unit.events.add("put_back", record.id, record.task, attempt=record.epoch, worker=record.owner)
+class Anew(msgspec.Struct, frozen=True):
+    """Waits for a worker as if it had just come: a dead letter that is queued again."""
+
+    state: ClassVar[str] = "queued"
+    seq: int
+
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Take the job in, with nothing that it was charged with."""
+        unit.enter("queued")
+        unit.write(_ANEW, (self.seq, unit.now_ms, record.key))
+        unit.wakes.lane(record.lane)
 
 
-def remember_error(unit: UnitOfWork, record: Record, error: ErrorInfo) -> None:
-    """Add to the error history."""
-    sql = "INSERT INTO errors (job, at, attempt, body) VALUES (?, ?, ?, ?)"
-    unit.db.execute(sql, (record.key, unit.now_ms, record.epoch, _encode_error(error)))
-    if record.attempts + record.stalls >= ERRORS_KEPT:
-        unit.db.execute(_OLD_ERRORS, (record.key,))
+class Delayed(msgspec.Struct, frozen=True):
+    """Waits for its time, ``scheduled`` or ``retrying``."""
 
+    state: str
+    due_ms: int
+    run_ms: int = 0
 
-def _for_waiters(record: Record, ms: int) -> int:
-    """Return how long to keep what a later enqueue has joined: a minute at least."""
-    return max(ms, WAITED_RESULT_TTL_MS) if record.joined else ms
-
-
-def complete(
-    unit: UnitOfWork,
-    record: Record,
-    *,
-    result: bytes,
-    result_ttl_ms: int,
-    keep_ms: int,
-    run_ms: int,
-) -> None:
-    """End a job with its result."""
-    result_ttl_ms, keep_ms = _for_waiters(record, result_ttl_ms), _for_waiters(record, keep_ms)
-    # A result that outlived its record would pass for the next job's with that id.
-    ttl_ms = min(result_ttl_ms, keep_ms)
-    kept = result if ttl_ms else None
-    purge_at_ms = unit.now_ms + ttl_ms if ttl_ms != keep_ms else None
-    _end(
-        unit,
-        record,
-        "completed",
-        keep_ms,
-        run_ms=run_ms,
-        result=kept,
-        result_purge_at_ms=purge_at_ms,
-    )
-    if record.channels:
-        is_cut = len(result) > MESSAGE_LIMIT
-        whole = None if is_cut else result
-        _tell(unit, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
-
-
-def fail(
-    unit: UnitOfWork,
-    record: Record,
-    reason: str,
-    *,
-    error: ErrorInfo | None = None,
-    run_ms: int = 0,
-) -> None:
-    """End a job as a dead letter."""
-    if error is not None:
-        remember_error(unit, record, error)
-    kind = error.type if error else ""
-    ttl_ms = unit.settings.dead_letter_ttl_ms
-    _end(unit, record, "failed", ttl_ms, run_ms=run_ms, reason=reason, error=kind)
-    if record.channels:
-        _tell(unit, record, JobState.FAILED, reason=reason, error=error)
-
-
-def cancel(
-    unit: UnitOfWork, record: Record, *, keep_ms: int, run_ms: int = 0, reason: str = ""
-) -> None:
-    """End a job as cancelled; ``could_not_stop`` is the reason of one whose handler goes on."""
-    keep_ms = _for_waiters(record, keep_ms)
-    _end(unit, record, "cancelled", keep_ms, run_ms=run_ms, reason=reason)
-    if record.channels:
-        _tell(unit, record, JobState.CANCELLED, reason=reason)
-
-
-def stall(
-    unit: UnitOfWork, record: Record, incarnation: str, error: ErrorInfo, run_ms: int = 0
-) -> None:
-    """Charge an active job with the death of what ran it: it waits at the head again, or ends."""
-    record.stalls += 1
-    unit.stats.tally("stalled")
-    unit.events.add(
-        "stalled",
-        record.id,
-        record.task,
-        attempt=record.epoch,
-        worker=incarnation,
-        run_ms=run_ms,
-        detail=error.type,
-    )
-    if record.cancel:
-        cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
-    elif record.stalls >= record.max_stalls:
-        fail(unit, record, "stalled", error=error, run_ms=run_ms)
-    else:
-        remember_error(unit, record, error)
-        make_ready(unit, record, unit.next_head())
-
-
-def delete(unit: UnitOfWork, record: Record) -> None:
-    """Delete a job that nobody wants any more."""
-    unit.count(pile_of(record.state), -1)
-    if record.state not in TERMINAL and record.channels:
-        _tell(unit, record, None)
-    erase(unit, record)
-
-
-def _end(
-    unit: UnitOfWork,
-    record: Record,
-    state: str,
-    keep_ms: int,
-    *,
-    run_ms: int,
-    result: bytes | None = None,
-    result_purge_at_ms: int | None = None,
-    reason: str = "",
-    error: str = "",
-) -> None:
-    unit.count(record.state, -1)
-    if record.state in ("scheduled", "retrying"):
-        unit.wakes.forget_due()
-    record.state = state
-    if keep_ms:
-        unit.count(pile_of(state), 1)
-        now = unit.now_ms
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Take the job in, with what it was charged with."""
+        unit.enter(self.state)
         unit.write(
-            _END,
+            _DELAYED,
             (
-                *(state, now, now + keep_ms, run_ms, result, result_purge_at_ms, reason, error),
-                *(record.attempts, record.stalls, record.key),
+                *(self.due_ms, unit.now_ms, self.state, record.attempts, self.run_ms),
+                *(record.unknown_since_ms, record.key),
             ),
         )
-    else:
-        erase(unit, record)
-    unit.stats.tally(state)
-    unit.events.add(
-        state,
-        record.id,
-        record.task,
-        attempt=record.epoch,
-        worker=record.owner,
-        run_ms=run_ms,
-        detail=reason,
-    )
+        unit.wakes.delayed(self.due_ms, record.lane)
 
 
-def _tell(
+class Ended(msgspec.Struct, frozen=True):
+    """Is over, and kept for ``keep_ms``; 0: not at all."""
+
+    state: str
+    keep_ms: int
+    run_ms: int = 0
+    result: bytes | None = None
+    result_purge_at_ms: int | None = None
+    reason: str = ""
+    error: str = ""
+
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Keep the record, or erase it."""
+        if not self.keep_ms:
+            ERASED.enter(unit, record)
+            return
+        unit.enter(self.state)
+        now_ms = unit.now_ms
+        unit.write(
+            _ENDED,
+            (
+                *(now_ms + self.keep_ms, now_ms, self.state, self.run_ms, self.result),
+                *(self.result_purge_at_ms, self.reason, self.error, record.attempts),
+                *(record.stalls, record.key),
+            ),
+        )
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """Is nowhere any more."""
+
+    state: ClassVar[str] = ""
+
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Erase the record and what lies beside it."""
+        record.is_erased = True
+        unit.erase(record.key)
+
+
+ERASED = Erased()
+
+
+def move(
     unit: UnitOfWork,
     record: Record,
-    state: JobState | None,
+    place: Ready | Anew | Delayed | Ended | Erased,
+    event: str = "",
     *,
-    reason: str = "",
-    result: bytes | None = None,
-    error: ErrorInfo | None = None,
-    is_cut: bool = False,
+    worker: str = "",
+    run_ms: int = 0,
+    detail: str = "",
 ) -> None:
-    end = End(unit.queue, record.id, state, reason, result, error, is_cut)
-    for channel in (record.channels or "").split():
-        tell(unit.step, channel, end)
+    """Take a job from where it is to another place; write what the record says of it now.
+
+    Args:
+        unit: the call.
+        record: the job, which is changed.
+        place: where to.
+        event: the kind of the event that tells of it, "" for none.
+        worker: the incarnation that the event names.
+        run_ms: how long the event says that it ran.
+        detail: of the event.
+    """
+    unit.leave(record.state)
+    if record.state in DELAYED:
+        unit.wakes.forget_due()
+    record.state = place.state or record.state
+    place.enter(unit, record)
+    if event:
+        unit.events.add(
+            event,
+            record.id,
+            record.task,
+            attempt=record.epoch,
+            worker=worker,
+            run_ms=run_ms,
+            detail=detail,
+        )
+
+
+def start(unit: UnitOfWork, keys: Sequence[int], *, owner: int, nonce: str) -> None:
+    """Make ready jobs active: an incarnation has claimed them."""
+    unit.db.execute(_ACTIVE, (owner, unit.now_ms, nonce, json_list(keys)))
+    unit.leave("queued", len(keys))
+    unit.enter("active", len(keys))
+
+
+def pass_over(unit: UnitOfWork, key: int) -> None:
+    """Put a ready job behind all others, where it holds nobody up."""
+    unit.db.execute(_BEHIND, (unit.next_tail(), key))
+
+
+def purge(unit: UnitOfWork, ended: Sequence[tuple[int, str]]) -> None:
+    """Erase ended jobs, by their keys and states."""
+    for key, state in ended:
+        unit.leave(state)
+        unit.erase(key)
+
+
+def recount(unit: UnitOfWork, found: Mapping[str, int]) -> int:
+    """Bring counts back to the jobs that are there, by states; return how many were wrong."""
+    return unit.recount(found)

@@ -13,8 +13,7 @@ from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
 
 ERRORS_KEPT = 10
-INBOX_LIMIT = 64
-INLINE_LIMIT = 256
+CHANNELS_LIMIT = 64
 
 _FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,
@@ -25,10 +24,17 @@ SELECT {_FIELDS} FROM jobs
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND (dies IS NULL OR dies > ?)
 """  # noqa: S608
 _LOAD_ONE = f"SELECT {_FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
+_ADD_ERROR = "INSERT INTO errors (job, at, attempt, body) VALUES (?, ?, ?, ?)"
+_TRIM_ERRORS = f"""
+DELETE FROM errors WHERE job = ?1 AND key <=
+  (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
+"""  # noqa: S608
 
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
-WAITING = frozenset({"queued", "scheduled", "retrying"})
+DELAYED = frozenset({"scheduled", "retrying"})
+WAITING = DELAYED | {"queued"}
 
+_encode_error = msgspec.json.Encoder().encode
 _decode_error = msgspec.json.Decoder(ErrorInfo).decode
 
 
@@ -75,11 +81,11 @@ def load_one(unit: UnitOfWork, key: int) -> Record:
     return Record(*unit.db.execute(_LOAD_ONE, (key,)).fetchone())
 
 
-def pile_of(state: str) -> str:
-    """Return under which count a state is kept."""
-    if state == "failed":
-        return "dead"
-    return "finished" if state in TERMINAL else state
+def remember_error(unit: UnitOfWork, record: Record, error: ErrorInfo) -> None:
+    """Add to the error history."""
+    unit.db.execute(_ADD_ERROR, (record.key, unit.now_ms, record.epoch, _encode_error(error)))
+    if record.attempts + record.stalls >= ERRORS_KEPT:
+        unit.db.execute(_TRIM_ERRORS, (record.key,))
 
 
 def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
@@ -110,7 +116,7 @@ def with_channel(seen: str | None, channel: str) -> str:
     """Return channels with one more; beyond 64 of them waiters fall back to their poll."""
     if not seen:
         return channel
-    if channel in seen or seen.count(" ") + 1 >= INBOX_LIMIT:
+    if channel in seen or seen.count(" ") + 1 >= CHANNELS_LIMIT:
         return seen
     return f"{seen} {channel}"
 
@@ -119,3 +125,10 @@ def join(unit: UnitOfWork, job_ids: Iterable[str]) -> None:
     """Note that a later enqueue waits for the results too."""
     sql = "UPDATE jobs SET joined = 1 WHERE queue = ? AND id IN (SELECT value FROM json_each(?))"
     unit.db.execute(sql, (unit.key, json_list(job_ids)))
+
+
+def ask_to_stop(unit: UnitOfWork, record: Record) -> None:
+    """Note that an active job is to stop."""
+    if not record.cancel:
+        record.cancel = 1
+        unit.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from headrace.storage.sqlite import history
@@ -17,6 +18,9 @@ from headrace.storage.sqlite.wake import Wakes
 from headrace.storage.values import QueueSettings
 
 COUNTS = ("queued", "scheduled", "retrying", "active", "finished", "dead")
+_PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
+"""Under which count ended jobs are kept; the others are under their state."""
+
 
 _OPEN = """
 SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events,
@@ -72,11 +76,28 @@ class UnitOfWork:
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []
 
-    def count(self, pile: str, delta: int) -> None:
-        """Note that jobs came to a state or left it; ended ones count as finished or dead."""
-        self.counts[pile] += delta
-        if delta > 0:
-            self._added[pile] += delta
+    def enter(self, state: str, n: int = 1) -> None:
+        """Count jobs that came to a state."""
+        pile = _PILES.get(state, state)
+        self.counts[pile] += n
+        self._added[pile] += n
+
+    def leave(self, state: str, n: int = 1) -> None:
+        """Count jobs that left a state."""
+        self.counts[_PILES.get(state, state)] -= n
+
+    def recount(self, found: Mapping[str, int]) -> int:
+        """Bring the counts back to the jobs that there are in each state.
+
+        Returns:
+            How many counts were wrong.
+        """
+        counts = dict.fromkeys(COUNTS, 0)
+        for state, n in found.items():
+            counts[_PILES.get(state, state)] += n
+        wrong = sum(self.counts[pile] != n for pile, n in counts.items())
+        self.counts.update(counts)
+        return wrong
 
     def next_tail(self) -> int:
         """Return the place behind everything that is ready."""

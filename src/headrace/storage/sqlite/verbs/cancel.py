@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import CancelOutcome, JobState
-from headrace.storage.sqlite import moves
+from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import channel_of
-from headrace.storage.sqlite.record import TERMINAL, Record, load
+from headrace.storage.sqlite.record import TERMINAL, Record, ask_to_stop, load
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import tell
 from headrace.storage.values import End
@@ -33,13 +33,11 @@ def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
     if record.state in TERMINAL:
         return CancelOutcome.FINISHED
     if record.state == "active":
-        if not record.cancel:
-            record.cancel = 1
-            unit.db.execute("UPDATE jobs SET cancel = 1 WHERE key = ?", (record.key,))
+        ask_to_stop(unit, record)
         # Its worker beats at once when it hears of this, and the answer says which jobs.
         channel = channel_of(unit, record.owner)
         if channel:
             tell(unit.step, channel, End(unit.queue, record.id, JobState.ACTIVE))
         return CancelOutcome.REQUESTED
-    moves.cancel(unit, record, keep_ms=record.keep_ms)
+    finish.cancel(unit, record, keep_ms=record.keep_ms)
     return CancelOutcome.CANCELLED

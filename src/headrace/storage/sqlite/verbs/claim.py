@@ -9,8 +9,7 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
-from headrace.storage.sqlite import moves
-from headrace.storage.sqlite.engine.rows import json_list
+from headrace.storage.sqlite import finish, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import Incarnation, find
 from headrace.storage.sqlite.record import load, load_one
@@ -26,16 +25,11 @@ _READY = f"""
 SELECT key, id, task, {_PAYLOAD}, created, at, epoch, attempts, stalls, expires, options, max_stalls
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
-_TAKE = """
-UPDATE jobs SET state = 'active', at = ?, epoch = epoch + 1, nonce = ?, owner = ?, seq = NULL
-WHERE key IN (SELECT value FROM json_each(?))
-"""
 _OWNED = f"""
 SELECT id, task, {_PAYLOAD}, created, epoch, attempts, stalls, options
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 _DUE = "SELECT id FROM jobs WHERE queue = ? AND due <= ? ORDER BY due, key LIMIT ?"
-_BEHIND = "UPDATE jobs SET seq = ? WHERE key = ?"
 
 
 Passed = Literal["", "expired", "waits"]
@@ -73,11 +67,6 @@ def claim(
     taking = Taking(call.client, me, nonce)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
-    if taking.keys:
-        keys = json_list(taking.keys)
-        step.db.execute(_TAKE, (step.now_ms, nonce, me.key, keys))
-        unit.count("queued", -len(taking.keys))
-        unit.count("active", len(taking.keys))
     left = (
         [lane for lane in may_have_more if has_ready(unit.db, unit.key, lane)]
         if slots
@@ -117,12 +106,10 @@ def _promote(unit: UnitOfWork) -> int | None:
     for (job_id,) in rows:
         record = known[job_id]
         if record.is_overdue(unit.now_ms):
-            moves.fail(unit, record, "expired")
+            finish.fail(unit, record, "expired")
         else:
-            moves.make_ready(unit, record, unit.next_tail())
-            unit.events.add("queued", job_id, record.task, attempt=record.epoch)
+            moves.move(unit, record, moves.Ready(unit.next_tail()), "queued")
     unit.flush()
-    unit.wakes.forget_due()
     return _due_ms(unit)
 
 
@@ -143,19 +130,12 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool
         found = _take_some(unit, taking, (unit.key, lane, last, asked))
         looks -= len(found)
         has_waiting = has_waiting or "waits" in found
-        # What was taken is written at the end, so that only a round that took nothing may repeat.
+        if len(taking.keys) > before:
+            moves.start(unit, taking.keys[before:], owner=taking.me.key, nonce=taking.nonce)
         if len(found) < asked or not any(found):
             break
-        if len(taking.keys) > before:
-            _hide(unit, taking.keys[before:])
     is_cut = taking.size <= 0 or (looks <= 0 and not has_waiting)
     return limit <= 0 or len(taking.keys) > first or is_cut
-
-
-def _hide(unit: UnitOfWork, keys: list[int]) -> None:
-    """Take jobs out of the ready ones before the next look."""
-    sql = "UPDATE jobs SET seq = NULL WHERE key IN (SELECT value FROM json_each(?))"
-    unit.db.execute(sql, (json_list(keys),))
 
 
 def _take_some(unit: UnitOfWork, taking: Taking, query: tuple[int, str, int, int]) -> list[Passed]:
@@ -172,10 +152,9 @@ def _take_some(unit: UnitOfWork, taking: Taking, query: tuple[int, str, int, int
     cursor.close()
     for passed, row in found:
         if passed == "expired":
-            moves.fail(unit, load_one(unit, row[0]), "expired")
+            finish.fail(unit, load_one(unit, row[0]), "expired")
         elif passed:
-            # At the tail, where it holds nobody up.
-            unit.db.execute(_BEHIND, (unit.next_tail(), row[0]))
+            moves.pass_over(unit, row[0])
         else:
             _take(unit, taking, row)
     unit.flush()

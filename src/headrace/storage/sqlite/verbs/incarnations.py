@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import DEFAULT_LANE, Claim
-from headrace.storage.sqlite import moves
+from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
@@ -83,7 +83,7 @@ def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> 
         if record is None or record.state != "active":
             continue
         if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
-            moves.put_back(unit, record)
+            finish.put_back(unit, record)
     unit.close()
 
 
@@ -94,7 +94,7 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
         return 0
     owner = key_of(unit, incarnation)
     for record in owned(unit, owner, RETIRED_A_CALL):
-        moves.put_back(unit, record)
+        finish.put_back(unit, record)
     # A wake-up that ends with it must not leave jobs unseen.
     unit.wakes.all()
     unit.close()

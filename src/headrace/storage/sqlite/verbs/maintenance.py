@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
-from headrace.storage.sqlite import history, moves
+from headrace.storage.sqlite import calls, finish, history, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import count_owned, owned
-from headrace.storage.sqlite.record import load, pile_of
-from headrace.storage.sqlite.unit import COUNTS, find_unit
-from headrace.storage.sqlite.verbs.enqueue import forget_calls
+from headrace.storage.sqlite.record import load
+from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.values import Beat
 
 REAPED_A_CALL = 200
@@ -55,7 +54,7 @@ WHERE key = ?
 """
     step.db.execute(sql, (owner,))
     for record in owned(unit, owner, REAPED_A_CALL):
-        moves.stall(unit, record, incarnation, error)
+        finish.stall(unit, record, incarnation, error)
     unit.wakes.all()
     unit.close()
     return count_owned(unit, owner)
@@ -83,7 +82,7 @@ def prune(step: Step, name: QueueName) -> str:
     unit = find_unit(step, name)
     if unit is None:
         return ""
-    forget_calls(unit)
+    calls.forget(unit)
     over = history.over(
         unit.db,
         unit.key,
@@ -91,9 +90,7 @@ def prune(step: Step, name: QueueName) -> str:
         dead_letter_ttl_ms=unit.settings.dead_letter_ttl_ms,
         limit=PRUNED_A_CALL,
     )
-    for key, state in over:
-        unit.count(pile_of(state), -1)
-        unit.erase(key)
+    moves.purge(unit, over)
     unit.close()
     return "more" if len(over) >= PRUNED_A_CALL else ""
 
@@ -106,12 +103,8 @@ def recount(step: Step, name: QueueName) -> int:
     ids = [row[0] for row in step.db.execute(_LOST_OWNERS, (unit.key, unit.key)).fetchall()]
     lost = load(unit, ids) if ids else {}
     for record in lost.values():
-        moves.put_back(unit, record)
+        finish.put_back(unit, record)
     unit.flush()
-    found = dict.fromkeys(COUNTS, 0)
-    for state, n in step.db.execute(_STATES, (unit.key,)).fetchall():
-        found[pile_of(state)] += n
-    mended = len(lost) + sum(unit.counts[pile] != n for pile, n in found.items())
-    unit.counts.update(found)
+    mended = len(lost) + moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
     unit.close()
     return mended + history.erase_orphans(step.db)

@@ -14,10 +14,11 @@ from headrace.outcome import (
     Retried,
     Stalled,
 )
-from headrace.storage.sqlite import moves
+from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import find
-from headrace.storage.sqlite.record import TERMINAL, Record, load
+from headrace.storage.sqlite.moves import Delayed, move
+from headrace.storage.sqlite.record import TERMINAL, Record, load, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import CallId, Settlement
 
@@ -65,7 +66,7 @@ def _settle(unit: UnitOfWork, record: Record | None, settlement: Settlement, pre
     if not isinstance(outcome, PutBack):
         unit.stats.observe("run", run_ms)
     if isinstance(outcome, Completed):
-        moves.complete(
+        finish.complete(
             unit,
             record,
             result=outcome.result,
@@ -86,7 +87,7 @@ def _settle_other(
 ) -> None:
     if record.cancel and isinstance(outcome, Retried | PutBack):
         run_ms = 0 if isinstance(outcome, PutBack) else run_ms
-        moves.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
+        finish.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
         return
     match outcome:
         case Retried():
@@ -94,36 +95,36 @@ def _settle_other(
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
             record.attempts += is_attempt
-            moves.fail(unit, record, reason.value, error=error, run_ms=run_ms)
+            finish.fail(unit, record, reason.value, error=error, run_ms=run_ms)
         case Cancelled(keep_ms, reason):
-            moves.cancel(unit, record, keep_ms=keep_ms, run_ms=run_ms, reason=reason)
+            finish.cancel(unit, record, keep_ms=keep_ms, run_ms=run_ms, reason=reason)
         case PutBack():
-            _release(unit, record, outcome)
+            _put_back(unit, record, outcome)
         case Stalled(error):
-            moves.stall(unit, record, record.owner, error, run_ms)
+            finish.stall(unit, record, record.owner, error, run_ms)
 
 
 def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> None:
     record.attempts += 1
-    moves.remember_error(unit, record, outcome.error)
+    remember_error(unit, record, outcome.error)
     unit.stats.tally("retried")
-    unit.events.add(
+    move(
+        unit,
+        record,
+        Delayed("retrying", unit.now_ms + outcome.delay_ms, run_ms),
         "retrying",
-        record.id,
-        record.task,
-        attempt=record.epoch,
         worker=record.owner,
         run_ms=run_ms,
         detail=outcome.error.type,
     )
-    moves.delay(unit, record, "retrying", due_ms=unit.now_ms + outcome.delay_ms, run_ms=run_ms)
 
 
-def _release(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
+def _put_back(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
+    """Let a job of an unknown task wait for a worker that knows it, for a day."""
     if record.unknown_since_ms is None:
         record.unknown_since_ms = unit.now_ms
     if unit.now_ms - record.unknown_since_ms > UNKNOWN_TASK_LIMIT_MS:
-        moves.fail(unit, record, "unknown_task", error=outcome.error)
+        finish.fail(unit, record, "unknown_task", error=outcome.error)
         return
-    unit.events.add("put_back", record.id, record.task, attempt=record.epoch, worker=record.owner)
-    moves.delay(unit, record, "scheduled", due_ms=unit.now_ms + outcome.delay_ms, run_ms=0)
+    place = Delayed("scheduled", unit.now_ms + outcome.delay_ms)
+    move(unit, record, place, "put_back", worker=record.owner)

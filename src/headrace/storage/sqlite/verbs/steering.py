@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
-from headrace.storage.sqlite import moves
+from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.moves import Anew, move
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, open_unit
 from headrace.storage.values import QueueSettings
 
 _CONFIGURE = """
 UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?
-"""
-_REDRIVE = """
-UPDATE jobs SET state = 'queued', seq = ?, at = ?, dies = NULL, attempts = 0, stalls = 0,
-  expires = 0, released = NULL, reason = '', error = '', cancel = 0, inbox = NULL, run = 0,
-  joined = 0
-WHERE key = ?
 """
 
 
@@ -60,12 +55,7 @@ def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
     for job_id in job_ids:
         record = known.get(job_id)
         if record is not None and record.state == "failed":
-            record.state = "queued"
-            unit.count("dead", -1)
-            unit.count("queued", 1)
-            unit.write(_REDRIVE, (unit.next_tail(), unit.now_ms, record.key))
-            unit.events.add("queued", job_id, record.task, attempt=record.epoch)
-            unit.wakes.lane(record.lane)
+            move(unit, record, Anew(unit.next_tail()), "queued")
             done.append(record.key)
     if done:
         sql = "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))"
@@ -83,7 +73,7 @@ def purge(step: Step, name: QueueName, state: JobState, job_ids: Sequence[str]) 
     n = 0
     for record in known.values():
         if record.state == state.value:
-            moves.delete(unit, record)
+            finish.delete(unit, record)
             n += 1
     unit.close()
     return n

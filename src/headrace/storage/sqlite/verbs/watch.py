@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
-from headrace.storage.sqlite import moves
+from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.moves import MESSAGE_LIMIT
+from headrace.storage.sqlite.finish import MESSAGE_LIMIT
 from headrace.storage.sqlite.record import WAITING, Record, add_channel, load, read_errors
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import End
@@ -21,7 +21,7 @@ def watch(step: Step, name: QueueName, job_ids: Sequence[str], channel: str) -> 
     known = load(unit, job_ids)
     for record in known.values():
         if record.state in WAITING and record.is_overdue(unit.now_ms):
-            moves.fail(unit, record, "expired")
+            finish.fail(unit, record, "expired")
     unit.flush()
     ends = [_stand(unit, job_id, known.get(job_id), channel) for job_id in job_ids]
     unit.close()

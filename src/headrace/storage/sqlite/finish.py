@@ -1,0 +1,127 @@
+"""How an attempt or a wait comes to its end: decides where the job goes, and tells its waiters."""
+
+from __future__ import annotations
+
+from headrace.job import WAITED_RESULT_TTL_MS, ErrorInfo, JobState
+from headrace.storage.sqlite.moves import ERASED, Ended, Ready, move
+from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
+from headrace.storage.sqlite.unit import UnitOfWork
+from headrace.storage.sqlite.wake import tell
+from headrace.storage.values import End
+
+MESSAGE_LIMIT = 65_536
+"""Longer results are read by the waiter itself."""
+
+
+def complete(
+    unit: UnitOfWork,
+    record: Record,
+    *,
+    result: bytes,
+    result_ttl_ms: int,
+    keep_ms: int,
+    run_ms: int,
+) -> None:
+    """End a job with its result."""
+    result_ttl_ms, keep_ms = _for_waiters(record, result_ttl_ms), _for_waiters(record, keep_ms)
+    # A result that outlived its record would pass for the next job's with that id.
+    ttl_ms = min(result_ttl_ms, keep_ms)
+    kept = result if ttl_ms else None
+    result_purge_at_ms = unit.now_ms + ttl_ms if ttl_ms != keep_ms else None
+    _end(unit, record, Ended("completed", keep_ms, run_ms, kept, result_purge_at_ms))
+    if record.channels:
+        is_cut = len(result) > MESSAGE_LIMIT
+        whole = None if is_cut else result
+        _tell(unit, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
+
+
+def fail(
+    unit: UnitOfWork,
+    record: Record,
+    reason: str,
+    *,
+    error: ErrorInfo | None = None,
+    run_ms: int = 0,
+) -> None:
+    """End a job as a dead letter."""
+    if error is not None:
+        remember_error(unit, record, error)
+    kind = error.type if error else ""
+    keep_ms = unit.settings.dead_letter_ttl_ms
+    _end(unit, record, Ended("failed", keep_ms, run_ms, reason=reason, error=kind))
+    if record.channels:
+        _tell(unit, record, JobState.FAILED, reason=reason, error=error)
+
+
+def cancel(
+    unit: UnitOfWork, record: Record, *, keep_ms: int, run_ms: int = 0, reason: str = ""
+) -> None:
+    """End a job as cancelled; ``could_not_stop`` is the reason of one whose handler goes on."""
+    keep_ms = _for_waiters(record, keep_ms)
+    _end(unit, record, Ended("cancelled", keep_ms, run_ms, reason=reason))
+    if record.channels:
+        _tell(unit, record, JobState.CANCELLED, reason=reason)
+
+
+def stall(
+    unit: UnitOfWork, record: Record, incarnation: str, error: ErrorInfo, run_ms: int = 0
+) -> None:
+    """Charge an active job with the death of what ran it: it waits at the head again, or ends."""
+    record.stalls += 1
+    unit.stats.tally("stalled")
+    unit.events.add(
+        "stalled",
+        record.id,
+        record.task,
+        attempt=record.epoch,
+        worker=incarnation,
+        run_ms=run_ms,
+        detail=error.type,
+    )
+    if record.cancel:
+        cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
+    elif record.stalls >= record.max_stalls:
+        fail(unit, record, "stalled", error=error, run_ms=run_ms)
+    else:
+        remember_error(unit, record, error)
+        move(unit, record, Ready(unit.next_head()))
+
+
+def put_back(unit: UnitOfWork, record: Record) -> None:
+    """Return a claimed job to the head, or end it if it was asked to stop."""
+    if record.cancel:
+        cancel(unit, record, keep_ms=record.keep_ms)
+    else:
+        move(unit, record, Ready(unit.next_head()), "put_back", worker=record.owner)
+
+
+def delete(unit: UnitOfWork, record: Record) -> None:
+    """Delete a job that nobody wants any more."""
+    if record.state not in TERMINAL and record.channels:
+        _tell(unit, record, None)
+    move(unit, record, ERASED)
+
+
+def _for_waiters(record: Record, ms: int) -> int:
+    """Return how long to keep what a later enqueue has joined: a minute at least."""
+    return max(ms, WAITED_RESULT_TTL_MS) if record.joined else ms
+
+
+def _end(unit: UnitOfWork, record: Record, end: Ended) -> None:
+    unit.stats.tally(end.state)
+    move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=end.reason)
+
+
+def _tell(
+    unit: UnitOfWork,
+    record: Record,
+    state: JobState | None,
+    *,
+    reason: str = "",
+    result: bytes | None = None,
+    error: ErrorInfo | None = None,
+    is_cut: bool = False,
+) -> None:
+    end = End(unit.queue, record.id, state, reason, result, error, is_cut)
+    for channel in (record.channels or "").split():
+        tell(unit.step, channel, end)
