@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headrace.errors import StaleCall
+from headrace.storage.limits import CALLS_TTL_MS
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import CallId
 
 CALLS_REMEMBERED = 2
-CALLS_TTL_MS = 600_000
 
 _RECALL = "SELECT number, answer, at FROM calls WHERE queue = ? AND client = ? AND slot = ?"
 _REMEMBER = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from headrace.events import JobEvent
+from headrace.storage.limits import EVENTS_AN_ENTRY
 from headrace.storage.lines import read_lines
 
-EVENTS_AN_ENTRY = 20
 QUEUE_SHIFT = 40
 """An entry's key is its queue's, shifted by so many bits, and its number in the queue."""
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.job import WAITED_RESULT_TTL_MS, ErrorInfo, JobState
+from headrace.job import ErrorInfo, JobState
+from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
 from headrace.storage.sqlite.moves import ERASED, Ended, Ready, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.sqlite.wake import tell
 from headrace.storage.values import End
-
-MESSAGE_LIMIT = 65_536
-"""Longer results are read by the waiter itself."""
 
 
 def complete(
@@ -30,7 +28,7 @@ def complete(
     result_purge_at_ms = unit.now_ms + ttl_ms if ttl_ms != keep_ms else None
     _end(unit, record, Ended("completed", keep_ms, run_ms, kept, result_purge_at_ms))
     if record.channels:
-        is_cut = len(result) > MESSAGE_LIMIT
+        is_cut = len(result) > MESSAGE_LIMIT_BYTES
         whole = None if is_cut else result
         _tell(unit, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
 

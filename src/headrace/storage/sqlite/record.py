@@ -8,12 +8,10 @@ from typing import Any
 import msgspec
 
 from headrace.job import ErrorInfo
+from headrace.storage.limits import CHANNELS_LIMIT, ERRORS_KEPT
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
-
-ERRORS_KEPT = 10
-CHANNELS_LIMIT = 64
 
 _FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,

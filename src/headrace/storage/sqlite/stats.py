@@ -7,9 +7,7 @@ import sqlite3
 from collections import Counter
 from functools import lru_cache
 
-STATS_BUCKET_MS = 10_000
-STATS_BUCKETS = 6
-STATS_TTL_MS = 3_600_000
+from headrace.storage.limits import STATS_BUCKET_MS, STATS_BUCKETS, STATS_TTL_MS
 
 _ADD = """
 INSERT INTO stats (queue, bucket, field, n) VALUES (?, ?, ?, ?)

@@ -9,16 +9,14 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS
 from headrace.storage.sqlite import finish, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import Incarnation, find
 from headrace.storage.sqlite.record import load, load_one
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, ClaimReply
-
-LOOKS = 1000
-"""Most ready jobs of a lane looked at in one call, those included that are not taken."""
+from headrace.storage.values import CallId, ClaimReply
 
 _PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
 _READY = f"""
@@ -122,7 +120,7 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool
     first = len(taking.keys)
     limit = min(slots_free, BATCH_LIMIT - first)
     last = unit.tail
-    looks = LOOKS
+    looks = CLAIM_LOOKS
     has_waiting = False
     while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:
         before = len(taking.keys)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import DEFAULT_LANE, Claim
+from headrace.storage.limits import CANCELS_A_BEAT, RETIRED_A_CALL
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
 from headrace.storage.values import BeatReply, IncarnationInfo
-
-BEAT_CANCELS = 500
-RETIRED_A_CALL = 500
 
 _REGISTER = """
 INSERT INTO workers (queue, incarnation, info, channel, lease_ms, since, at)
@@ -58,7 +56,7 @@ def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
     if row is None:
         return BeatReply(is_gone=True, cancel_ids=[])
     sql = "SELECT id FROM jobs WHERE owner = ? AND cancel LIMIT ?"
-    asked = step.db.execute(sql, (row[0], BEAT_CANCELS)).fetchall()
+    asked = step.db.execute(sql, (row[0], CANCELS_A_BEAT)).fetchall()
     return BeatReply(is_gone=False, cancel_ids=[job_id for (job_id,) in asked])
 
 

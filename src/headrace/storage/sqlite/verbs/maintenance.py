@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
+from headrace.storage.limits import PRUNED_A_CALL, REAPED_A_CALL
 from headrace.storage.sqlite import calls, finish, history, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import count_owned, owned
@@ -10,8 +11,6 @@ from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.values import Beat
 
-REAPED_A_CALL = 200
-PRUNED_A_CALL = 200
 MESSAGE_TTL_MS = 60_000
 
 _BEATS = "SELECT incarnation, beat, lease_ms, is_condemned FROM workers WHERE queue = ?"

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT, PIECES_LIMIT
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import Record, load
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
-from headrace.storage.values import (
-    OUTPUT_PAGE_LIMIT,
-    PIECES_LIMIT,
-    OutputPage,
-    Report,
-    fraction_text,
-)
+from headrace.storage.values import OutputPage, Report, fraction_text
 
 _SAY = """
 UPDATE jobs SET progress = ?1, progress_text = ?2, progress_epoch = epoch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
+from headrace.storage.limits import MESSAGE_LIMIT_BYTES
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.finish import MESSAGE_LIMIT
 from headrace.storage.sqlite.record import WAITING, Record, add_channel, load, read_errors
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import End
@@ -36,7 +36,7 @@ def _stand(unit: UnitOfWork, job_id: str, record: Record | None, channel: str) -
         sql = "SELECT result FROM jobs WHERE key = ? AND (result_dies IS NULL OR result_dies > ?)"
         row = unit.db.execute(sql, (record.key, unit.now_ms)).fetchone()
         result = row[0] if row else None
-        is_cut = result is not None and len(result) > MESSAGE_LIMIT
+        is_cut = result is not None and len(result) > MESSAGE_LIMIT_BYTES
         return End(unit.queue, job_id, state, result=None if is_cut else result, is_cut=is_cut)
     if state is JobState.FAILED:
         sql = "SELECT reason FROM jobs WHERE key = ?"
