@@ -18,7 +18,7 @@ WRITERS = {
     "a job comes": {"intake.py"},
     "a job moves": {"moves.py"},
     "a job goes": {"history.py"},
-    "a job is counted": {"intake.py", "moves.py"},
+    "a job is counted": {"moves.py"},
     "a count is written": {"unit.py"},
 }
 

@@ -1,8 +1,7 @@
 """The places of a job, and every way from one to another.
 
-Nothing else takes a job out of its place or changes a count of jobs, but for `intake`, where a
-job comes from. Verbs decide; a move leaves the old place, enters the new one, counts, notes the
-event and wakes who consumes there.
+Nothing else gives a job its place, takes it away or changes a count of jobs. Verbs decide; a move
+leaves the old place, enters the new one, counts, notes the event and wakes who consumes there.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from headrace.storage.sqlite.engine.rows import json_list
+from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import DELAYED, Record
 from headrace.storage.sqlite.unit import UnitOfWork
 
@@ -135,6 +135,18 @@ class Erased(msgspec.Struct, frozen=True):
 ERASED = Erased()
 
 
+def place(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
+    """Give a new job its first place: it waits for a worker, or for its time if that is to come."""
+    if due_ms > unit.now_ms:
+        new.state, new.due = "scheduled", due_ms
+        unit.wakes.delayed(due_ms, new.lane)
+    else:
+        new.state, new.seq = "queued", unit.next_tail()
+        unit.wakes.lane(new.lane)
+    unit.enter(new.state)
+    unit.events.add(new.state, new.id, new.task)
+
+
 def move(
     unit: UnitOfWork,
     record: Record,
@@ -183,13 +195,6 @@ def start(unit: UnitOfWork, keys: Sequence[int], *, owner: int, nonce: str) -> N
 def pass_over(unit: UnitOfWork, key: int) -> None:
     """Put a ready job behind all others, where it holds nobody up."""
     unit.db.execute(_BEHIND, (unit.next_tail(), key))
-
-
-def purge(unit: UnitOfWork, ended: Sequence[tuple[int, str]]) -> None:
-    """Erase ended jobs, by their keys and states."""
-    for key, state in ended:
-        unit.leave(state)
-        unit.erase(key)
 
 
 def recount(unit: UnitOfWork, found: Mapping[str, int]) -> int:

@@ -125,6 +125,11 @@ class UnitOfWork:
         """Delete a record and what lies beside it."""
         self._erased.append(key)
 
+    def erase_ended(self, key: int, state: str) -> None:
+        """Delete the record of a job that ended in a state; it is counted no more."""
+        self.leave(state)
+        self._erased.append(key)
+
     def flush(self) -> None:
         """Write what was gathered of jobs."""
         for sql, rows in self._writes.items():

@@ -8,6 +8,7 @@ from headrace.job import EnqueueOutcome, Job
 from headrace.storage.sqlite.calls import Memory
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.intake import Births, make_room
+from headrace.storage.sqlite.moves import place
 from headrace.storage.sqlite.record import add_channel, join
 from headrace.storage.sqlite.unit import UnitOfWork, list_queue, open_unit
 from headrace.storage.values import CallId
@@ -50,7 +51,10 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
                 births.add_channel(job.id, job.reply_to)
                 joined.append(job.id)
         else:
-            outcomes.append(births.add(job))
+            due_ms = unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms
+            new = births.add(job)
+            place(unit, new, due_ms)
+            outcomes.append(EnqueueOutcome.QUEUED if new.due is None else EnqueueOutcome.SCHEDULED)
     births.write()
     if joined:
         join(unit, joined)

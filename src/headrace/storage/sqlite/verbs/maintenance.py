@@ -89,7 +89,8 @@ def prune(step: Step, name: QueueName) -> str:
         dead_letter_ttl_ms=unit.settings.dead_letter_ttl_ms,
         limit=PRUNED_A_CALL,
     )
-    moves.purge(unit, over)
+    for key, state in over:
+        unit.erase_ended(key, state)
     unit.close()
     return "more" if len(over) >= PRUNED_A_CALL else ""
 
