@@ -316,8 +316,8 @@ def beat(root: str, incarnation: str) -> Call[BeatReply]:
 def read_beat(word: bytes) -> Beat:
     """Read a value of the beats hash: the count, -1 for a condemned one, lease and time.
 
-    Rubbish counts as a first beat, as in ``lua/lib/incarnations.lua``: who lives soon writes the next
-    one, and who doesn't is reaped.
+    Rubbish counts as a first beat, as in ``lua/lib/incarnations.lua``: who lives soon writes the
+    next one, and who doesn't is reaped.
     """
     match = _BEAT.fullmatch(word)
     if match is None:
