@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace import App, EnqueueOutcome
+from headrace import App, EnqueueOutcome, JobCancelled
 from headrace.storage.redis.library import library
 from tests.apps.crash_app import QUEUE, echo, producer
 from tests.crash.crew import Crew, passed
@@ -17,6 +17,21 @@ from tests.support.until import until
 
 def function(verb: str) -> bytes:
     return library().function(verb).encode()
+
+
+async def test_a_beat_whose_reply_was_lost_is_repeated_long_before_the_next(
+    crew: Crew, app: App[None], proxy: Proxy
+) -> None:
+    """G10: with its reply was lost that a job is to be stopped."""
+    await crew.worker("only", url=proxy.url, lease=60).ready()
+    job = await app.enqueue("hold", gate="gate")
+    await crew.ledger.started(job.id)
+    lost = proxy.drop_next_reply(after=function("beat"))
+    await job.cancel()
+    await until(lost.is_set)
+    # The next beat is due in up to 20 seconds.
+    with pytest.raises(JobCancelled):
+        await job.result(timeout=8)
 
 
 @pytest.mark.parametrize("verb", ["register", "claim", "settle", "beat"])

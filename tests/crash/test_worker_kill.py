@@ -112,16 +112,19 @@ async def test_a_full_worker_that_is_killed_loses_nothing(crew: Crew, app: App[N
     victim = await crew.worker("victim", concurrency=500).ready()
     done = await app.enqueue_many(echo.job(n) for n in range(300))
     held = await app.enqueue_many(hold.job("gate") for _ in range(450))
-    await until(lambda: len(crew.ledger.starts()) == 750, within=8)
+    await until(lambda: len({start.job_id for start in crew.ledger.starts()}) == 750, within=8)
     for handle in done:
         await handle.result(timeout=5)
     victim.kill()
-    await crew.worker("heir", concurrency=500).ready()
+    heir = await crew.worker("heir", concurrency=500).ready()
     crew.open("gate")
     ids = [handle.id for handle in (*done, *held)]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE, within=10)
     assert {records[handle.id].stalls for handle in done} == {0}
-    assert {(records[h.id].stalls, records[h.id].starts) for h in held} == {(1, 2)}
+    assert {records[handle.id].stalls for handle in held} == {1}
+    # Who can't be answered in a second of a busy machine stops what it has, and starts it again.
+    fences = victim.count("QueueFenced") + heir.count("QueueFenced")
+    assert {records[handle.id].starts for handle in held} <= set(range(2, 3 + fences))
 
 
 async def test_a_worker_killed_with_a_token_in_its_hand_delays_at_most(

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from headrace import App
-from tests.apps.crash_app import QUEUE
+from tests.apps.crash_app import QUEUE, hold
 from tests.crash.crew import LEASE_S, CrashWorker, Crew, passed
 from tests.support.ledger import check_ledger, overlaps
 from tests.support.proxy import Proxy
@@ -141,6 +141,25 @@ async def test_a_partitioned_worker_stops_its_handlers_before_others_may_run_the
     crew.open("gate")
     assert await job.result(timeout=5) == "heir"
     await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
+
+
+async def test_a_worker_that_was_fenced_claims_half_until_a_lease_has_passed(
+    crew: Crew, app: App[None], proxy: Proxy
+) -> None:
+    """What it holds may be what keeps its beats from being answered, so it can't hold as much."""
+    lease_s = 2.0
+    worker = await crew.worker("full", url=proxy.url, concurrency=8, lease=lease_s).ready()
+    handles = await app.enqueue_many(hold.job("gate") for _ in range(8))
+    await until(lambda: len(crew.ledger.starts()) == 8)
+    proxy.stall()
+    await until(lambda: worker.count("QueueFenced") == 1, within=8)
+    proxy.flow()
+    await until(lambda: len(crew.ledger.starts()) == 16, within=10)
+    again = sorted(start.at for start in crew.ledger.starts())[8:]
+    assert again[4] - again[0] > lease_s / 2
+    crew.open("gate")
+    records = await check_ledger(app, crew.ledger, [h.id for h in handles], queue=QUEUE)
+    assert {(r.starts, r.stalls) for r in records.values()} == {(2, 0)}
 
 
 async def test_a_worker_cut_off_by_resets_works_on(

@@ -10,12 +10,17 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from headrace.errors import StorageError
 from headrace.events import Emit, LoopStalled
 from headrace.guard import Guard
 from headrace.storage.base import Beater
 from headrace.worker.incarnation import Incarnation
+
+REPEATED_SOONER = 10
+"""How many times sooner than the next beat one is repeated that was not answered: there is time for
+one or two more before the fence."""
 
 
 class Beats:
@@ -92,12 +97,17 @@ class Beats:
             return
         beater = self._open_beater()
         try:
+            wait_s = self._interval_s
             while not self._is_closing.is_set():
-                self._due.wait(self._interval_s)
+                self._due.wait(wait_s)
                 self._due.clear()
+                wait_s = self._interval_s
                 if not self._is_closing.is_set() and self._loop_turns():
-                    for incarnation in self._incarnations.values():
-                        self._beat(beater, incarnation)
+                    began_at = time.monotonic()
+                    if self._beat_all(beater):
+                        wait_s -= time.monotonic() - began_at
+                    else:
+                        wait_s /= REPEATED_SOONER
         finally:
             beater.close()
 
@@ -109,19 +119,24 @@ class Beats:
         self._is_stalled = is_stalled
         return not is_stalled
 
-    def _beat(self, beater: Beater, incarnation: Incarnation) -> None:
+    def _beat_all(self, beater: Beater) -> bool:
+        """Beat for all incarnations; whether each was answered."""
+        answers = [self._beat(beater, incarnation) for incarnation in self._incarnations.values()]
+        return all(answers)
+
+    def _beat(self, beater: Beater, incarnation: Incarnation) -> bool:
+        """Beat for one incarnation; whether that was answered."""
         sent_at = time.monotonic()
         try:
             reply = beater.beat(incarnation.queue, incarnation.id)
         except StorageError:
-            return  # the incarnation fences itself when this goes on
+            return False  # the incarnation fences itself when this goes on
         except Exception as error:  # the other incarnations' beats must not suffer
             self._guard.failed("beat", error, pause_s=self._interval_s)
-            return
+            return True  # which another beat would not mend
         if not reply.is_gone:
             incarnation.acked_at = sent_at
         if reply.is_gone or reply.cancel_ids:
-            try:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
                 self._loop.call_soon_threadsafe(incarnation.on_beat_reply, reply)
-            except RuntimeError:
-                return  # the loop was closed meanwhile
+        return True

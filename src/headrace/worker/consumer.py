@@ -24,6 +24,7 @@ from headrace.guard import Guard
 from headrace.job import new_job_id
 from headrace.storage.base import Storage
 from headrace.storage.values import IncarnationInfo
+from headrace.worker.allowance import Allowance
 from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
@@ -76,6 +77,9 @@ class QueueConsumer:
         self._sweep_s = sweep_s
         self._emit = emit
         self._guard = guard
+        self._allowance = Allowance(
+            sum(slots.total for slots in lanes.values()), lease_s=info.lease_ms / 1000
+        )
         self._is_closing = anyio.Event()
         self._is_quiet = False
         self._hurries = False
@@ -145,6 +149,7 @@ class QueueConsumer:
                 lease_s=self._info.lease_ms / 1000,
                 executor=self._executor,
                 lanes=self._lanes,
+                allowance=self._allowance,
                 emit=self._emit,
             )
             if not await self._register(incarnation):
@@ -171,6 +176,7 @@ class QueueConsumer:
                 await backoff.pause()
             else:
                 incarnation.acked_at = sent_at
+                self._allowance.begin()
                 return True
         return False
 

@@ -90,13 +90,13 @@ class Fetcher:
                         self._block()
                     await self._sleep(self._quiet_s)
                     continue
-                count = slots.take(incarnation.queue)
+                count = self._take_slots()
                 if count:
                     await self._fill(count, is_ahead=is_quiet)
                 elif has_token:
                     await self._claim(0)
                 else:
-                    await self._sleep(None)
+                    await self._sleep(incarnation.allowance.grows_in_s)
         finally:
             self.is_consuming = False
             slots.give_back(incarnation.queue, 0, is_hungry=False)
@@ -119,6 +119,22 @@ class Fetcher:
     @property
     def _can_ask_ahead(self) -> bool:
         return self._may_ask_ahead and not self._incarnation.attempts
+
+    def _take_slots(self) -> int:
+        """Take what may be claimed now: free slots, as far as the allowance goes."""
+        incarnation = self._incarnation
+        allowance = incarnation.allowance
+        if not allowance.is_reduced:
+            return self._slots.take(incarnation.queue)
+        room = allowance.room(len(incarnation.attempts) + incarnation.claims.asked)
+        if not room:
+            # It comes back by itself, so its turn is another queue's meanwhile.
+            self._slots.give_back(incarnation.queue, 0, is_hungry=False)
+            return 0
+        count = self._slots.take(incarnation.queue)
+        if count > room:
+            self._slots.give_back(incarnation.queue, count - room, is_hungry=False)
+        return min(count, room)
 
     async def _fill(self, count: int, *, is_ahead: bool) -> None:
         """Claim for ``count`` slots that were taken, and note when there was nothing."""
@@ -154,9 +170,11 @@ class Fetcher:
 
     async def _claim(self, count: int, *, is_ahead: bool = False) -> ClaimReply | None:
         """Claim, however long the storage is away; None: the incarnation is over."""
-        async with self._incarnation.claims as call:
+        claims = self._incarnation.claims
+        async with claims as call:
             reply = await self._ask_ahead(call) if is_ahead else None
             if reply is None:
+                claims.asked = count
                 reply = await self._repeat(call, count)
         if reply is not None and reply.is_gone:
             self._incarnation.condemned()

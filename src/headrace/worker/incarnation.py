@@ -19,6 +19,7 @@ from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.values import BATCH_LIMIT, BeatReply, CallId
+from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
 from headrace.worker.reports import Reports
@@ -34,13 +35,18 @@ class ClaimTurn:
 
     The storage remembers the last one only, to answer a repetition. ``async with`` waits for the
     turn and holds it: the call may be repeated meanwhile.
+
+    Attributes:
+        nonce: of the claim on its way, "" without one.
+        asked: how many jobs it asks for.
     """
 
     def __init__(self, incarnation: str) -> None:
         self._incarnation = incarnation
         self._number = 0
         self._lock = asyncio.Lock()
-        self.nonce: str = ""  # of the claim on its way
+        self.nonce: str = ""
+        self.asked: int = 0
 
     async def __aenter__(self) -> CallId:
         await self._lock.acquire()
@@ -50,6 +56,7 @@ class ClaimTurn:
 
     async def __aexit__(self, *_: object) -> None:
         self.nonce = ""
+        self.asked = 0
         self._lock.release()
 
 
@@ -64,6 +71,7 @@ class Incarnation:
         executor: runs attempts.
         lanes: the slots of the whole worker, by lane.
         emit: told what happens.
+        allowance: how many jobs it may hold, default as many as there are slots.
     """
 
     def __init__(
@@ -76,12 +84,14 @@ class Incarnation:
         executor: Executor,
         lanes: Mapping[str, Slots],
         emit: Emit,
+        allowance: Allowance | None = None,
     ) -> None:
         self.storage = storage
         self.queue = queue
         self.id = incarnation
         self.lease_s = lease_s
         self.lanes = lanes
+        self.allowance: Allowance = allowance or Allowance(0, lease_s=lease_s)
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
         self.is_gone: asyncio.Event = asyncio.Event()
@@ -115,7 +125,7 @@ class Incarnation:
         return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
 
     def on_change(self, call: Callable[[], None]) -> None:
-        """Call this when the incarnation is fenced, and whenever nothing runs any more."""
+        """Call this when it is fenced, when nothing runs any more, and when it may hold more."""
         self._watchers.append(call)
 
     def start(self, job: ClaimedJob, lane: str) -> None:
@@ -152,6 +162,8 @@ class Incarnation:
             self.ended_at = time.monotonic()
             self._is_quiet.set()
             self._notify_changed()
+        elif self.allowance.is_reduced:
+            self._notify_changed()
 
     @property
     def is_idle(self) -> bool:
@@ -168,6 +180,7 @@ class Incarnation:
         if self.is_gone.is_set():
             return
         self.is_gone.set()
+        self.allowance.halve(len(self.knows()) + self.claims.asked)
         cancelled = len(self.attempts)
         for attempt in list(self.attempts.values()):
             attempt.stop(StopReason.FENCED)
