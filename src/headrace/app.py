@@ -32,10 +32,10 @@ from headrace.job import (
 from headrace.json_codec import JSON
 from headrace.middleware import Middleware
 from headrace.plain import plain_text, shown
-from headrace.queues import Queue
+from headrace.queues import Operator, Queue
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import TaskSettings, call_settings, task_settings, variable
-from headrace.storage.base import Inspector, Storage
+from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task, make_job
 
@@ -350,7 +350,7 @@ class App(Generic[S]):
 
     def queue(self, name: str) -> Queue:
         """Return a queue, to look at and to steer."""
-        return Queue(name, self._inspector)
+        return Queue(name, self._operator)
 
     async def queues(self) -> list[str]:
         """Return the names of all queues that this tenant ever used."""
@@ -405,7 +405,7 @@ class App(Generic[S]):
             self._stand_in = None
             self._clients = resting
 
-    def _inspector(self) -> Inspector:
+    def _operator(self) -> Operator:
         return self.client().storage
 
     def _decoder_of(self, task: str) -> Callable[[bytes], Any]:

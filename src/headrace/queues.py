@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -13,7 +14,7 @@ from headrace.events import JobEvent
 from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
-from headrace.storage.base import Inspector
+from headrace.storage.base import Admin, Inspector
 from headrace.storage.values import BATCH_LIMIT, IncarnationInfo, QueueSettings, QueueStats
 
 PURGEABLE = (
@@ -28,10 +29,14 @@ PURGEABLE = (
 _STREAM_ID = re.compile(r"[0-9]{1,19}(-[0-9]{1,19})?\Z")
 
 
+class Operator(Inspector, Admin, Protocol):
+    """What a queue is looked at and steered through."""
+
+
 class Queue:
     """A queue by name; made by `App.queue`. Its methods may raise `StorageError`."""
 
-    def __init__(self, name: str, storage: Callable[[], Inspector]) -> None:
+    def __init__(self, name: str, storage: Callable[[], Operator]) -> None:
         self.name: str = check_name(name, what="queue")
         self._storage = storage
 

@@ -11,6 +11,7 @@ import asyncio
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
+from typing import Protocol
 
 from headrace.backoff import Backoff
 from headrace.description import told
@@ -24,7 +25,7 @@ from headrace.errors import (
 )
 from headrace.guard import Guard
 from headrace.job import JobState
-from headrace.storage.base import Channel, Storage
+from headrace.storage.base import Channel, Inspector, Producer
 from headrace.storage.values import BATCH_LIMIT, End
 
 POLL_S = 3.0
@@ -39,6 +40,10 @@ def is_end(end: End) -> bool:
     return end.state is None or end.state.is_terminal
 
 
+class WaitStorage(Producer, Inspector, Protocol):
+    """What ends are waited for through: channels of the one role, looks of the other."""
+
+
 class Waits:
     """All waits of one event loop.
 
@@ -46,7 +51,7 @@ class Waits:
         storage: where the jobs are.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: WaitStorage) -> None:
         self._storage = storage
         self._channel: Channel | None = None
         self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)

@@ -31,7 +31,7 @@ from headrace.cli.options import (
     run,
 )
 from headrace.job import JobState
-from headrace.storage.base import Storage
+from headrace.storage.base import Admin, Storage
 
 REDRIVE = Change("queue again", "queued again", "dead letter")
 PURGE = Change("delete", "deleted", "dead letter")
@@ -135,11 +135,11 @@ def purge(*, target: Target, selection: Selection, output: str, yes: bool, dry_r
     run(_change(target, selection, PURGE, _purging, output=output, how=Asking(yes, dry_run)))
 
 
-def _redriving(storage: Storage) -> Act:
+def _redriving(storage: Admin) -> Act:
     return lambda queue, _state, ids: storage.redrive(queue, ids)
 
 
-def _purging(storage: Storage) -> Act:
+def _purging(storage: Admin) -> Act:
     return storage.purge
 
 
@@ -147,7 +147,7 @@ async def _change(
     target: Target,
     selection: Selection,
     change: Change,
-    acting_on: Callable[[Storage], Act],
+    acting_on: Callable[[Admin], Act],
     *,
     output: str,
     how: Asking,

@@ -18,9 +18,9 @@ from headrace.cli.output import note
 from headrace.errors import InvalidOption, UsageError
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
-from headrace.queues import Queue
+from headrace.queues import Operator, Queue
 from headrace.settings import variable
-from headrace.storage.base import Storage
+from headrace.storage.base import Inspector, Storage
 from headrace.storage.connect import open_storage
 
 T = TypeVar("T")
@@ -193,12 +193,12 @@ def check_shared(url: str) -> str:
     return url
 
 
-def queue_of(storage: Storage, name: str) -> Queue:
+def queue_of(storage: Operator, name: str) -> Queue:
     """Return a queue of the storage."""
     return Queue(name, lambda: storage)
 
 
-async def queue_names(storage: Storage) -> list[str]:
+async def queue_names(storage: Inspector) -> list[str]:
     """Return the tenant's queues whose names are valid, and tell of others."""
     names = []
     for name in await storage.queues():

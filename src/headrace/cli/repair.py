@@ -6,7 +6,7 @@ import msgspec
 
 from headrace.cli.output import echo_json, note, table
 from headrace.job import JobState
-from headrace.storage.base import Storage
+from headrace.storage.base import Inspector, Storage
 from headrace.storage.values import BATCH_LIMIT, Finding, QueueStats
 
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
@@ -42,7 +42,7 @@ def show_repaired(found: list[RepairedQueue], *, output: str) -> None:
         table(("QUEUE", "PUT RIGHT"), [(one.queue, one.mended) for one in found])
 
 
-async def find_lost(storage: Storage) -> list[Finding]:
+async def find_lost(storage: Inspector) -> list[Finding]:
     """Hold the counts of the tenant's queues against their listings, where these are short."""
     wrong = [text for queue in await storage.queues() for text in await _wrong(storage, queue)]
     if not wrong:
@@ -50,7 +50,7 @@ async def find_lost(storage: Storage) -> list[Finding]:
     return [Finding("queues", "warning", f"{'; '.join(wrong)}: headrace doctor --repair")]
 
 
-async def _wrong(storage: Storage, queue: str) -> list[str]:
+async def _wrong(storage: Inspector, queue: str) -> list[str]:
     before = _counts(await storage.stats(queue))
     found = []
     for state in COUNTED:

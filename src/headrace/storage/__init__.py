@@ -19,9 +19,11 @@ from headrace.job import (
 )
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
 from headrace.storage.base import (
+    Admin,
     Beater,
     Channel,
     Consumer,
+    Doctor,
     Inspector,
     Maintenance,
     Producer,
@@ -53,6 +55,7 @@ from headrace.storage.values import (
 __all__ = [
     "BATCH_LIMIT",
     "BATCH_LIMIT_BYTES",
+    "Admin",
     "Beat",
     "BeatReply",
     "Beater",
@@ -65,6 +68,7 @@ __all__ = [
     "ClaimedJob",
     "Completed",
     "Consumer",
+    "Doctor",
     "End",
     "EnqueueOutcome",
     "ErrorInfo",

@@ -1,6 +1,6 @@
 """What a storage opens beside its verbs, each on a connection of its own: part of the port.
 
-An channel and a waiter wait for what others do; a beater works in another thread.
+A channel and a waiter wait for what others do; a beater works in another thread.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:
 
 
 def read_end(message: bytes) -> End:
-    """Read an channel message; its six lines are written by ``lua/lib/finish.lua``."""
+    """Read a message of a channel; its six lines are written by ``lua/lib/finish.lua``."""
     root, job_id, *words = message.split(b"\n", 5)
     return _end(keys.queue_of(root.decode()), job_id.decode(), words)
 

@@ -232,6 +232,8 @@ class RedisStorage:
         )
         return reports.read_events(entries)
 
+    # Admin
+
     async def pause(self, queue: str) -> None:
         await self._client.run(reports.steer("pause", self._root(queue)))
 
@@ -246,6 +248,8 @@ class RedisStorage:
 
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
         return await self._client.run(reports.purge(self._root(queue), state, job_ids))
+
+    # Doctor
 
     async def check(self) -> None:
         await self._client.command("PING")

@@ -226,6 +226,8 @@ class SqliteStorage:
         seen = inspector.event_number(after)
         return await self._pass(lambda s: inspector.events(s, self._name(queue), seen, limit))
 
+    # Admin
+
     async def pause(self, queue: str) -> None:
         await self._write(lambda s: steering.pause(s, self._name(queue)))
 
@@ -240,6 +242,8 @@ class SqliteStorage:
 
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
         return await self._write(lambda s: steering.purge(s, self._name(queue), state, job_ids))
+
+    # Doctor
 
     async def check(self) -> None:
         await self._pass(lambda _: None)

@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import StaleCall
-from headrace.storage import (
-    Claim,
-    ErrorInfo,
-    FailReason,
-    JobState,
-    Outcome,
-    Settlement,
-    Storage,
-)
+from headrace.storage import Claim, ErrorInfo, FailReason, JobState, Outcome, Settlement, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ANY_OUTCOME,

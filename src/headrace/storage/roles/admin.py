@@ -1,0 +1,44 @@
+"""The role of what steers queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from headrace.job import JobState
+from headrace.storage.values import QueueSettings
+
+
+class Admin(Protocol):
+    """What operators steer."""
+
+    async def pause(self, queue: str) -> None:
+        """Let claims bring nothing. Active jobs go on, and jobs are taken in."""
+
+    async def resume(self, queue: str) -> None:
+        """Let claims bring jobs again, and leave tokens."""
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        """Set what the queue keeps of ended jobs.
+
+        A lowered number is reached in steps: each call that ends jobs deletes at most 100 records
+        more than it ends.
+        """
+
+    async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
+        """Send dead letters to the tails of their tiers, in this order; return how many were.
+
+        Attempts, stalls, error history, expiry, reason, the request to stop and channels are gone;
+        the epoch stays, and so does what the last attempt said of itself. Ids of other jobs are
+        passed over.
+
+        Raises:
+            StorageFull: there is no room; nothing changed.
+        """
+
+    async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
+        """Delete jobs that are in ``state``, with all that belongs to them; return how many.
+
+        Jobs that have moved on are spared, and active ones always. Channels of jobs that had not
+        ended are told, with ``state`` None.
+        """

@@ -1,0 +1,87 @@
+"""The role of what looks at queues and jobs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headrace.job import JobRecord, JobState
+from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
+    EventPage,
+    IncarnationInfo,
+    OutputPage,
+    Page,
+    QueueStats,
+)
+
+
+class Inspector(Protocol):
+    """What operators see. Looking changes nothing, and knows queues that never were."""
+
+    async def queues(self) -> list[str]:
+        """Return the queues that ever had a job or a worker, sorted."""
+
+    async def get(self, queue: str, job_id: str) -> JobRecord | None:
+        """Return all that is kept of a job, None if nothing; errors newest first."""
+
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        """Return pieces of a job's output behind a cursor, in order.
+
+        There are those of the newest attempt that had any: they outlive it, and a retry and a
+        redrive, until the next one has some. They are kept for an hour after the last of them at
+        least, but no longer than the record; there are none of an unknown job. A reader that goes
+        on while a new attempt begins reads that one's pieces from the first.
+
+        Args:
+            queue: the queue; it need not be there.
+            job_id: the job.
+            after: what the last page said, "" for the first. A page without pieces is no end while
+                the job has not ended: ask again with its cursor.
+            limit: most pieces, 1 to `OUTPUT_PAGE_LIMIT`; more is taken for that.
+
+        Raises:
+            InvalidOption: the cursor is not one of a page of output.
+        """
+
+    async def list_jobs(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
+    ) -> Page:
+        """Return a page of the jobs in a state.
+
+        Queued ones come lane by lane, the default lane first and the others by name, and in each in
+        the order of their claims; delayed ones by their due time, ended ones newest first, active
+        ones in any. A job that stays where it is is listed
+        once, however many others come and go; one that moves may be missed or repeated.
+
+        Args:
+            queue: the queue; it need not be there.
+            state: which state.
+            cursor: what the last page said, "" for the first.
+            limit: most rows, from 1 on.
+
+        Raises:
+            InvalidOption: the cursor is not one of a page of this state.
+        """
+
+    async def stats(self, queue: str) -> QueueStats:
+        """Return counts now, and what was done in the last 50 to 60 seconds (``window_ms``).
+
+        A histogram's bounds are at most a tenth above what was measured.
+        """
+
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
+        """Return the incarnations that are known or condemned; the latter have lost their info."""
+
+    async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
+        """Return events in the order in which they came: every transition of a job, and progress.
+
+        They are kept in entries of up to 20 events of one call. At least the number of entries that
+        the queue's settings say is kept, and not many times as many.
+
+        Args:
+            queue: the queue; it need not be there.
+            after: a ``stream_id``: read on behind its entry; "0": from the first that is kept.
+            limit: most entries.
+        """

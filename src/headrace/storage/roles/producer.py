@@ -1,0 +1,71 @@
+"""The role of what brings jobs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.storage.connections import Channel
+from headrace.storage.values import CallId, End
+
+
+class Producer(Protocol):
+    """What brings jobs in and asks how they end."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        """Store jobs, all or none, and return an outcome for each, in order.
+
+        An id whose job has not ended is a ``duplicate`` and one that is kept completed is
+        ``completed``: neither is changed, but a duplicate's ``reply_to`` is added to the job's
+        channels, and its record and result are kept for a minute at least once it has completed or
+        been cancelled, whatever the first caller asked for. A failed or cancelled record makes room
+        for the new job, with all that belongs to it. The second of an id inside one batch is a
+        duplicate of the first.
+
+        A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to
+        the tail of its lane and tier and is ``queued``. Jobs of one call stand in its order, those
+        of a later call behind them. With ``lane`` "" it is that which a worker has registered last
+        for the task, `default` if none has, and stays so. ``is_new_id`` promises that the id can't
+        be there, and ``is_plain`` that nothing after it differs from its default: both may be
+        ignored.
+
+        A client has two calls in flight at most, which may arrive in either order, so the last two
+        numbers of a client and queue are remembered, for ten minutes.
+
+        Raises:
+            StaleCall: a call two or more numbers later has come already.
+            StorageFull: there is no room; nothing was stored.
+        """
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        """Cancel jobs and return an outcome for each id, in order.
+
+        A waiting job ends ``cancelled`` in this step and never starts. An active one is
+        ``requested``: it is marked, the owner's beats name it, and whatever would send it back to
+        wait (retry, release, stall, put-back, retire, reap) ends it cancelled instead; an attempt
+        that completes or fails first keeps that outcome. At every such request the owner's channel,
+        if it has one, is told an `End` with ``state`` active. A cancelled job is ``cancelled``
+        again, another ended one ``finished``, an unknown id ``not_found``: these change nothing.
+        """
+
+    async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
+        """Add a channel to those told of jobs' ends, and return how each job stands, in order.
+
+        Both happen in one step, so that no end falls between. A job that has expired before its
+        first start ends here. A job that has ended, or is unknown (``state`` None), is not watched.
+        A result of more than 64 KiB is left out (``is_cut``), here and in messages.
+
+        A job has 64 channels at most; others are passed over. Channels outlive retries, and hear
+        of one end, or of a purge as of an unknown job. A redriven job has none.
+
+        Args:
+            queue: the jobs' queue.
+            job_ids: at most `BATCH_LIMIT`.
+            channel: of a `Channel`; "": only look.
+        """
+
+    def open_channel(self) -> Channel:
+        """Return a new channel; it connects on first use."""
