@@ -11,13 +11,15 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
-from headrace.backoff import Backoff
 from headrace.description import told
-from headrace.errors import ReplyLost, StorageError, StorageFault, StorageUnavailable
+from headrace.errors import ReplyLost, StorageError, StorageFault
 from headrace.job import EnqueueOutcome, Job
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Producer
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId
+from headrace.storage.batches import fitting
+from headrace.storage.values import CallId
 
 WINDOW = 2
 
@@ -69,7 +71,7 @@ class Batcher:
         return outcomes
 
     def submit(self, jobs: Sequence[Job]) -> Answer:
-        """Send up to `BATCH_LIMIT` jobs in one call; await the answer for their outcomes."""
+        """Send up to 500 jobs in one call; await the answer for their outcomes."""
         loop = asyncio.get_running_loop()
         answer: Answer = loop.create_future()
         self._pending.append((jobs, answer))
@@ -104,16 +106,10 @@ class Batcher:
         self._flush()
 
     def _take(self) -> list[tuple[Sequence[Job], Answer]]:
-        batch: list[tuple[Sequence[Job], Answer]] = []
-        count = size = 0
-        while self._pending:
-            jobs, _answer = self._pending[0]
-            count += len(jobs)
-            size += sum(len(job.payload) for job in jobs)
-            if batch and (count > BATCH_LIMIT or size > BATCH_LIMIT_BYTES):
-                break
-            batch.append(self._pending.popleft())
-        return batch
+        count = fitting(
+            (len(jobs), sum(len(job.payload) for job in jobs)) for jobs, _ in self._pending
+        )
+        return [self._pending.popleft() for _ in range(count)]
 
     async def _send(self, number: int, batch: list[tuple[Sequence[Job], Answer]]) -> None:
         jobs = [job for part, _ in batch for job in part]
@@ -138,29 +134,28 @@ class Batcher:
             self._end(number)
 
     async def _repeat(self, call: CallId, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
-        backoff = Backoff()
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + self._retry_for_s
         lost: ReplyLost | None = None
-        while True:
-            try:
-                return await self._storage.enqueue(self._queue, jobs, call=call)
-            except ReplyLost as error:
+
+        def on_failure(error: StorageError) -> None:
+            nonlocal lost
+            if isinstance(error, ReplyLost):
                 lost = error
-                failure: StorageError = error
-            except StorageUnavailable as error:
-                failure = error
-            except StorageError as error:
-                # Once an answer was lost, the jobs may be stored, whatever came after.
-                if lost is None:
-                    raise
-                raise lost from error
             if self._is_closed:
                 raise _closed()
-            pause = backoff.next_s()
-            if loop.time() + pause > give_up_at:
-                raise lost or failure
-            await asyncio.sleep(pause)
+
+        try:
+            outcomes = await repeat_until_answered(
+                partial(self._storage.enqueue, self._queue, jobs, call=call),
+                on_failure=on_failure,
+                for_s=self._retry_for_s,
+            )
+        except StorageError as error:
+            # Once an answer was lost, the jobs may be stored, whatever came after.
+            if lost is None or isinstance(error, ReplyLost):
+                raise
+            raise lost from error
+        assert outcomes is not None, "it is never over"  # noqa: S101
+        return outcomes
 
     async def aclose(self) -> None:
         """Send what waits, give it a moment to be answered, then end what is left."""

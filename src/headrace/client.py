@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, Protocol
 
 import anyio
@@ -18,7 +19,8 @@ from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, fresh
 from headrace.plain import shown
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, End, OutputPage
+from headrace.storage.batches import batches
+from headrace.storage.values import BATCH_LIMIT, End, OutputPage
 from headrace.waiting import Waits
 
 CHUNKS_AHEAD = 3
@@ -195,10 +197,5 @@ def _iterated(jobs: Iterable[Job]) -> Iterator[Job]:
 def _chunks(source: Iterator[Job]) -> Iterable[Sequence[Job]]:
     """Admit jobs and split them, in order, where the queue changes or a call would be too large."""
     while block := list(map(admit, islice(source, BATCH_LIMIT))):
-        first = size = 0
-        for at, job in enumerate(block):
-            size += len(job.payload)
-            if at > first and (job.queue != block[first].queue or size > BATCH_LIMIT_BYTES):
-                yield block[first:at]
-                first, size = at, len(job.payload)
-        yield block[first:]
+        for _, jobs in groupby(block, attrgetter("queue")):
+            yield from batches(list(jobs), lambda job: len(job.payload))

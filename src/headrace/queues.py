@@ -15,6 +15,7 @@ from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Admin, Inspector
+from headrace.storage.batches import batches
 from headrace.storage.values import BATCH_LIMIT, IncarnationInfo, QueueSettings, QueueStats
 
 PURGEABLE = (
@@ -149,8 +150,7 @@ class Queue:
         """
         ids = await self._chosen(JobState.FAILED, job_ids, task, all_jobs=all_jobs)
         done = 0
-        for first in range(0, len(ids), BATCH_LIMIT):
-            batch = ids[first : first + BATCH_LIMIT]
+        for batch in batches(ids):
             done += await self._storage().redrive(self.name, batch)
         return done
 
@@ -176,8 +176,7 @@ class Queue:
             )
         ids = await self._chosen(wanted, job_ids, task, all_jobs=all_jobs)
         done = 0
-        for first in range(0, len(ids), BATCH_LIMIT):
-            batch = ids[first : first + BATCH_LIMIT]
+        for batch in batches(ids):
             done += await self._storage().purge(self.name, wanted, batch)
         return done
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
@@ -25,8 +26,10 @@ from headrace.errors import (
 )
 from headrace.guard import Guard
 from headrace.job import JobState
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Channel, Inspector, Producer
-from headrace.storage.values import BATCH_LIMIT, End
+from headrace.storage.batches import batches
+from headrace.storage.values import End
 
 POLL_S = 3.0
 RETRY_FOR_S = 10.0
@@ -151,19 +154,17 @@ class Waits:
 
     async def _look(self, queue: str, job_id: str) -> End:
         channel = await self.channel()
-        backoff = Backoff()
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + RETRY_FOR_S
-        while True:
-            try:
-                return (await self._storage.watch(queue, [job_id], channel=channel))[0]
-            except (StorageUnavailable, ReplyLost):
-                if self._is_closed:
-                    raise _closed() from None
-                pause = backoff.next_s()
-                if loop.time() + pause > give_up_at:
-                    raise
-                await asyncio.sleep(pause)
+        ends = await repeat_until_answered(
+            partial(self._storage.watch, queue, [job_id], channel=channel),
+            on_failure=self._check_open,
+            for_s=RETRY_FOR_S,
+        )
+        assert ends is not None, "it is never over"  # noqa: S101
+        return ends[0]
+
+    def _check_open(self, _error: StorageError) -> None:
+        if self._is_closed:
+            raise _closed() from None
 
     async def whole(self, end: End) -> End:
         """Return the end with its result, read if it was too large for a message."""
@@ -235,10 +236,10 @@ class Waits:
             if not self._unborn.issuperset(waiters):
                 by_queue[queue].append(job_id)
         for queue, ids in by_queue.items():
-            for first in range(0, len(ids), BATCH_LIMIT):
-                await self._read(queue, ids[first : first + BATCH_LIMIT], channel)
+            for batch in batches(ids):
+                await self._read(queue, batch, channel)
 
-    async def _read(self, queue: str, ids: list[str], channel: str) -> None:
+    async def _read(self, queue: str, ids: Sequence[str], channel: str) -> None:
         """Read how some jobs stand; an error that is no outage ends the waits for who causes it."""
         try:
             ends = await self._storage.watch(queue, ids, channel=channel)

@@ -14,7 +14,7 @@ from headrace.cli.views import Changed
 from headrace.errors import JobNotFound
 from headrace.job import JobRecord, JobState, check_text
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT
+from headrace.storage.batches import batches
 
 SAMPLE = 5
 """Ids that a preview shows."""
@@ -47,7 +47,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 Act = Callable[[str, JobState, Sequence[str]], Awaitable[int]]
-"""Changes jobs of one queue and state, at most `BATCH_LIMIT`, and returns how many were."""
+"""Changes jobs of one queue and state, at most `batches` brings, and returns how many were."""
 
 
 def check_is_dead(job_id: str, queue: str, state: JobState) -> None:
@@ -183,8 +183,7 @@ async def _apply(change: Change, chosen: Sequence[Chosen], act: Act) -> int:
         length=len(chosen), label=label, file=sys.stderr, hidden=is_hidden
     ) as bar:
         for (queue, state), ids in groups.items():
-            for first in range(0, len(ids), BATCH_LIMIT):
-                batch = ids[first : first + BATCH_LIMIT]
+            for batch in batches(ids):
                 done += await act(queue, state, batch)
                 bar.update(len(batch))
     return done

@@ -22,6 +22,7 @@ from headrace.errors import (
 from headrace.events import Emit
 from headrace.guard import Guard
 from headrace.job import new_job_id
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
 from headrace.storage.values import IncarnationInfo
 from headrace.worker.allowance import Allowance
@@ -167,18 +168,15 @@ class QueueConsumer:
     async def _register(self, incarnation: Incarnation) -> bool:
         """Make the incarnation known, however long that takes; False: the worker was stopped."""
         info = msgspec.structs.replace(self._info, incarnation=incarnation.id)
-        backoff = Backoff()
-        while not self._is_closing.is_set():
+
+        async def register() -> bool:
             sent_at = time.monotonic()
-            try:
-                await incarnation.storage.register(incarnation.queue, info)
-            except (StorageUnavailable, ReplyLost):
-                await backoff.pause()
-            else:
-                incarnation.acked_at = sent_at
-                self._allowance.begin()
-                return True
-        return False
+            await incarnation.storage.register(incarnation.queue, info)
+            incarnation.acked_at = sent_at
+            self._allowance.begin()
+            return True
+
+        return bool(await repeat_until_answered(register, is_over=self._is_closing.is_set))
 
     async def _hold(self, incarnation: Incarnation) -> None:
         """Run one incarnation to its end: stopped or fenced."""

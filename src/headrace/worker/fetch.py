@@ -19,9 +19,9 @@ from typing import Any
 
 import anyio
 
-from headrace.backoff import Backoff
-from headrace.errors import ReplyLost, StorageError, StorageUnavailable
+from headrace.errors import StorageError
 from headrace.events import StorageLost, StorageRecovered
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Waiter
 from headrace.storage.values import CallId, ClaimReply
 from headrace.worker.incarnation import Incarnation
@@ -53,6 +53,7 @@ class Fetcher:
         self._refused_until = -math.inf
         self._is_closing = False
         self._asking = anyio.CancelScope()
+        self._lost_at: float | None = None  # since when claims go unanswered, by the loop's clock
         self.is_consuming: bool = False
         self.empty_at: float = -math.inf
         incarnation.on_change(self._nudge.set)
@@ -216,31 +217,39 @@ class Fetcher:
         incarnation = self._incarnation
         nonce = incarnation.claims.nonce
         slots = {self._lane: count}
-        backoff = Backoff()
-        lost_at: float | None = None
-        loop = asyncio.get_running_loop()
-        while not self._is_over:
-            try:
-                with anyio.CancelScope() as self._asking:
-                    reply = await incarnation.storage.claim(
-                        incarnation.queue, call=call, nonce=nonce, slots=slots
-                    )
-                if self._asking.cancelled_caught:
-                    break  # what it may have claimed is handed back with the incarnation
-            except (StorageUnavailable, ReplyLost) as error:
-                if lost_at is None:
-                    lost_at = loop.time()
-                    self.is_consuming = False
-                    incarnation.emit(StorageLost(queue=incarnation.queue, error=str(error)))
-                await self._sleep(backoff.next_s())
-                self._nudge.clear()
-            else:
-                self.is_consuming = True
-                if lost_at is not None:
-                    after_ms = round((loop.time() - lost_at) * 1000)
-                    incarnation.emit(StorageRecovered(queue=incarnation.queue, after_ms=after_ms))
-                return reply
-        return None
+
+        async def ask() -> ClaimReply | None:
+            with anyio.CancelScope() as self._asking:
+                return await incarnation.storage.claim(
+                    incarnation.queue, call=call, nonce=nonce, slots=slots
+                )
+            return None  # what it may have claimed is put back with the incarnation
+
+        reply = await repeat_until_answered(
+            ask, is_over=lambda: self._is_over, on_failure=self._note_outage, pause=self._pause
+        )
+        if reply is not None:
+            self._note_answer()
+        return reply
+
+    async def _pause(self, seconds: float) -> None:
+        await self._sleep(seconds)
+        self._nudge.clear()
+
+    def _note_outage(self, error: StorageError) -> None:
+        if self._lost_at is None:
+            self._lost_at = asyncio.get_running_loop().time()
+            self.is_consuming = False
+            self._incarnation.emit(StorageLost(queue=self._incarnation.queue, error=str(error)))
+
+    def _note_answer(self) -> None:
+        self.is_consuming = True
+        if self._lost_at is not None:
+            after_ms = round((asyncio.get_running_loop().time() - self._lost_at) * 1000)
+            self._lost_at = None
+            self._incarnation.emit(
+                StorageRecovered(queue=self._incarnation.queue, after_ms=after_ms)
+            )
 
     def _block(self) -> None:
         """Have one blocking call on its way; it ends by itself, or with its connection."""

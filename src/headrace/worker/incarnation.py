@@ -18,7 +18,8 @@ from headrace.events import AttemptStarted, Emit, QueueFenced
 from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, BeatReply, CallId
+from headrace.storage.batches import batches
+from headrace.storage.values import BeatReply, CallId
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
@@ -230,8 +231,7 @@ class Incarnation:
         # refused.
         unfinished = self._unfinished | self.attempts.keys()
         jobs = [(a.job.id, a.job.claim) for a in self._stopped if a.job.id in unfinished]
-        for first in range(0, len(jobs), BATCH_LIMIT):
-            batch = jobs[first : first + BATCH_LIMIT]
+        for batch in batches(jobs):
             await self.storage.put_back(self.queue, self.id, batch)
         return len(jobs)
 

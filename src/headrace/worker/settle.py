@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
-from headrace.backoff import Backoff
-from headrace.errors import ReplyLost, StorageError, StorageUnavailable
+from headrace.errors import StorageError
 from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
 from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Consumer
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, CallId, Settlement
+from headrace.storage.batches import fitting
+from headrace.storage.values import CallId, Settlement
 
 BACKED_UP_AFTER_S = 1.0
 
@@ -107,29 +109,25 @@ class Settler:
             self._sending = []
 
     def _take(self) -> list[tuple[ClaimedJob, Settlement]]:
-        batch: list[tuple[ClaimedJob, Settlement]] = []
-        size = 0
-        while self._pending and len(batch) < BATCH_LIMIT:
-            outcome = self._pending[0][1].outcome
-            size += len(outcome.result) if isinstance(outcome, Completed) else 0
-            if batch and size > BATCH_LIMIT_BYTES:
-                break
-            batch.append(self._pending.popleft())
-        return batch
+        count = fitting((1, _size_of(settlement.outcome)) for _, settlement in self._pending)
+        return [self._pending.popleft() for _ in range(count)]
 
     async def _send(self, settlements: list[Settlement]) -> list[bool] | None:
-        backoff = Backoff()
         call = CallId(self._incarnation, self._number)
-        while True:
-            try:
-                verdicts = await self._storage.settle(self._queue, settlements, call=call)
-            except (StorageUnavailable, ReplyLost):
-                if self._failing_since is None:
-                    self._failing_since = asyncio.get_running_loop().time()
-                await backoff.pause()
-            else:
-                self._failing_since = None
-                return verdicts
+        verdicts = await repeat_until_answered(
+            partial(self._storage.settle, self._queue, settlements, call=call),
+            on_failure=self._note_failure,
+        )
+        self._failing_since = None
+        return verdicts
+
+    def _note_failure(self, _error: StorageError) -> None:
+        if self._failing_since is None:
+            self._failing_since = asyncio.get_running_loop().time()
+
+
+def _size_of(outcome: Outcome) -> int:
+    return len(outcome.result) if isinstance(outcome, Completed) else 0
 
 
 def _lost(job: ClaimedJob) -> WorkerEvent:

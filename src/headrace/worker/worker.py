@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from headrace.app import App
-from headrace.backoff import Backoff
 from headrace.clock import Duration
-from headrace.errors import LifespanTimeout, ReplyLost, StorageUnavailable
+from headrace.errors import LifespanTimeout
 from headrace.events import (
     Emit,
     WorkerEnding,
@@ -29,6 +28,7 @@ from headrace.guard import Guard
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
 from headrace.logs import configured, log_events, unfailing
 from headrace.release import VERSION
+from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Channel, Storage
 from headrace.storage.values import IncarnationInfo
 from headrace.worker.beat import Beats
@@ -291,16 +291,9 @@ class Worker:
                 self._stops_seen = max(1, self._stops)
 
     async def _connect(self, storage: Storage) -> None:
-        backoff = Backoff()
-        give_up_at = anyio.current_time() + STARTUP_RETRY_S
-        while not self._is_closing:
-            try:
-                return await storage.check()
-            except (StorageUnavailable, ReplyLost):
-                if anyio.current_time() > give_up_at:
-                    raise
-                await backoff.pause()
-        return None
+        await repeat_until_answered(
+            storage.check, is_over=lambda: self._is_closing, for_s=STARTUP_RETRY_S
+        )
 
     async def _serve(self, storage: Storage, state: Any) -> None:
         limits = self._limits
