@@ -248,5 +248,5 @@ async def test_a_beat_that_finds_nobody_fences_a_session_unless_it_has_retired(
         reply = beater.beat(QUEUE, watcher.incarnation.id)
         beater.close()
         assert reply.is_gone
-        watcher.incarnation.on_beat_reply(reply)
-        assert watcher.incarnation.is_gone.is_set() is not is_retired
+        watcher.incarnation.lease.on_beat_reply(reply)
+        assert watcher.incarnation.lease.is_gone.is_set() is not is_retired

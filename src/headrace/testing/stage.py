@@ -75,7 +75,7 @@ class Stage:
         reply = BeatReply(is_gone=False, cancel_ids=job_ids)
         for incarnation, loop in list(self._incarnations.items()):
             if incarnation.queue == queue:
-                loop.call_soon_threadsafe(incarnation.on_beat_reply, reply)
+                loop.call_soon_threadsafe(incarnation.lease.on_beat_reply, reply)
 
     # Work
 

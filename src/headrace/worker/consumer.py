@@ -26,10 +26,10 @@ from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
 from headrace.storage.values import IncarnationInfo
 from headrace.worker.allowance import Allowance
-from headrace.worker.beat import Beats
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
 from headrace.worker.incarnation import Incarnation
+from headrace.worker.liveness import Liveness
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
@@ -45,7 +45,7 @@ class QueueConsumer:
         info: what the worker says of itself; each incarnation adds its id.
         executor: runs attempts.
         lanes: the slots of the whole worker, by lane.
-        beats: the beat thread.
+        liveness: beats for its incarnations.
         grace_s: how long running jobs may go on after `close`.
         sweep_s: time between looks for dead workers.
         emit: told what happens.
@@ -60,7 +60,7 @@ class QueueConsumer:
         info: IncarnationInfo,
         executor: Executor,
         lanes: Mapping[str, Slots],
-        beats: Beats,
+        liveness: Liveness,
         grace_s: float,
         sweep_s: float,
         emit: Emit,
@@ -73,7 +73,7 @@ class QueueConsumer:
         self._info = info
         self._executor = executor
         self._lanes = lanes
-        self._beats = beats
+        self._liveness = liveness
         self._grace_s = grace_s
         self._sweep_s = sweep_s
         self._emit = emit
@@ -155,12 +155,12 @@ class QueueConsumer:
             )
             if not await self._register(incarnation):
                 return
-            self._beats.add(incarnation)
+            self._liveness.add(incarnation.lease)
             self._incarnation = incarnation
             try:
                 await self._hold(incarnation)
             finally:
-                self._beats.remove(incarnation)
+                self._liveness.remove(incarnation.lease)
                 self._ended_before += incarnation.ended
                 self._incarnation = None
                 self._fetchers = []
@@ -172,7 +172,7 @@ class QueueConsumer:
         async def register() -> bool:
             sent_at = time.monotonic()
             await incarnation.storage.register(incarnation.queue, info)
-            incarnation.acked_at = sent_at
+            incarnation.lease.acked_at = sent_at
             self._allowance.begin()
             return True
 
@@ -190,12 +190,12 @@ class QueueConsumer:
             group.start_soon(keep, "settle", incarnation.settler.run)
             group.start_soon(keep, "report", incarnation.reports.run)
             group.start_soon(keep, "sweep", partial(_sweep_forever, sweeper))
-            group.start_soon(keep, "fence", partial(_fence, incarnation))
+            group.start_soon(keep, "fence", incarnation.lease.watch)
             try:
                 async with anyio.create_task_group() as lanes:
                     for fetcher in self._fetchers:
                         lanes.start_soon(keep, "fetch", fetcher.run)
-                if not incarnation.is_gone.is_set():
+                if not incarnation.lease.is_gone.is_set():
                     self.has_made_last_claim.set()
                     await self._is_closing.wait()
                     await incarnation.finish(0.0 if self._hurries else self._grace_s)
@@ -216,7 +216,7 @@ class QueueConsumer:
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
             backoff = Backoff()
-            while not incarnation.is_condemned:
+            while not incarnation.lease.is_condemned:
                 await incarnation.settler.drain()
                 try:
                     await incarnation.storage.check()
@@ -251,13 +251,3 @@ async def _sweep_forever(sweeper: Sweeper) -> None:
             next_s = 1.0
         # A little early or late, so that workers don't sweep in step.
         await anyio.sleep(next_s * random.uniform(0.9, 1.0))  # noqa: S311
-
-
-async def _fence(incarnation: Incarnation) -> None:
-    """Fence the incarnation when its beats went unanswered for nearly its lease."""
-    while not incarnation.is_gone.is_set():
-        left_s = incarnation.fence_at - time.monotonic()
-        if left_s <= 0:
-            incarnation.fence(f"no beat was answered for {incarnation.lease_s:g} s less the margin")
-            return
-        await anyio.sleep(left_s)

@@ -107,7 +107,7 @@ class Fetcher:
 
     @property
     def _is_over(self) -> bool:
-        return self._is_closing or self._incarnation.is_gone.is_set()
+        return self._is_closing or self._incarnation.lease.is_gone.is_set()
 
     @property
     def _quiet_s(self) -> float:
@@ -178,7 +178,7 @@ class Fetcher:
                 claims.asked = count
                 reply = await self._repeat(call, count)
         if reply is not None and reply.is_gone:
-            self._incarnation.condemned()
+            self._incarnation.lease.condemn()
             return None
         return reply
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
@@ -19,10 +19,11 @@ from headrace.job import PROCESS_LANE, ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
-from headrace.storage.values import BeatReply, CallId
+from headrace.storage.values import CallId
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
+from headrace.worker.liveness import Lease
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slots
@@ -90,21 +91,23 @@ class Incarnation:
         self.storage = storage
         self.queue = queue
         self.id = incarnation
-        self.lease_s = lease_s
         self.lanes = lanes
         self.allowance: Allowance = allowance or Allowance(0, lease_s=lease_s)
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
-        self.is_gone: asyncio.Event = asyncio.Event()
-        self.is_condemned: bool = False
-        self.acked_at: float = time.monotonic()
+        self.lease: Lease = Lease(
+            queue=queue,
+            incarnation=incarnation,
+            lease_s=lease_s,
+            on_fence=self._on_fence,
+            on_cancel=self._on_cancel,
+        )
         self.ended: int = 0
-        self.ended_at: float = self.acked_at
+        self.ended_at: float = self.lease.acked_at
         self.claims: ClaimTurn = ClaimTurn(incarnation)
         self._watchers: list[Callable[[], None]] = []
         self._executor = executor
         self._is_quiet = asyncio.Event()
-        self._is_retired = False
         self._unfinished: set[str] = set()
         self._stopped: list[Attempt] = []
         self.reports: Reports = Reports(storage, queue=queue)
@@ -113,17 +116,8 @@ class Incarnation:
             queue=queue,
             incarnation=incarnation,
             emit=emit,
-            on_gone=self.condemned,
+            on_gone=self.lease.condemn,
         )
-
-    @property
-    def fence_at(self) -> float:
-        """When this incarnation must have stopped its attempts, on the monotonic clock.
-
-        The margin before the lease ends leaves time to stop them. The beat thread writes
-        ``acked_at``, so a blocked loop does not read an old one.
-        """
-        return self.acked_at + self.lease_s - min(2.0, self.lease_s / 4)
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Call this when it is fenced, when nothing runs any more, and when it may hold more."""
@@ -150,7 +144,7 @@ class Incarnation:
             del self.attempts[job.id]
         if not (attempt.used_child and attempt.lane == PROCESS_LANE):
             self.lanes[attempt.lane].release()
-        if attempt.reason is StopReason.FENCED or self.is_gone.is_set():
+        if attempt.reason is StopReason.FENCED or self.lease.is_gone.is_set():
             pass
         elif outcome is None:
             self._unfinished.add(job.id)
@@ -171,16 +165,8 @@ class Incarnation:
         """Whether nothing runs and every outcome is recorded."""
         return not self.knows()
 
-    def condemned(self) -> None:
-        """Fence: the storage doesn't know this incarnation, so its jobs were taken back."""
-        self.is_condemned = True
-        self.fence("the storage does not know this incarnation: it was taken for dead")
-
-    def fence(self, cause: str) -> None:
-        """Stop all attempts and record no outcome of theirs; safe to repeat."""
-        if self.is_gone.is_set():
-            return
-        self.is_gone.set()
+    def _on_fence(self, cause: str) -> None:
+        """Stop all attempts and record no outcome of theirs."""
         self.allowance.halve(len(self.knows()) + self.claims.asked)
         cancelled = len(self.attempts)
         for attempt in list(self.attempts.values()):
@@ -194,11 +180,9 @@ class Incarnation:
         for call in self._watchers:
             call()
 
-    def on_beat_reply(self, reply: BeatReply) -> None:
-        """Act on a beat's answer."""
-        if reply.is_gone and not self._is_retired:
-            self.condemned()
-        for job_id in reply.cancel_ids:
+    def _on_cancel(self, job_ids: Sequence[str]) -> None:
+        """Stop the attempts of some jobs; of those that ended meanwhile there is none."""
+        for job_id in job_ids:
             attempt = self.attempts.get(job_id)
             if attempt is not None and attempt.reason is None:
                 attempt.stop(StopReason.CANCEL)
@@ -237,6 +221,6 @@ class Incarnation:
 
     async def retire(self) -> None:
         """Hand back all that is left and be forgotten; a beat on its way finds nobody then."""
-        self._is_retired = True
+        self.lease.is_retired = True
         while await self.storage.retire(self.queue, self.id):
             pass

@@ -31,13 +31,12 @@ from headrace.release import VERSION
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Channel, Storage
 from headrace.storage.values import IncarnationInfo
-from headrace.worker.beat import Beats
 from headrace.worker.cause import sole_cause
 from headrace.worker.consumer import QueueConsumer
-from headrace.worker.control import obey
 from headrace.worker.execute import Executor
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_emit, check_limits, process_functions, queue_weights
+from headrace.worker.liveness import Liveness
 from headrace.worker.memory import resident_bytes
 from headrace.worker.slots import Slots
 from headrace.worker.threads import Threads
@@ -299,7 +298,7 @@ class Worker:
         limits = self._limits
         watch = self._watch = LoopWatch(worker=self.name, emit=self._emit, guard=self._guard)
         interval_s = limits.lease_ms / 3000
-        beats = Beats(
+        liveness = Liveness(
             lambda: storage.open_beater(timeout_s=min(interval_s, 5.0)),
             interval_s=interval_s,
             max_loop_stall_s=limits.loop_stall_s,
@@ -309,7 +308,7 @@ class Worker:
             guard=self._guard,
         )
         watch.start()
-        beats.start()
+        liveness.start()
         self._emit(
             WorkerStarted(
                 worker=self.name,
@@ -320,15 +319,15 @@ class Worker:
             )
         )
         try:
-            await self._serve_lanes(storage, state, beats)
+            await self._serve_lanes(storage, state, liveness)
         finally:
-            beats.stop()
+            liveness.stop()
             watch.stop()
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(beats.join, 1.0)
+                await anyio.to_thread.run_sync(liveness.join, 1.0)
                 await anyio.to_thread.run_sync(watch.join, 1.0)
 
-    async def _serve_lanes(self, storage: Storage, state: Any, beats: Beats) -> None:
+    async def _serve_lanes(self, storage: Storage, state: Any, liveness: Liveness) -> None:
         limits = self._limits
         lanes = {DEFAULT_LANE: Slots(limits.concurrency, limits.queues)}
         threads = Threads(limits.threads)
@@ -351,7 +350,7 @@ class Worker:
                 if processes is not None:
                     group.start_soon(processes.serve)
                 try:
-                    await self._consume(storage, executor, lanes, beats)
+                    await self._consume(storage, executor, lanes, liveness)
                 finally:
                     if processes is not None:
                         processes.close()
@@ -378,7 +377,7 @@ class Worker:
         )
 
     async def _consume(
-        self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], beats: Beats
+        self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], liveness: Liveness
     ) -> None:
         limits = self._limits
         channel = storage.open_channel()
@@ -402,7 +401,7 @@ class Worker:
                 info=info,
                 executor=executor,
                 lanes=lanes,
-                beats=beats,
+                liveness=liveness,
                 grace_s=limits.grace_s,
                 sweep_s=limits.sweep_s,
                 emit=self._emit,
@@ -412,7 +411,7 @@ class Worker:
         ]
         keep = self._guard.keep
         async with anyio.create_task_group() as group:
-            group.start_soon(self._obey, channel, beats)
+            group.start_soon(self._listen, channel, liveness)
             group.start_soon(keep, "quiet", self._notify_when_quiet)
             if self._limits.has_end or self._is_burst:
                 group.start_soon(keep, "limits", self._end_by_itself)
@@ -422,9 +421,9 @@ class Worker:
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
 
-    async def _obey(self, channel: Channel, beats: Beats) -> None:
+    async def _listen(self, channel: Channel, liveness: Liveness) -> None:
         try:
-            await self._guard.keep("control", partial(obey, channel, beats))
+            await self._guard.keep("control", partial(liveness.listen, channel))
         finally:
             with anyio.CancelScope(shield=True):
                 await channel.aclose()
