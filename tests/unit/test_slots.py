@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.storage.values import BATCH_LIMIT
-from headrace.worker.slots import ROUND, Slots
+from headrace.worker.slots import ROUND, Slot, Slots
 
 QUEUES = "abcdefgh"
 
@@ -286,3 +287,22 @@ def test_slots_are_neither_lost_nor_made_nor_kept_from_the_hungry(
     for queue in "abcabc":
         slots.give_back(queue, claiming.pop(queue, 0), is_hungry=False)
     assert slots.free == total
+
+
+def test_the_slot_of_an_attempt_comes_free_once() -> None:
+    slots = Slots(2, {"a": 1})
+    assert slots.take("a") == 1
+    slot = Slot(DEFAULT_LANE, slots.release)
+    slot.release()
+    slot.release()
+    assert slots.free == 2
+
+
+def test_a_process_slot_that_was_passed_on_to_its_child_is_freed_by_that() -> None:
+    slots = Slots(1, {"a": 1})
+    assert slots.take("a") == 1
+    slot = Slot(PROCESS_LANE, slots.release)
+    assert [slot.pass_on(), slot.pass_on()] == [True, False]
+    slot.release()
+    assert slots.free == 0
+    assert not Slot(DEFAULT_LANE, slots.release).pass_on()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import psutil
 
 from headrace import App, Task
 from headrace.codec import encode_arguments
-from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob
+from headrace.job import PROCESS_LANE, Claim, ClaimedJob
 from headrace.json_codec import JSON
 from headrace.outcome import Completed, Outcome
 from headrace.testing import EventLog
@@ -23,6 +23,7 @@ from headrace.worker.execute import UNWIND_S, Executor
 from headrace.worker.functions import Function
 from headrace.worker.limits import Wear, process_functions
 from headrace.worker.processes import Processes
+from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
 from tests.support.until import until
 
@@ -61,17 +62,15 @@ class Run:
         executor: Executor,
         job: ClaimedJob,
         *,
-        lane: str = DEFAULT_LANE,
+        slot: Slot | None = None,
         follower: Follower | None = None,
-        on_end: Callable[[Attempt], None] = lambda _attempt: None,
     ) -> None:
         self.outcomes: list[Outcome | None] = []
         self._ended = asyncio.Event()
-        self._on_end = on_end
-        self.attempt = executor.start(job, self._done, lane=lane, follower=follower)
+        self.attempt = executor.start(job, self._done, slot=slot, follower=follower)
 
     def _done(self, attempt: Attempt, outcome: Outcome | None) -> None:
-        self._on_end(attempt)
+        attempt.slot.release()
         self.outcomes.append(outcome)
         self._ended.set()
 
@@ -146,15 +145,9 @@ class Crew:
         return Run(
             executor or self.executor,
             job,
-            lane=PROCESS_LANE,
+            slot=Slot(PROCESS_LANE, self._offer),  # of one that is stopped before it has a process
             follower=follower,
-            on_end=self.leave,
         )
-
-    def leave(self, attempt: Attempt) -> None:
-        """Take the slot back of one that was stopped before it had a process, as a worker does."""
-        if not attempt.used_child:
-            self.offers += 1
 
     def start_unoffered(self, job: ClaimedJob) -> Run:
         """Start an attempt that was claimed for a slot of another lane."""

@@ -18,7 +18,7 @@ import msgspec
 from headrace.app import App
 from headrace.context import Context
 from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
-from headrace.job import DEFAULT_LANE, ClaimedJob
+from headrace.job import ClaimedJob
 from headrace.middleware import CallNext
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
@@ -30,7 +30,7 @@ from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.execute import ChildError, Executor
 from headrace.worker.incarnation import STOP_S, Incarnation
 from headrace.worker.plan import Plan
-from headrace.worker.slots import Slots
+from headrace.worker.slots import Slot, Slots
 from headrace.worker.threads import Threads
 
 LOOK_S = 0.01
@@ -60,7 +60,7 @@ class NotingExecutor(Executor):
         job: ClaimedJob,
         done: Done,
         *,
-        lane: str = DEFAULT_LANE,
+        slot: Slot | None = None,
         follower: Follower | None = None,
     ) -> Attempt:
         """Start an attempt."""
@@ -69,7 +69,7 @@ class NotingExecutor(Executor):
             self.ended(job, outcome)
             done(attempt, outcome)
 
-        return super().start(job, noted, lane=lane, follower=follower)
+        return super().start(job, noted, slot=slot, follower=follower)
 
 
 class Shift:

@@ -14,6 +14,7 @@ from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Outcome
 from headrace.settings import TaskSettings
 from headrace.worker.plan import Draw, Plan, plan_of
+from headrace.worker.slots import Slot
 
 COULD_NOT_STOP = "could_not_stop"
 """The reason of a cancelled job whose handler goes on."""
@@ -43,12 +44,11 @@ class Attempt:
 
     Attributes:
         job: what was claimed.
-        lane: of the slot that it was claimed for.
+        slot: what it holds.
         plan: what it may take, once that was read.
         reason: why it was asked to stop first, None if it was not.
         is_stuck: it goes on although it was stopped.
         in_child: a process runs it now, or it waits for one.
-        used_child: it was given a process slot, which comes free by itself.
         has_thread: it is stuck in a thread.
     """
 
@@ -64,18 +64,17 @@ class Attempt:
         "in_child",
         "is_stuck",
         "job",
-        "lane",
         "plan",
         "reason",
+        "slot",
         "started_at",
-        "used_child",
     )
 
     def __init__(
         self,
         job: ClaimedJob,
         *,
-        lane: str,
+        slot: Slot,
         done: Done,
         follower: Follower | None,
         on_stuck: Callable[[Attempt], None],
@@ -83,13 +82,12 @@ class Attempt:
         unwind_s: float,
     ) -> None:
         self.job: ClaimedJob = job
-        self.lane: str = lane
+        self.slot: Slot = slot
         self.plan: Plan | None = None
         self.reason: StopReason | None = None
         self.is_stuck: bool = False
         self.in_child: bool = False
         self.has_thread: bool = False
-        self.used_child: bool = False
         self.started_at: float = time.monotonic()
         self._done: Done | None = done
         self._follower = follower
@@ -125,7 +123,7 @@ class Attempt:
 
     def enter_child(self) -> None:
         """Note that a process is to run it."""
-        self.in_child = self.used_child = True
+        self.in_child = True
 
     def leave_child(self) -> None:
         """Note that none does any more."""

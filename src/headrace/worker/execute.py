@@ -17,13 +17,14 @@ from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import is_a
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
-from headrace.job import DEFAULT_LANE, PROCESS_LANE, ClaimedJob, ErrorInfo
+from headrace.job import DEFAULT_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
 from headrace.outcome import Completed, Outcome, PutBack
 from headrace.settings import ExecutorKind
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
+from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
 
 RELEASE_S = (5.0, 30.0)
@@ -103,13 +104,16 @@ class Executor:
         job: ClaimedJob,
         done: Done,
         *,
-        lane: str = DEFAULT_LANE,
+        slot: Slot | None = None,
         follower: Follower | None = None,
     ) -> Attempt:
-        """Start an attempt; ``done`` is called once with its outcome, however it ends."""
+        """Start an attempt; ``done`` is called once with its outcome, however it ends.
+
+        ``slot``: what it holds until then, default one that nobody counts.
+        """
         attempt = Attempt(
             job,
-            lane=lane,
+            slot=slot or Slot(DEFAULT_LANE),
             done=done,
             follower=follower,
             on_stuck=self._coroutine_stuck,
@@ -182,7 +186,7 @@ class Executor:
     async def _in_child(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> Any:
         assert self._processes is not None, "else it was released"  # noqa: S101
         # Middleware may call this again, when its slot was offered to the next job already.
-        is_offered = attempt.lane == PROCESS_LANE and not attempt.used_child
+        is_offered = attempt.slot.pass_on()
         attempt.enter_child()
         try:
             outcome = await self._processes.run(plan, attempt, is_offered=is_offered)

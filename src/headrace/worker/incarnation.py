@@ -15,7 +15,7 @@ from functools import partial
 import anyio
 
 from headrace.events import AttemptStarted, Emit, QueueFenced
-from headrace.job import PROCESS_LANE, ClaimedJob
+from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
@@ -26,7 +26,7 @@ from headrace.worker.execute import Executor
 from headrace.worker.liveness import Lease
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
-from headrace.worker.slots import Slots
+from headrace.worker.slots import Slot, Slots
 
 STOP_S = 5.0
 """How long handlers may take to end once they were cancelled at shutdown."""
@@ -92,6 +92,7 @@ class Incarnation:
         self.queue = queue
         self.id = incarnation
         self.lanes = lanes
+        self._free = {lane: slots.release for lane, slots in lanes.items()}
         self.allowance: Allowance = allowance or Allowance(0, lease_s=lease_s)
         self.emit = emit
         self.attempts: dict[str, Attempt] = {}
@@ -125,8 +126,9 @@ class Incarnation:
 
     def start(self, job: ClaimedJob, lane: str) -> None:
         """Start an attempt in a slot of a lane that the caller took for it."""
+        slot = Slot(lane, self._free[lane])
         self.attempts[job.id] = self._executor.start(
-            job, self._ended, lane=lane, follower=self.reports
+            job, self._ended, slot=slot, follower=self.reports
         )
         self.emit(
             AttemptStarted(
@@ -142,8 +144,7 @@ class Incarnation:
         job = attempt.job
         if self.attempts.get(job.id) is attempt:
             del self.attempts[job.id]
-        if not (attempt.used_child and attempt.lane == PROCESS_LANE):
-            self.lanes[attempt.lane].release()
+        attempt.slot.release()
         if attempt.reason is StopReason.FENCED or self.lease.is_gone.is_set():
             pass
         elif outcome is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from headrace.job import PROCESS_LANE
 from headrace.storage.values import BATCH_LIMIT
 
 ROUND = 2
@@ -22,6 +23,34 @@ ROUND = 2
 1 halves what a claim brings. 4 doubles it, which saved another tenth of the time a job, but the
 last in a round would wait twice as long.
 """
+
+
+class Slot:
+    """The one slot that an attempt holds. It comes free once, however often that is said.
+
+    Args:
+        lane: which lane's.
+        free: called when it comes free.
+    """
+
+    __slots__ = ("_free", "lane")
+
+    def __init__(self, lane: str, free: Callable[[], None] | None = None) -> None:
+        self.lane: str = lane
+        self._free = free
+
+    def release(self) -> None:
+        """Let it come free."""
+        free, self._free = self._free, None
+        if free is not None:
+            free()
+
+    def pass_on(self) -> bool:
+        """Leave a process slot to its child, which offers it again; whether this is one, yet."""
+        if self.lane != PROCESS_LANE or self._free is None:
+            return False
+        self._free = None
+        return True
 
 
 class Slots:
@@ -109,7 +138,7 @@ class Slots:
         self._distribute()
 
     def release(self) -> None:
-        """Return the slot of an attempt that ended."""
+        """Take one slot that came free."""
         self.free += 1
         self._distribute()
 
