@@ -37,10 +37,10 @@ from headrace.context import Silent
 from headrace.job import Claim, ClaimedJob
 from headrace.json_codec import JSON
 from headrace.outcome import Completed
-from headrace.worker.child import ChildSettings
 from headrace.worker.limits import Wear, process_functions
 from headrace.worker.plan import Plan, plan_of
-from headrace.worker.processes import Processes
+from headrace.worker.process_slots.child import ChildSettings
+from headrace.worker.process_slots.processes import Processes
 
 STEPS = {"noop": 0, "1 ms": 20_000}
 CALLS = {"noop": 500, "1 ms": 200}

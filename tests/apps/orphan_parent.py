@@ -14,9 +14,9 @@ import threading
 from pathlib import Path
 
 from headrace.json_codec import JSON
-from headrace.worker.child import ChildSettings
-from headrace.worker.functions import Function
-from headrace.worker.process import Child
+from headrace.worker.process_slots.child import ChildSettings
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.process_slots.process import SlotProcess
 
 WITHIN_S = 0.05
 
@@ -27,7 +27,7 @@ if __name__ == "__mp_main__" and sys.argv[1] == "hang":
 
 async def _start(kill_after_s: float) -> None:
     functions = {"abs": Function("builtins", "abs")}
-    child = Child(functions, ChildSettings(parent=os.getpid(), codec=JSON))
+    child = SlotProcess(functions, ChildSettings(parent=os.getpid(), codec=JSON))
     async with asyncio.TaskGroup() as group:
         group.create_task(child.warm())
         await asyncio.sleep(0)  # now it has started the process

@@ -18,11 +18,11 @@ from headrace.json_codec import JSON
 from headrace.outcome import Completed, Outcome
 from headrace.testing import EventLog
 from headrace.worker.attempt import Attempt, Follower
-from headrace.worker.child import ChildSettings
 from headrace.worker.execute import UNWIND_S, Executor
-from headrace.worker.functions import Function
 from headrace.worker.limits import Wear, process_functions
-from headrace.worker.processes import Processes
+from headrace.worker.process_slots.child import ChildSettings
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.process_slots.processes import Processes
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
 from tests.support.until import until

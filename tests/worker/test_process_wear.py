@@ -16,8 +16,8 @@ import pytest
 
 from headrace.events import ProcessEnded, ProcessFailed
 from headrace.outcome import Completed
-from headrace.worker.functions import Function
 from headrace.worker.limits import Wear
+from headrace.worker.process_slots.functions import Function
 from tests.apps import large_import
 from tests.apps import process_app as handlers
 from tests.support.until import until

@@ -91,7 +91,7 @@ async def _workers(target: Target) -> list[dict[str, IncarnationInfo]]:
     return [found[key] for key in sorted(found)]
 
 
-class Health(msgspec.Struct):
+class StorageHealth(msgspec.Struct):
     """The JSON document of ``health``."""
 
     healthy: bool
@@ -108,7 +108,7 @@ def health(*, target: Target, output: str) -> None:
     """
     problem = run(_problem(target))
     if output == "json":
-        echo_json(Health(healthy=not problem, error=problem or None))
+        echo_json(StorageHealth(healthy=not problem, error=problem or None))
     elif not problem:
         echo("healthy")
     if problem:

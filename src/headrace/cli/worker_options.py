@@ -11,7 +11,7 @@ from headrace.cli.options import duration, option, size
 from headrace.logs import LEVELS
 from headrace.plain import shown
 from headrace.settings import check_count
-from headrace.worker.functions import cores
+from headrace.worker.process_slots.functions import cores
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]

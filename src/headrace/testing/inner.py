@@ -11,9 +11,9 @@ import anyio
 from headrace.context import Reporter
 from headrace.outcome import Outcome
 from headrace.task import Task
-from headrace.worker.child import Handler, call_handler
 from headrace.worker.plan import Plan
-from headrace.worker.process import ASK_S
+from headrace.worker.process_slots.child import Handler, call_handler
+from headrace.worker.process_slots.process import ASK_S
 from headrace.worker.threads import Threads
 
 Raised = Callable[[Plan, BaseException], None]

@@ -17,7 +17,7 @@ from headrace.job import check_name
 from headrace.plain import shown
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import ExecutorKind, check_count
-from headrace.worker.functions import Function, cores, find
+from headrace.worker.process_slots.functions import Function, cores, find
 
 LONGEST_LEASE_MS = 3_600_000
 

@@ -43,7 +43,7 @@ from headrace.worker.threads import Threads
 from headrace.worker.watch import LoopWatch
 
 if TYPE_CHECKING:
-    from headrace.worker.processes import Processes
+    from headrace.worker.process_slots.processes import Processes
 
 STARTUP_RETRY_S = 10.0
 LOOK_S = 0.05
@@ -359,8 +359,8 @@ class Worker:
 
     def _processes(self, *, offer: Callable[[], None]) -> Processes:
         # A worker without them need not have the 1 MB that multiprocessing takes.
-        from headrace.worker.child import ChildSettings
-        from headrace.worker.processes import Processes
+        from headrace.worker.process_slots.child import ChildSettings
+        from headrace.worker.process_slots.processes import Processes
 
         return Processes(
             self._limits.process_slots,

@@ -13,7 +13,7 @@ WHERE queue = ? AND incarnation = ? AND NOT is_condemned
 """
 
 
-class Incarnation(msgspec.Struct):
+class Claimant(msgspec.Struct):
     """One that may claim, and the last numbers of its calls."""
 
     key: int
@@ -23,10 +23,10 @@ class Incarnation(msgspec.Struct):
     last_chance: int | None
 
 
-def find(unit: UnitOfWork, incarnation: str) -> Incarnation | None:
+def find(unit: UnitOfWork, incarnation: str) -> Claimant | None:
     """Return an incarnation, None for an unknown or condemned one."""
     row = unit.db.execute(_FIND, (unit.key, incarnation)).fetchone()
-    return None if row is None else Incarnation(*row)
+    return None if row is None else Claimant(*row)
 
 
 def key_of(unit: UnitOfWork, incarnation: str) -> int | None:

@@ -12,7 +12,7 @@ from headrace.job import Claim, ClaimedJob
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS
 from headrace.storage.sqlite import finish, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import Incarnation, find
+from headrace.storage.sqlite.incarnation import Claimant, find
 from headrace.storage.sqlite.record import load, load_one
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
@@ -37,7 +37,7 @@ class Taking(msgspec.Struct):
     """A claim under way."""
 
     name: str
-    me: Incarnation
+    me: Claimant
     nonce: str
     jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
     keys: list[int] = msgspec.field(default_factory=list)
@@ -205,7 +205,7 @@ def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
     )
 
 
-def _again(unit: UnitOfWork, me: Incarnation, nonce: str) -> list[ClaimedJob]:
+def _again(unit: UnitOfWork, me: Claimant, nonce: str) -> list[ClaimedJob]:
     """Return what a repeated call claimed the first time and still owns."""
     return [
         ClaimedJob(

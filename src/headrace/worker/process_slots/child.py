@@ -30,20 +30,20 @@ from headrace.logs import configure
 from headrace.outcome import Outcome
 from headrace.signature import Signature
 from headrace.task import is_awaitable
-from headrace.worker.functions import Function
 from headrace.worker.memory import resident_bytes
-from headrace.worker.messages import (
+from headrace.worker.plan import Plan, undecodable
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.process_slots.messages import (
     LENGTH,
+    ChildNotReady,
+    ChildReady,
     Emitted,
     Message,
-    NotReady,
     Progressed,
-    Ready,
     Reply,
     framed,
 )
-from headrace.worker.parent import watch_parent
-from headrace.worker.plan import Plan, undecodable
+from headrace.worker.process_slots.parent import watch_parent
 
 
 class Handler(msgspec.Struct, frozen=True):
@@ -173,9 +173,9 @@ def serve() -> None:
         channel.set_inheritable(False)
         handlers = {name: _load(function, settings.codec) for name, function in functions.items()}
     except BaseException as error:  # whatever the app's modules raise
-        line.send(NotReady(told(error)))
+        line.send(ChildNotReady(told(error)))
         return
-    line.send(Ready())
+    line.send(ChildReady())
     while (order := line.receive()) is not None:
         begun.value += 1
         plan: Plan = pickle.loads(order)  # noqa: S301 (the worker sent it)

@@ -18,11 +18,11 @@ from headrace.errors import UsageError
 from headrace.events import Emit, ProcessEnded, ProcessFailed
 from headrace.job import ErrorInfo
 from headrace.outcome import Outcome, Stalled
-from headrace.worker.child import ChildSettings
-from headrace.worker.functions import Function
 from headrace.worker.limits import Wear
 from headrace.worker.plan import Plan
-from headrace.worker.process import Child, ChildDied
+from headrace.worker.process_slots.child import ChildSettings
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.process_slots.process import ChildDied, SlotProcess
 
 LEAST_LIFE_S = 5.0
 """A child that ran a job or was ready for this long is replaced at once, else after a pause."""
@@ -56,7 +56,7 @@ class Processes:
         self._wear = wear
         self._offer = offer
         self._emit = emit
-        self._idle: asyncio.Queue[Child] = asyncio.Queue()
+        self._idle: asyncio.Queue[SlotProcess] = asyncio.Queue()
         self._scope = anyio.CancelScope(shield=True)
         self._owed = 0  # children that were taken without an offer, or wait to be
 
@@ -101,7 +101,7 @@ class Processes:
             finally:
                 self._ran(child)
 
-    async def _next(self) -> Child:
+    async def _next(self) -> SlotProcess:
         try:
             while True:
                 child = await self._idle.get()
@@ -112,7 +112,7 @@ class Processes:
             self._available()
             raise
 
-    def _ran(self, child: Child) -> None:
+    def _ran(self, child: SlotProcess) -> None:
         if child.is_dead:
             return  # its slot sees to it
         cause = self._wear.is_over(child.jobs, child.resident_bytes)
@@ -134,7 +134,7 @@ class Processes:
         backoff = Backoff()
         is_offered = False
         while True:
-            child = Child(self._functions, self._settings)
+            child = SlotProcess(self._functions, self._settings)
             warm_at = math.inf
             try:
                 await child.warm()

@@ -28,22 +28,22 @@ import anyio
 from headrace.context import Reporter
 from headrace.errors import UsageError
 from headrace.forks import keep, on_fork
-from headrace.worker import child
-from headrace.worker.child import ChildSettings
-from headrace.worker.functions import Function
-from headrace.worker.messages import (
+from headrace.worker.plan import Plan
+from headrace.worker.process_slots import child
+from headrace.worker.process_slots.child import ChildSettings
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.process_slots.messages import (
     STOP,
+    ChildNotReady,
+    ChildReady,
     Emitted,
-    Inbox,
+    FrameReader,
     Message,
-    NotReady,
     Progressed,
-    Ready,
     Reply,
     frame,
 )
-from headrace.worker.parent import ArmedName
-from headrace.worker.plan import Plan
+from headrace.worker.process_slots.parent import ArmedName
 
 ASK_S = 0.25
 """How long a function may take to return once `Context.cancelled` is true; then comes SIGTERM."""
@@ -94,7 +94,7 @@ class Spawning(SpawnContext):
         return self.started
 
 
-class Child:
+class SlotProcess:
     """A spawned process that runs one function at a time.
 
     Args:
@@ -117,12 +117,12 @@ class Child:
         self._retired: asyncio.Future[str] = self._loop.create_future()
         self._ended = asyncio.Event()
         self._how = "it has not begun"
-        self._inbox = Inbox()
+        self._frames = FrameReader()
         self._unsent = bytearray()
         self._reporter: Reporter | None = None
         self._begun = c_uint64(0)
         self._begun_before = 0
-        self._answer: Ready | NotReady | Reply | None = None
+        self._answer: ChildReady | ChildNotReady | Reply | None = None
         self._answered = asyncio.Event()  # or it has ended
         self._is_closing = False
 
@@ -159,7 +159,7 @@ class Child:
         await self._answered.wait()
         if self._answer is None:
             raise ChildDied(self._how)
-        if isinstance(self._answer, NotReady):
+        if isinstance(self._answer, ChildNotReady):
             raise ChildDied(self._answer.error)
 
     def _start(self) -> None:
@@ -311,7 +311,7 @@ class Child:
             if not self._is_closing:
                 self._signal(signal.SIGKILL)  # of no use without its connection
             return False
-        for message in self._inbox.feed(data):
+        for message in self._frames.feed(data):
             self._take(message)
         return True
 
@@ -323,7 +323,7 @@ class Child:
             case Emitted(chunk):
                 if self._reporter is not None:
                     self._reporter.emit(chunk)
-            case Ready() | NotReady() | Reply():
+            case ChildReady() | ChildNotReady() | Reply():
                 self._answer = message
                 self._answered.set()
 

@@ -16,11 +16,11 @@ from headrace.outcome import Outcome
 LENGTH = struct.Struct("!I")
 
 
-class Ready(msgspec.Struct, frozen=True, tag=True):
+class ChildReady(msgspec.Struct, frozen=True, tag=True):
     """The child has imported what jobs need."""
 
 
-class NotReady(msgspec.Struct, frozen=True, tag=True):
+class ChildNotReady(msgspec.Struct, frozen=True, tag=True):
     """The child could not, and ends."""
 
     error: str
@@ -46,7 +46,7 @@ class Reply(msgspec.Struct, frozen=True, tag=True):
     resident_bytes: int
 
 
-Message = Ready | NotReady | Progressed | Emitted | Reply
+Message = ChildReady | ChildNotReady | Progressed | Emitted | Reply
 """What a child says, a frame each."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -67,7 +67,7 @@ def framed(message: Message) -> bytes:
     return frame(_encode(message))
 
 
-class Inbox:
+class FrameReader:
     """Takes bytes as they come and returns the messages that are complete."""
 
     def __init__(self) -> None:

@@ -1,0 +1,1 @@
+"""Process slots: what runs the attempts of tasks with ``executor="process"``."""
