@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from headrace import JobState
-from headrace.cli.restarts import Restarts
 from headrace.cli.worker_options import process_count
 from headrace.errors import InvalidOption
+from headrace.supervisor.restarts import Restarts
 from tests.apps.crew_app import QUEUE
 from tests.cli.conftest import Cli
 from tests.cli.crews import APP, Yard, members, nobody_is_left

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.cli.children import OWN
+from headrace.supervisor.children import OWN
 from tests.cli.crews import Yard, members, nobody_is_left
 from tests.cli.test_worker_health import ask, port_of, reach
 from tests.cli.test_worker_systemd import Manager, manager

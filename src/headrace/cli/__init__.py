@@ -12,7 +12,6 @@ from headrace.cli import streams
 from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.jobs import job
-from headrace.cli.leaving import EXIT_CUT_OFF
 from headrace.cli.operate import doctor, health, version, workers
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
@@ -28,6 +27,7 @@ from headrace.errors import (
     UsageError,
     WaitTimeout,
 )
+from headrace.supervisor.leaving import EXIT_CUT_OFF
 
 # The first match counts, so a subclass stands before its base.
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (

@@ -15,19 +15,20 @@ import anyio
 import click
 import structlog
 
-from headrace.cli.crew import Crew
-from headrace.cli.leaving import cut_off, run_and_leave
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import Target, app_option, is_in_memory, on_target, run
-from headrace.cli.process_one import stand_in_front
-from headrace.cli.supervised import Supervision
-from headrace.cli.supervisor import Supervisor
-from headrace.cli.watch import Changes, follow, open_changes
+from headrace.cli.output import leading, message_of
 from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
 from headrace.logs import configure, log_events
 from headrace.plain import shown
 from headrace.storage.connect import redacted
+from headrace.supervisor.crew import Crew
+from headrace.supervisor.leaving import cut_off, run_and_leave
+from headrace.supervisor.process_one import stand_in_front
+from headrace.supervisor.supervised import Supervision
+from headrace.supervisor.supervisor import Supervisor
+from headrace.supervisor.watch import Changes, follow
 from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import Signals
@@ -106,7 +107,12 @@ def worker(
             stack.enter_context(probed(made, made.name, health_host, health_port))
         announce(made, chosen, loop="asyncio" if factory is None else "uvloop")
         signals.obey(made)
-        run_and_leave(made, asyncio.Runner(loop_factory=factory), serve(made, systemd, supervision))
+        run_and_leave(
+            made,
+            asyncio.Runner(loop_factory=factory),
+            serve(made, systemd, supervision),
+            message_of=lambda error: message_of(leading(error)),
+        )
 
 
 def make(
@@ -211,7 +217,7 @@ def supervise(
         stall_s=4 * settings["lease"] if stall_s is None else stall_s,
     )
     folders = [os.path.realpath(folder) for folder in folders]
-    changes = open_changes(folders) if folders else None
+    changes = _open_changes(folders) if folders else None
     name = settings["name"]
     if name is None:
         name = f"{socket.gethostname()}:{os.getpid()}"
@@ -281,3 +287,20 @@ def loop_factory(name: str) -> LoopFactory | None:
             ) from None
         return None
     return uvloop.new_event_loop
+
+
+def _open_changes(folders: Sequence[str]) -> Changes:
+    """Return the changes of Python files below some folders; the watch begins with the first read.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    try:
+        import watchfiles
+    except ImportError:
+        raise click.UsageError(
+            "--watch: watchfiles is not installed: pip install 'headrace[watch]'"
+        ) from None
+    return watchfiles.awatch(
+        *folders, watch_filter=watchfiles.PythonFilter(), raise_interrupt=False
+    )

@@ -27,7 +27,7 @@ LAST_S = 10.0
 """How much longer than its grace a worker may go on when its supervisor is gone."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class VitalsReport(msgspec.Struct, frozen=True, kw_only=True):
     """How a worker process is; each goes as one line of JSON. The fields are those of `Vitals`."""
 
     is_ready: bool
@@ -76,9 +76,9 @@ class Supervision:
         os._exit(128 + signal.SIGTERM)
 
     async def attend(self, worker: Vitals) -> None:
-        """Report for ever, from the event loop: while that stands still, nothing is said."""
+        """VitalsReport for ever, from the event loop: while that stands still, nothing is said."""
         while True:
-            report = Report(
+            report = VitalsReport(
                 is_ready=worker.is_ready,
                 active=worker.active,
                 stuck=worker.stuck,

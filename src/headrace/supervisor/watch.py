@@ -1,4 +1,4 @@
-"""``headrace worker --watch``: replaces the workers when their code has changed."""
+"""Replaces the workers when their code has changed."""
 
 from __future__ import annotations
 
@@ -9,31 +9,13 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import click
 import structlog
 
-from headrace.cli.crew import Crew
-from headrace.cli.supervisor import Supervisor
+from headrace.supervisor.crew import Crew
+from headrace.supervisor.supervisor import Supervisor
 
 Changes = AsyncIterator[set[tuple[Any, str]]]
 """What has changed, once the files rest; paths are second."""
-
-
-def open_changes(folders: Sequence[str]) -> Changes:
-    """Return the changes of Python files below some folders; the watch begins with the first read.
-
-    Raises:
-        UsageError: the extra is not installed.
-    """
-    try:
-        import watchfiles
-    except ImportError:
-        raise click.UsageError(
-            "--watch: watchfiles is not installed: pip install 'headrace[watch]'"
-        ) from None
-    return watchfiles.awatch(
-        *folders, watch_filter=watchfiles.PythonFilter(), raise_interrupt=False
-    )
 
 
 async def follow(

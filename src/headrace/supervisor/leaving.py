@@ -6,13 +6,12 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
-from headrace.cli.output import leading, message_of
 from headrace.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -25,12 +24,24 @@ LEAVE_S = 5.0
 """How long tasks, threads and processes that are not the worker's own may hold the process."""
 
 
-def run_and_leave(worker: Worker, runner: asyncio.Runner, main: Coroutine[Any, Any, None]) -> None:
+def run_and_leave(
+    worker: Worker,
+    runner: asyncio.Runner,
+    main: Coroutine[Any, Any, None],
+    *,
+    message_of: Callable[[BaseException], str],
+) -> None:
     """Run the program's main coroutine, in which the worker runs, and see that the process can end.
 
     Handlers that were given up are cut off at once. What else may hold the process, such as a
     thread of ``asyncio.to_thread`` or a process of ``multiprocessing``, has five seconds. The exit
     code is 6 in both cases.
+
+    Args:
+        worker: what runs.
+        runner: has the event loop.
+        main: the coroutine.
+        message_of: returns what an error says, for the log of what was cut off.
 
     Raises:
         Exception: what the coroutine raised.
@@ -39,7 +50,7 @@ def run_and_leave(worker: Worker, runner: asyncio.Runner, main: Coroutine[Any, A
     try:
         runner.run(main)
     except BaseException as raised:
-        error = message_of(leading(raised))
+        error = message_of(raised)
         raise
     finally:
         if worker.stuck:

@@ -19,7 +19,7 @@ import anyio.abc
 import msgspec
 import structlog
 
-from headrace.cli.supervised import CHANNEL, Report
+from headrace.supervisor.supervised import CHANNEL, VitalsReport
 
 CHECK = "HEADRACE_WORKER_CHECK"
 
@@ -54,7 +54,7 @@ async def start(env: Mapping[str, str]) -> tuple[anyio.abc.Process, socket.socke
     return process, ours
 
 
-class Child:
+class SupervisedWorker:
     """One worker process after another.
 
     Args:
@@ -72,8 +72,8 @@ class Child:
         self.asked = anyio.Event()
         self.pid: int = 0
         self.code: int = 0
-        self.report: Report | None = None
-        self._heard_at = 0.0
+        self.report: VitalsReport | None = None
+        self._reported_at = 0.0
         self._process: anyio.abc.Process | None = None
         self._is_quiet = False
         self._log = structlog.get_logger("headrace")
@@ -86,7 +86,7 @@ class Child:
     @property
     def silent_s(self) -> float:
         """For how long a process that has reported once has not done so again."""
-        return 0.0 if self.report is None else time.monotonic() - self._heard_at
+        return 0.0 if self.report is None else time.monotonic() - self._reported_at
 
     async def live(self) -> None:
         """Run a process to its end.
@@ -103,7 +103,7 @@ class Child:
                 if self.asked.is_set():
                     self._send(signal.SIGTERM)  # it was, while the process was being started
                 async with anyio.create_task_group() as group:
-                    group.start_soon(self._hear, ours)
+                    group.start_soon(self._receive, ours)
                     self.code = await process.wait()
                     group.cancel_scope.cancel()
             finally:
@@ -112,7 +112,7 @@ class Child:
                     await process.wait()
                 self._process = self.report = None
 
-    async def _hear(self, channel: socket.socket) -> None:
+    async def _receive(self, channel: socket.socket) -> None:
         channel.setblocking(False)  # noqa: FBT003 (its only parameter)
         unread = b""
         with suppress(OSError):
@@ -129,8 +129,8 @@ class Child:
         is_first = self.report is None
         # A process that was stopped in the middle of a line has left half of one.
         with suppress(msgspec.DecodeError):
-            self.report = msgspec.json.decode(line, type=Report)
-        self._heard_at = time.monotonic()
+            self.report = msgspec.json.decode(line, type=VitalsReport)
+        self._reported_at = time.monotonic()
         if is_first and self._is_quiet:
             self._send(signal.SIGTSTP)
 

@@ -13,9 +13,9 @@ import anyio
 import anyio.abc
 import structlog
 
-from headrace.cli.children import CHECK, Child, start
-from headrace.cli.crew import Crew
-from headrace.cli.restarts import Restarts
+from headrace.supervisor.children import CHECK, SupervisedWorker, start
+from headrace.supervisor.crew import Crew
+from headrace.supervisor.restarts import Restarts
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import stopping
 
@@ -112,7 +112,7 @@ class Supervisor:
             child.code = code  # what this ends with if nobody repairs it
             await child.asked.wait()
 
-    async def _keep(self, child: Child) -> None:
+    async def _keep(self, child: SupervisedWorker) -> None:
         """Run one worker process after another."""
         restarts = Restarts(replaces=self._replaces)
         while not self._crew.is_ending:
@@ -122,7 +122,7 @@ class Supervisor:
             with anyio.move_on_after(pause_s):
                 await child.asked.wait()
 
-    async def _run_once(self, child: Child, restarts: Restarts) -> float | None:
+    async def _run_once(self, child: SupervisedWorker, restarts: Restarts) -> float | None:
         """Run a process to its end; return the pause before another, None: there is to be none."""
         started_at = time.monotonic()
         try:
@@ -144,7 +144,7 @@ class Supervisor:
         self._report(child, lived_s, pause)
         return pause
 
-    def _report(self, child: Child, lived_s: float, pause_s: float | None) -> None:
+    def _report(self, child: SupervisedWorker, lived_s: float, pause_s: float | None) -> None:
         is_crash = child.code != 0 and not child.asked.is_set()
         log = self._log.warning if is_crash else self._log.info
         log(

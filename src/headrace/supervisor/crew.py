@@ -6,7 +6,7 @@ import signal
 
 import anyio
 
-from headrace.cli.children import Child
+from headrace.supervisor.children import SupervisedWorker
 
 FRESH_S = 1.0
 """A worker that has been silent for longer gives no sign of life: four reports are missing."""
@@ -26,7 +26,7 @@ class Crew:
     """
 
     def __init__(self, count: int, *, concurrency: int, stall_s: float) -> None:
-        self.children = [Child(number) for number in range(1, count + 1)]
+        self.children = [SupervisedWorker(number) for number in range(1, count + 1)]
         self.concurrency: int = concurrency * count
         self.signals: int = 0
         self.ending = anyio.Event()

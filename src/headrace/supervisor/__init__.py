@@ -1,0 +1,1 @@
+"""The worker processes of one machine: started, watched, replaced and ended; nothing of the app."""
