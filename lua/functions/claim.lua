@@ -148,6 +148,9 @@ end
 
 -- Leave a token where a lane has more for who takes it.
 local function pass_on(unit, lanes, reply)
+  if unit.queued == 0 then
+    return
+  end
   for _, lane in ipairs(lanes) do
     if counts.ready(unit, lane) > 0 then
       wake.leave(unit, lane, unit.call)

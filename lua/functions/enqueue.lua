@@ -48,14 +48,13 @@ local function store(unit, key, kind, id, args, at)
     moves.enter(unit, job, 'delayed', 'scheduled', 'scheduled', due_ms, unpack(fields))
     return 'scheduled'
   end
-  moves.enter(unit, job, 'ready', 'queued', unit.tails, unpack(fields))
+  moves.enter(unit, job, 'ready', 'queued', 'tails', unpack(fields))
   return 'queued'
 end
 
 -- Store a batch and return the verdicts. Plain jobs are counted once.
 local function store_all(unit, args, at)
   local verdicts, n, plain_ones, stored = {}, 0, 0, 0
-  local arrivals = plain.arrivals(unit)
   while at <= #args do
     local id, kind = args[at], kinds[args[at + 1]] or read_kind(args[at + 1])
     local key = keys.job(unit.root, id)
@@ -64,7 +63,7 @@ local function store_all(unit, args, at)
     if not verdict then
       stored = stored + 1
       if kind.is_plain then
-        verdict = plain.store(unit, arrivals, key, id, kind, args[at + 2], args[at + 3])
+        verdict = plain.store(unit, key, id, kind, args[at + 2], args[at + 3])
         plain_ones = plain_ones + 1
       else
         verdict = store(unit, key, kind, id, args, at)

@@ -29,7 +29,7 @@ local function restore_queued(unit, job, since_ms, generations)
   if at_ms >= since_ms or string.find(' ' .. generations .. ' ', ' ' .. job.generation .. ' ', 1, true) then
     return 0
   end
-  moves.move(unit, job, 'ready', nil, '', '', unit.tails)
+  moves.move(unit, job, 'ready', nil, '', '', 'tails')
   return 1
 end
 

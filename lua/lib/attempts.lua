@@ -5,7 +5,7 @@ function attempts.put_back(unit, job)
   if job.cancel then
     finish.cancel(unit, job, '', '')
   else
-    moves.move(unit, job, 'ready', 'put_back', '', '', unit.heads)
+    moves.move(unit, job, 'ready', 'put_back', '', '', 'heads')
   end
 end
 
@@ -23,7 +23,7 @@ function attempts.stall(unit, job, error, error_type, run_ms)
     finish.fail(unit, job, 'stalled', error, error_type, run_ms)
   else
     record.remember_error(unit, job, error)
-    moves.move(unit, job, 'ready', nil, '', '', unit.heads)
+    moves.move(unit, job, 'ready', nil, '', '', 'heads')
   end
 end
 

@@ -7,6 +7,8 @@ function events.tail(epoch, incarnation, wait_ms, run_ms, detail)
   return '\t' .. epoch .. '\t' .. incarnation .. '\t' .. wait_ms .. '\t' .. run_ms .. '\t' .. detail
 end
 
+events.NEW = events.tail('0', '', '', '', '')
+
 -- A line, its fields tab-separated: neither ids nor task names hold control characters.
 function events.add(unit, kind, id, task, tail)
   local n = unit.event_count + 1

@@ -1,5 +1,5 @@
 -- The places of ended jobs, by end: completed and cancelled ones in `finished`, dead letters in `dead`.
-local PRUNED, NOTHING = limits.PRUNED_A_CALL, {}
+local PRUNED = limits.PRUNED_A_CALL
 
 local function key_of(unit, state)
   return state == 'failed' and keys.dead(unit.root) or keys.finished(unit.root)
@@ -7,7 +7,12 @@ end
 
 -- Note a job that has ended in a state.
 function history.add(unit, state, id)
-  local list = state == 'failed' and unit.dead or unit.finished
+  local what = state == 'failed' and 'dead' or 'finished'
+  local list = unit[what]
+  if not list then
+    list = {}
+    unit[what] = list
+  end
   local n = #list
   list[n + 1], list[n + 2] = unit.now_text, id
 end
@@ -18,9 +23,6 @@ function history.remove(unit, state, id)
 end
 
 local function write(unit, call, state, members, limit)
-  if #members == 0 then
-    return
-  end
   local key = key_of(unit, state)
   for first = 1, #members, 1000 do
     call('ZADD', key, unpack(members, first, math.min(first + 999, #members)))
@@ -37,10 +39,14 @@ end
 
 -- Write the places that were noted, and make room for them.
 function history.write(unit, call)
-  write(unit, call, 'completed', unit.finished, settings.of(unit).history)
-  unit.finished = NOTHING
-  write(unit, call, 'failed', unit.dead, settings.of(unit).dead_letters)
-  unit.dead = NOTHING
+  if unit.finished then
+    write(unit, call, 'completed', unit.finished, settings.of(unit).history)
+    unit.finished = false
+  end
+  if unit.dead then
+    write(unit, call, 'failed', unit.dead, settings.of(unit).dead_letters)
+    unit.dead = false
+  end
 end
 
 -- Erase dead letters that are too old; return whether there may be more.

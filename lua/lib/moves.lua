@@ -1,6 +1,6 @@
 -- Where jobs are, and how they get from one place to another: the only writer of counts, lines and owners, and with
 -- `history` of the places of ended jobs. A verb decides, and what it gathers here is written when its call closes.
-local DEFAULT_LANE = limits.DEFAULT_LANE
+local DEFAULT_LANE, NOTHING = limits.DEFAULT_LANE, {}
 
 local function count(unit, name, delta)
   unit.counts[name] = (unit.counts[name] or 0) + delta
@@ -24,32 +24,32 @@ function moves.generation(unit)
   return unit.generation
 end
 
--- Note an entry for the tails or heads of lines; a line is <lane>:<tier>.
-function moves.line_up(lists, line, entry)
-  local list = lists[line]
+-- Note a word in a list of the unit's, by what and by whose.
+local function note(unit, what, whose, word)
+  local lists = unit[what]
+  if not lists then
+    lists = {}
+    unit[what] = lists
+  end
+  local list = lists[whose]
   if not list then
     list = {}
-    lists[line] = list
+    lists[whose] = list
   end
-  list[#list + 1] = entry
+  list[#list + 1] = word
 end
+
+-- Note an entry for the tail or head of a line, which is <lane>:<tier>. `what` is 'tails' or 'heads'.
+moves.line_up = note
 
 -- Note a member that leaves the delayed ones.
 function moves.undelay(unit, member)
-  if not unit.undelayed then
-    unit.undelayed = {}
-  end
-  unit.undelayed[#unit.undelayed + 1] = member
+  note(unit, 'gone', 'delayed', member)
 end
 
 -- Note that a job leaves those of its incarnation.
 function moves.disown(unit, incarnation, id)
-  local ids = unit.left[incarnation]
-  if not ids then
-    ids = {}
-    unit.left[incarnation] = ids
-  end
-  ids[#ids + 1] = id
+  note(unit, 'left', incarnation, id)
 end
 
 -- Let a delayed job wait for its time. A consumer of its lane is woken when the queue's next due time comes earlier.
@@ -57,7 +57,7 @@ function moves.wait_until(unit, job, due_ms)
   local key = keys.delayed(unit.root)
   local first = unit.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   if not first[1] or due_ms < tonumber(first[2]) then
-    unit.wakes[job.lane or record.lane(unit, job.id)] = true
+    wake.note(unit, job.lane or record.lane(unit, job.id))
   end
   unit.call('ZADD', key, numbers.text(due_ms), record.member(job.id, job.created_ms, job.generation))
 end
@@ -90,11 +90,11 @@ end
 leave.failed, leave.cancelled = leave.completed, leave.completed
 
 -- At the head or tail of its line.
-function enter.ready(unit, job, lists, ...)
+function enter.ready(unit, job, end_of_line, ...)
   local generation = moves.generation(unit)
   count_ready(unit, job.lane, 1)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
-  moves.line_up(lists, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
+  moves.line_up(unit, end_of_line, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
 end
 
 -- The place of a new delayed job among those of the same due time and the same millisecond is that of its creation. It
@@ -128,7 +128,7 @@ end
 
 -- Give a new job its place. The rest is what the place asks for, then fields of the record.
 function moves.enter(unit, job, place, kind, ...)
-  events.add(unit, kind, job.id, job.task, events.tail('0', '', '', '', ''))
+  events.add(unit, kind, job.id, job.task, events.NEW)
   enter[place](unit, job, ...)
 end
 
@@ -201,13 +201,16 @@ end
 
 -- What the call gathered is struck off as it is written, so that it can be written on after an error.
 local function push(unit, call, command, lists)
+  if not lists then
+    return
+  end
   for line, entries in pairs(lists) do
     local key = keys.ready(unit.root, line)
     for first = 1, #entries, 1000 do
       -- Only the first piece of a list can meet a strange key.
       call(command, key, unpack(entries, first, math.min(first + 999, #entries)))
     end
-    unit.wakes[string.sub(line, 1, -3)] = true -- without the tier
+    wake.note(unit, string.sub(line, 1, -3)) -- without the tier
     lists[line] = nil
   end
 end
@@ -215,12 +218,11 @@ end
 local function write_lines(unit, call)
   push(unit, call, 'RPUSH', unit.tails)
   push(unit, call, 'LPUSH', unit.heads)
-  if unit.undelayed then
-    for first = 1, #unit.undelayed, 1000 do
-      call('ZREM', keys.delayed(unit.root), unpack(unit.undelayed, first, math.min(first + 999, #unit.undelayed)))
-    end
-    unit.undelayed = false
+  local members = unit.gone and unit.gone.delayed or NOTHING
+  for first = 1, #members, 1000 do
+    call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
   end
+  unit.gone = false
 end
 
 -- Write the gathered entries now, for a caller that goes on to claim.
@@ -233,7 +235,7 @@ local function write_owners(unit, call)
     call('SADD', keys.processing(unit.root, unit.joiner), unpack(unit.joined))
     unit.joined = false
   end
-  for incarnation, ids in pairs(unit.left) do
+  for incarnation, ids in pairs(unit.left or NOTHING) do
     call('SREM', keys.processing(unit.root, incarnation), unpack(ids))
     unit.left[incarnation] = nil
   end
@@ -242,9 +244,11 @@ end
 local function write_counts(unit, call)
   local key = keys.counts(unit.root)
   for name, delta in pairs(unit.counts) do
-    local is_none = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta)) == 0
+    local now = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta))
     unit.counts[name] = nil
-    if is_none and string.sub(name, 1, 7) == 'queued:' then
+    if name == 'queued' then
+      unit.queued = now
+    elseif now == 0 and string.sub(name, 1, 7) == 'queued:' then
       call('HDEL', key, name) -- or lanes that were used once would pile up
     end
   end

@@ -3,18 +3,13 @@
 -- plain enough; then the general way does the same. What they do is counted by the caller, for many at once.
 local INLINE_LIMIT, NEW_FIELDS = record.INLINE_LIMIT, 3
 
--- What the jobs that one call stores have in common.
-function plain.arrivals(unit)
-  local generation = moves.generation(unit)
-  return {
-    head = 'queued\t' .. generation .. '\t\t' .. unit.now_text .. '\t', entry = generation .. ':',
-    tail = events.tail('0', '', '', '', ''),
-  }
-end
-
--- Store a job of the default lane, ready at once.
-function plain.store(unit, arrivals, key, id, kind, task, payload)
-  local head = arrivals.head
+-- Store a job of the default lane, ready at once. The head is that of all which come in this call.
+function plain.store(unit, key, id, kind, task, payload)
+  local generation, head = moves.generation(unit), unit.new_head
+  if not head then
+    head = 'queued\t' .. generation .. '\t\t' .. unit.now_text .. '\t'
+    unit.new_head = head
+  end
   if #payload > INLINE_LIMIT then
     unit.call('SET', keys.payload(unit.root, id), payload)
     unit.call('HSET', key, 'head', record.with_big(head), 'task', task)
@@ -24,8 +19,8 @@ function plain.store(unit, arrivals, key, id, kind, task, payload)
   if not kind.is_default_tier then
     unit.call('HSET', key, 'tier', kind.tier)
   end
-  moves.line_up(unit.tails, kind.line, arrivals.entry .. id)
-  events.add(unit, 'queued', id, task, arrivals.tail)
+  moves.line_up(unit, 'tails', kind.line, generation .. ':' .. id)
+  events.add(unit, 'queued', id, task, events.NEW)
   return 'queued'
 end
 

@@ -28,21 +28,23 @@ function unit.open(root)
     stamp_us = stamp_us,
     settings = false, -- here what comes later has its place, or the table would grow for it
     generation = false,
+    new_head = false,
     counts = {},
     stats = {},
-    heads = {}, -- entries for the heads of lines, by line
-    tails = {},
-    undelayed = false,
+    queued = false, -- how many there are now, once their count was written
+    heads = false, -- entries for the heads of lines, by line
+    tails = false,
+    gone = false, -- members that leave the delayed ones
     joined = false, -- ids that `joiner` has claimed
     joiner = '',
-    left = {}, -- ids that are no longer an incarnation's, by incarnation
-    finished = {},
-    dead = {},
+    left = false, -- ids that are no longer an incarnation's, by incarnation
+    finished = false, -- times and ids of ended jobs
+    dead = false,
     events = {},
     event_count = 0, -- what # costs grows with the list, to 1,000 instructions
     event_first = 1, -- the first of them that is not written
     total = false, -- of events, before these
     is_new_bucket = false,
-    wakes = {}, -- lanes that are to get a wake-up token
+    wakes = false, -- lanes that are to get a wake-up token
   }
 end

@@ -1,4 +1,5 @@
 -- How those hear who wait for something: tokens for consumers, messages on channels.
+local NOTHING = {}
 
 -- Leave one wake-up token of a lane where none is: whoever takes it claims.
 function wake.leave(unit, lane, call)
@@ -8,21 +9,29 @@ function wake.leave(unit, lane, call)
   end
 end
 
+-- Note a lane that is to get a token when the call closes.
+function wake.note(unit, lane)
+  if not unit.wakes then
+    unit.wakes = {}
+  end
+  unit.wakes[lane] = true
+end
+
 -- Have the consumers of every lane look that has something ready, or the first job to fall due.
 function wake.all(unit)
   for _, lane in ipairs(counts.lanes(unit)) do
-    unit.wakes[lane] = true
+    wake.note(unit, lane)
   end
   local first = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0')[1]
   local id = first and record.id_of(first)
   if id then
-    unit.wakes[record.lane(unit, id)] = true
+    wake.note(unit, record.lane(unit, id))
   end
 end
 
 -- Leave the tokens that the call has noted.
 function wake.write(unit, call)
-  for lane in pairs(unit.wakes) do
+  for lane in pairs(unit.wakes or NOTHING) do
     wake.leave(unit, lane, call)
     unit.wakes[lane] = nil
   end
