@@ -42,7 +42,7 @@ local function look(unit, call, id, generation, lane)
   elseif job.state ~= 'queued' or job.generation ~= generation then
     return nil
   end
-  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires', 'options', 'max_stalls') or NOTHING
+  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires_at_ms', 'options', 'max_stalls') or NOTHING
   if not (job.is_sound and numbers.is_valid(few[1]) and numbers.is_valid(few[3])) then
     finish.fail_damaged(unit, record.load_waiting(unit, id))
     return nil

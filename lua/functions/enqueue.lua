@@ -38,11 +38,11 @@ local function store(unit, key, kind, id, args, at)
       n = n + 2
     end
   end
-  add('expires', numbers.text(due_at_ms(unit, args[at + 7], args[at + 8])), '0')
+  add('expires_at_ms', numbers.text(due_at_ms(unit, args[at + 7], args[at + 8])), '0')
   add('max_stalls', args[at + 9], '')
-  add('keep', args[at + 10], '')
+  add('keep_ms', args[at + 10], '')
   add('options', args[at + 11], '')
-  add('inbox', args[at + 12], '')
+  add('channels', args[at + 12], '')
   local job, fields = intake.new(unit, key, id, args[at + 2], args[at + 3], args[at + 4], kind.tier, few)
   if due_ms > unit.now_ms then
     moves.enter(unit, job, 'delayed', 'scheduled', 'scheduled', due_ms, unpack(fields))

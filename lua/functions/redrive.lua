@@ -9,8 +9,8 @@ function functions.redrive(roots, args)
     if job and job.state == 'failed' then
       unit.call('UNLINK', keys.errors(unit.root, id))
       unit.call(
-        'HDEL', job.key, 'attempts', 'stalls', 'expires', 'released', 'reason', 'error', 'cancel', 'inbox',
-        'joined'
+        'HDEL', job.key, 'attempts', 'stalls', 'expires_at_ms', 'put_back_at_ms', 'reason', 'error', 'cancel',
+        'channels', 'joined'
       )
       job.run_ms = ''
       unit.call('PERSIST', job.key)

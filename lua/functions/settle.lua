@@ -42,12 +42,12 @@ function kinds.stalled(unit, job, args, at)
   attempts.stall(unit, record.load_waiting(unit, job.id), args[at + 6], args[at + 8], args[at + 3])
 end
 
-function kinds.released(unit, job, args, at)
+function kinds.put_back(unit, job, args, at)
   local limit_ms = tonumber(args[at + 5])
-  unit.call('HSETNX', job.key, 'released', unit.now_text)
-  local first_ms = numbers.digits(unit.call('HGET', job.key, 'released'))
+  unit.call('HSETNX', job.key, 'put_back_at_ms', unit.now_text)
+  local first_ms = numbers.digits(unit.call('HGET', job.key, 'put_back_at_ms'))
   if not first_ms then
-    unit.call('HSET', job.key, 'released', unit.now_text)
+    unit.call('HSET', job.key, 'put_back_at_ms', unit.now_text)
   elseif unit.now_ms - first_ms > limit_ms then
     finish.fail(unit, job, 'unknown_task', args[at + 6], args[at + 8], '')
     return
@@ -56,7 +56,7 @@ function kinds.released(unit, job, args, at)
   moves.move(unit, job, 'delayed', 'put_back', '', '', 'scheduled', unit.now_ms + tonumber(args[at + 4]))
 end
 
-local WAITS = { retried = true, released = true }
+local WAITS = { retried = true, put_back = true }
 
 -- What the jobs that one call claimed have in common.
 local function shared(incarnation, own)

@@ -1,4 +1,4 @@
--- The incarnations of a queue. Reply: incarnation, beat, ms since it, info, since, active an incarnation.
+-- The incarnations of a queue. Reply: incarnation, beat, ms since it, info, registered_ms, active an incarnation.
 flags.workers = { 'no-writes' }
 
 function functions.workers(roots)
@@ -6,7 +6,7 @@ function functions.workers(roots)
   local reply = {}
   local beats = unit.call('HGETALL', keys.beats(unit.root))
   for i = 1, #beats, 2 do
-    local v = unit.call('HMGET', keys.worker(unit.root, beats[i]), 'info', 'since')
+    local v = unit.call('HMGET', keys.worker(unit.root, beats[i]), 'info', 'registered_ms')
     local n = #reply
     reply[n + 1], reply[n + 2] = beats[i], beats[i + 1]
     reply[n + 3] = numbers.text(incarnations.silent_ms(unit, beats[i + 1]))

@@ -68,7 +68,7 @@ end
 -- nothing.
 function finish.fail_headless(unit, id, state, lane, owner)
   local key = keys.job(unit.root, id)
-  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'inbox')
+  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'channels')
   if v[1] and not record.parts(v[1]) then
     local epoch, nonce = record.claim_parts(v[2])
     local job = {

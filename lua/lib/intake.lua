@@ -3,7 +3,7 @@ local DEFAULT_LANE, DEFAULT_TIER, INLINE_LIMIT = record.DEFAULT_LANE, record.DEF
 
 -- A job that is there with the same id: its verdict, nil when it made room for a new one. `channel` hears of its end.
 function intake.standing(unit, key, id, channel)
-  local v = unit.call('HMGET', key, 'head', 'inbox')
+  local v = unit.call('HMGET', key, 'head', 'channels')
   local state = record.state(v[1])
   if state == 'failed' or state == 'cancelled' then
     history.remove(unit, state, id)

@@ -7,13 +7,14 @@ local DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS = '' .. limits.DEFAULT_KEEP_MS, limits
 local CHANNELS, LAST_ERROR = limits.CHANNELS_LIMIT, '' .. limits.ERRORS_KEPT - 1
 
 local NOTHING = {}
-local WAITING_FIELDS = { 'lane', 'tier', 'expires', 'max_stalls', 'keep' }
+local WAITING_FIELDS = { 'lane', 'tier', 'expires_at_ms', 'max_stalls', 'keep_ms' }
 
 -- What changes with the state is one field, `head`: a field costs 2,200 instructions to read and 1,700 to write. Its
 -- parts, a tab between two: state, generation, the times of the last change and of the creation, run_ms. A new job's
 -- last change is empty: it is the creation. Behind the state stand a * where the payload or output has a key of its
 -- own, and a + where the record has any field beside those that every way looks at or that are written with an end:
--- head, claim, task, payload, tier, result, reason, error, output, progress, released. All this stays below 64 bytes.
+-- head, claim, task, payload, tier, result, reason, error, output, progress, put_back_at_ms. All this stays below 64
+-- bytes.
 local HEAD = '^(%l+)(%*?)(%+?)\t(%d*)\t(%d*)\t(%d+)\t(%d*)$'
 local STATES = {
   scheduled = true, queued = true, active = true, retrying = true, completed = true, failed = true, cancelled = true,
@@ -76,7 +77,7 @@ function record.read(unit, id, key, head, claim, task)
     return nil
   end
   local epoch, nonce = record.claim_parts(claim)
-  local few = more ~= '' and unit.call('HMGET', key, 'attempts', 'stalls', 'cancel', 'inbox') or NOTHING
+  local few = more ~= '' and unit.call('HMGET', key, 'attempts', 'stalls', 'cancel', 'channels') or NOTHING
   return {
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at_ms = at_ms,
     created_ms = created_ms, run_ms = run_ms, epoch = epoch, nonce = nonce, task = task or '',
@@ -202,9 +203,9 @@ end
 -- Note one more channel to be told of a job's end; beyond the limit waiters fall back to their poll.
 function record.add_channel(unit, job, channel)
   if not job.channels then
-    record.add_fields(unit, job, 'inbox', channel)
+    record.add_fields(unit, job, 'channels', channel)
   elseif #job.channels < CHANNELS * #channel and not string.find(job.channels, channel, 1, true) then
-    unit.call('HSET', job.key, 'inbox', job.channels .. ' ' .. channel)
+    unit.call('HSET', job.key, 'channels', job.channels .. ' ' .. channel)
   end
 end
 

@@ -112,7 +112,7 @@ async def test_a_wait_whose_job_can_not_be_read_ends_with_that_error(server: Red
         waiting = asyncio.create_task(handle.result())
         with server.client() as client:
             await until(lambda: client.pubsub_channels("*:channel:*"), within=10)
-            await until(lambda: client.hget(f"hr:{{default:q}}:job:{handle.id}", "inbox"))
+            await until(lambda: client.hget(f"hr:{{default:q}}:job:{handle.id}", "channels"))
         answer(server, "watch", ODD)
         async with asyncio.timeout(10):
             with pytest.raises(StorageFault):
@@ -130,7 +130,7 @@ async def test_a_record_that_can_not_be_read_ends_nobody_elses_wait(server: Redi
         waits = [asyncio.create_task(handle.result()) for handle in (bad, good)]
         with server.client() as client:
             key = f"hr:{{default:q}}:job:{good.id}"
-            await until(lambda: client.hget(key, "inbox"), within=10)
+            await until(lambda: client.hget(key, "channels"), within=10)
             client.set(f"hr:{{default:q}}:job:{bad.id}", "rubbish")
         async with asyncio.timeout(10):
             with pytest.raises(HeadraceError):

@@ -189,7 +189,7 @@ async def test_a_rubbish_entry_holds_nobody_up(stage: Stage) -> None:
     assert any(f.topic == "data" and "ready" in f.detail for f in await storage.diagnose())
 
 
-RUBBISH_FIELDS = ["stalls", "attempts", "expires", "max_stalls", "head"]
+RUBBISH_FIELDS = ["stalls", "attempts", "expires_at_ms", "max_stalls", "head"]
 
 
 @pytest.mark.parametrize("field", RUBBISH_FIELDS)
@@ -206,7 +206,9 @@ async def test_a_record_with_a_rubbish_field_becomes_a_dead_letter(
     assert stage.problems() == []
 
 
-@pytest.mark.parametrize("field", [*RUBBISH_FIELDS, "tier", "lane", "keep", "released", "task"])
+@pytest.mark.parametrize(
+    "field", [*RUBBISH_FIELDS, "tier", "lane", "keep_ms", "put_back_at_ms", "task"]
+)
 async def test_rubbish_in_the_record_of_an_active_job_stops_nobody(
     stage: Stage, field: str
 ) -> None:

@@ -41,7 +41,7 @@ async def server(storage: RedisStorage, redis_server: RedisServer) -> AsyncItera
     with redis_server.client() as server:
         server.sadd("hr:{acme}:queues", b"\xff", "\x1b[31mred", "bad")
         server.hset(f"{ROOT}:counts", mapping={"active": "many", b"queued:\xff": "1"})
-        server.hset(f"{ROOT}:worker:w1", mapping={"info": b"{\xff", "since": "long ago"})
+        server.hset(f"{ROOT}:worker:w1", mapping={"info": b"{\xff", "registered_ms": "long ago"})
         server.hset(f"{ROOT}:beats", mapping={b"\xff": b"\xff"})
         server.lset(f"{ROOT}:errors:x", 0, b"\xff")
         server.hset(f"{ROOT}:job:x", mapping={"error": b"\xff", "attempts": "some"})

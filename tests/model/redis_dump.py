@@ -37,8 +37,8 @@ return reply
 
 # fmt: off
 FIELDS = frozenset({
-    *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "released", "reason", "error",
-    "result", "progress", "output",
+    *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "put_back_at_ms", "reason",
+    "error", "result", "progress", "output",
 })
 # fmt: on
 QUANTUM_MS = 10_000
@@ -256,12 +256,12 @@ class RedisDump:
             "created": number("created"),
             "at": number("at", number("created")),
             "state": JobState(job["state"].decode()),
-            "expires": number("expires"),
+            "expires": number("expires_at_ms"),
             "max_stalls": number("max_stalls", DEFAULT_MAX_STALLS),
-            "keep": int(job.get("keep", DEFAULT_KEEP_MS)),
+            "keep": int(job.get("keep_ms", DEFAULT_KEEP_MS)),
             "options": job.get("options", b""),
             "due": None if due is None else int(due),
-            "channels": sorted(job.get("inbox", b"").decode().split()),
+            "channels": sorted(job.get("channels", b"").decode().split()),
             "epoch": number("epoch"),
             "nonce": job.get("claim", b"").decode(),
             "attempts": number("attempts"),
@@ -270,7 +270,7 @@ class RedisDump:
             "joined": "joined" in job,
             "progress": float(fraction) if fraction else None,
             "progress_text": text.decode(),
-            "released": number("released") or None,
+            "released": number("put_back_at_ms") or None,
             "run": number("run"),
             "reason": job.get("reason", b"").decode(),
             "error": job.get("error", b"").decode(),
@@ -292,7 +292,7 @@ class RedisDump:
         kept = {f.decode(): word for f, word in self._one(f"worker:{name}", {}).items()}
         return {
             "lease_ms": lease_ms,
-            "since": int(kept.get("since", 0)),
+            "since": int(kept.get("registered_ms", 0)),
             "at": at,
             "info": kept.get("info", b""),
             "count": count,

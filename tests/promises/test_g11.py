@@ -24,7 +24,7 @@ async def test_an_end_whose_message_was_lost_is_read_by_the_slow_poll(
     with redis_server.client() as client:
         channels = await until(lambda: client.pubsub_channels("*:channel:*"))
         # As if the record had never known of the waiter.
-        await until(lambda: client.hdel(f"hr:{{{app.tenant}:default}}:job:{handle.id}", "inbox"))
+        await until(lambda: client.hdel(f"hr:{{{app.tenant}:default}}:job:{handle.id}", "channels"))
         assert len(channels) == 1
     async with running(Worker(app)):
         async with asyncio.timeout(10):

@@ -9,8 +9,8 @@ HEAD = re.compile(rb"([a-z]+)(\*?)(\+?)\t(\d*)\t(\d*)\t(\d+)\t(\d*)")
 PARTS = ("state", "big", "more", "gen", "at", "created", "run")
 OF_FEW = frozenset(
     {
-        *("lane", "expires", "max_stalls", "keep", "options", "inbox", "attempts", "stalls"),
-        *("cancel", "joined"),
+        *("lane", "expires_at_ms", "max_stalls", "keep_ms", "options", "channels", "attempts"),
+        *("stalls", "cancel", "joined"),
     }
 )
 """Fields that no record may have whose head doesn't say that it has any."""

@@ -257,7 +257,7 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
             words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
         case PutBack(delay_ms, error):
             body = write_error(error)
-            words += ("released", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
+            words += ("put_back", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
 
 
 def _read_settled(reply: bytes) -> list[bool] | None:

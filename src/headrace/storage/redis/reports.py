@@ -114,7 +114,7 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         created_ms=_int(fields.get(b"created")),
         changed_ms=_int(fields.get(b"at") or fields.get(b"created")),
         due_ms=_int(reply[0]),
-        expires_ms=_int(fields.get(b"expires")),
+        expires_ms=_int(fields.get(b"expires_at_ms")),
         run_ms=_int(fields.get(b"run")),
         incarnation=_owner(fields.get(b"claim", b"")),
         cancel_requested=b"cancel" in fields,
