@@ -6,56 +6,6 @@
 local COMPLETED_WIDTH, WIDTH = 7, 9
 
 local NONE = { own = false }
-local kinds = {}
-
-function kinds.completed(unit, job, args, at)
-  finish.complete(unit, job, args[at + 6], args[at + 4], args[at + 5], args[at + 3])
-end
-
-function kinds.retried(unit, job, args, at)
-  local due_ms, error, error_type = unit.now_ms + tonumber(args[at + 4]), args[at + 6], args[at + 8]
-  job.attempts, job.run_ms = job.attempts + 1, args[at + 3]
-  record.with_more(job)
-  record.remember_error(unit, job, error)
-  stats.tally(unit, 'retried')
-  moves.move(
-    unit, job, 'delayed', 'retrying', job.run_ms, error_type, 'retrying', due_ms, 'attempts', job.attempts
-  )
-end
-
-function kinds.failed(unit, job, args, at)
-  -- Only a handler's own error is an attempt used; a payload that can't be read never reached it.
-  if args[at + 5] == '1' then
-    job.attempts = job.attempts + 1
-    record.with_more(job)
-    unit.call('HSET', job.key, 'attempts', job.attempts)
-  end
-  finish.fail(unit, job, args[at + 7], args[at + 6], args[at + 8], args[at + 3])
-end
-
-function kinds.cancelled(unit, job, args, at)
-  job.keep_ms = args[at + 5]
-  finish.cancel(unit, job, args[at + 3], args[at + 7])
-end
-
-function kinds.stalled(unit, job, args, at)
-  attempts.stall(unit, record.load_waiting(unit, job.id), args[at + 6], args[at + 8], args[at + 3])
-end
-
-function kinds.put_back(unit, job, args, at)
-  local limit_ms = tonumber(args[at + 5])
-  unit.call('HSETNX', job.key, 'put_back_at_ms', unit.now_text)
-  local first_ms = numbers.digits(unit.call('HGET', job.key, 'put_back_at_ms'))
-  if not first_ms then
-    unit.call('HSET', job.key, 'put_back_at_ms', unit.now_text)
-  elseif unit.now_ms - first_ms > limit_ms then
-    finish.fail(unit, job, 'unknown_task', args[at + 6], args[at + 8], '')
-    return
-  end
-  job.run_ms = ''
-  moves.move(unit, job, 'delayed', 'put_back', '', '', 'scheduled', unit.now_ms + tonumber(args[at + 4]))
-end
-
 local WAITS = { retried = true, put_back = true }
 
 -- What the jobs that one call claimed have in common.
@@ -83,7 +33,7 @@ local function settle(unit, job, args, at)
     job.keep_ms = record.load_waiting(unit, job.id).keep_ms
     finish.cancel(unit, job, run_ms, '')
   else
-    kinds[kind](unit, job, args, at)
+    outcomes[kind](unit, job, args, at)
   end
   return 'ok'
 end

@@ -44,7 +44,7 @@ moves.line_up = note
 
 -- Note a member that leaves the delayed ones.
 function moves.undelay(unit, member)
-  note(unit, 'gone', 'delayed', member)
+  note(unit, 'undelayed', 'members', member)
 end
 
 -- Note that a job leaves those of its incarnation.
@@ -218,11 +218,11 @@ end
 local function write_lines(unit, call)
   push(unit, call, 'RPUSH', unit.tails)
   push(unit, call, 'LPUSH', unit.heads)
-  local members = unit.gone and unit.gone.delayed or NOTHING
+  local members = unit.undelayed and unit.undelayed.members or NOTHING
   for first = 1, #members, 1000 do
     call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
   end
-  unit.gone = false
+  unit.undelayed = false
 end
 
 -- Write the gathered entries now, for a caller that goes on to claim.

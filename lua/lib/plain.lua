@@ -33,18 +33,18 @@ function plain.starts(own)
 end
 
 -- Return how a queued job starts that is as it came; the words of its time are noted by `note_times`.
-function plain.take(unit, starts, head, generation, note_times)
-  if head == starts.source then
-    return generation == starts.generation and starts
+function plain.take(unit, start, head, generation, note_times)
+  if head == start.source then
+    return generation == start.generation and start
   end
   local big, created_ms = string.match(head or '', '^queued(%*?)\t' .. generation .. '\t\t(%d+)\t$')
   if not big then
     return nil
   end
-  starts.source, starts.generation, starts.created_ms = head, generation, created_ms
-  starts.head = 'active' .. big .. '\t\t' .. unit.now_text .. '\t' .. created_ms .. '\t'
-  note_times(unit, starts, created_ms)
-  return starts
+  start.source, start.generation, start.created_ms = head, generation, created_ms
+  start.head = 'active' .. big .. '\t\t' .. unit.now_text .. '\t' .. created_ms .. '\t'
+  note_times(unit, start, created_ms)
+  return start
 end
 
 -- What the jobs that came and were claimed together have in common when they end.

@@ -34,7 +34,7 @@ function unit.open(root)
     queued = false, -- how many there are now, once their count was written
     heads = false, -- entries for the heads of lines, by line
     tails = false,
-    gone = false, -- members that leave the delayed ones
+    undelayed = false, -- members that leave the delayed ones
     joined = false, -- ids that `joiner` has claimed
     joiner = '',
     left = false, -- ids that are no longer an incarnation's, by incarnation

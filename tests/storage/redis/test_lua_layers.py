@@ -16,7 +16,7 @@ WRITERS: dict[str, set[str]] = {
     "moves.lua": PLACES,
     "history.lua": {"finished", "dead"},
     "events.lua": {"counts"},  # how many events there have been
-    "repair.lua": PLACES,
+    "walk.lua": PLACES,
     "restore.lua": PLACES,
 }
 """Who writes where jobs are: moves, and what puts right what was lost."""

@@ -19,7 +19,7 @@ from headrace.storage import limits
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("finish", "attempts", "due", "incarnations"),
+    *("finish", "attempts", "outcomes", "due", "starts", "incarnations", "pages", "walk"),
 )
 """The files of ``lua/lib``: each knows only those before it."""
 

@@ -1,0 +1,105 @@
+-- How ready jobs start: what a claim takes of each entry, and what it says of the job.
+local NOTHING = {}
+
+-- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
+-- one that kills its workers takes none of those along that were claimed with it before.
+local function must_wait(unit, call, id)
+  if not record.is_on_last_chance(unit, id) then
+    return false
+  elseif call.has_last_chance then
+    return true
+  end
+  local key = keys.worker(unit.root, call.incarnation)
+  local other = unit.call('HGET', key, 'last_chance')
+  -- That id may be of another job by now, or of one that was redriven.
+  if other and unit.call('SISMEMBER', keys.processing(unit.root, call.incarnation), other) == 1
+    and record.is_on_last_chance(unit, other) then
+    return true
+  end
+  call.has_last_chance = true
+  unit.call('HSET', key, 'last_chance', id)
+  return false
+end
+
+-- Note the words of the reply and the event that tell of a start's time.
+local function note_times(unit, start, since_ms)
+  local wait_ms = numbers.text(math.max(0, unit.now_ms - since_ms)) -- the clock may have been set back
+  start.wait_ms = wait_ms
+  start.numbers = start.epoch .. ' ' .. start.attempts .. ' ' .. start.stalls .. ' ' .. start.created_ms .. ' '
+    .. wait_ms
+  start.tail = events.tail(start.epoch, unit.joiner, wait_ms, '', '')
+end
+
+-- How a job starts that is not as it came. nil: the entry stands for none that may; true behind it: it must stay.
+local function look(unit, call, id, generation, lane)
+  local job = record.load(unit, id)
+  if not job then
+    finish.fail_headless(unit, id, 'queued', lane)
+    return nil
+  elseif job.state ~= 'queued' or job.generation ~= generation then
+    return nil
+  end
+  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires_at_ms', 'options', 'max_stalls') or NOTHING
+  if not (job.is_sound and numbers.is_valid(few[1]) and numbers.is_valid(few[3])) then
+    finish.fail_damaged(unit, record.load_waiting(unit, id))
+    return nil
+  elseif few[1] and job.epoch == '0' and tonumber(few[1]) <= unit.now_ms then
+    finish.fail(unit, record.load_waiting(unit, id), 'expired', '', '', '')
+    return nil
+  elseif job.stalls ~= 0 and must_wait(unit, call, id) then
+    return nil, true
+  end
+  job.options = few[2] or ''
+  job.epoch = numbers.text(job.epoch + 1)
+  job.own = job.epoch .. '\t' .. call.nonce
+  note_times(unit, job, job.at_ms ~= '' and job.at_ms or job.created_ms)
+  job.head = record.head(unit, job, 'active', '')
+  return job
+end
+
+-- Append one claimed job to the reply: its numbers are one word, since a word costs 700 instructions.
+local function append(reply, id, task, payload, start)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = id, task, payload, start.numbers, start.options
+end
+
+-- Take one ready entry if it still stands for a queued job. Returns its size, nil if it was not taken, and
+-- true if it must stay.
+function starts.take(unit, call, entry, lane)
+  local generation, id = string.match(entry, '^(%d+):(.*)$')
+  if not id then
+    damage.note(unit.root, 'ready')
+    return nil
+  end
+  local key = keys.job(unit.root, id)
+  -- Of a key of another type this is an error, and all are nil.
+  local v = unit.try('HMGET', key, 'head', 'task', 'payload')
+  local start = v[2] and plain.take(unit, call.starts, v[1], generation, note_times)
+  if not start then
+    local must_stay
+    start, must_stay = look(unit, call, id, generation, lane)
+    if not start then
+      if not v[1] then
+        record.erase(unit, id) -- what lies beside a record that was lost
+      end
+      return nil, must_stay
+    end
+  end
+  local payload = v[3] or unit.call('GET', keys.payload(unit.root, id)) or ''
+  moves.start(unit, key, id, v[2], start)
+  append(call.reply, id, v[2], payload, start)
+  return #payload
+end
+
+-- A repeated call: what it claimed the first time and still owns.
+function starts.again(unit, call)
+  for _, id in ipairs(unit.call('SMEMBERS', keys.processing(unit.root, call.incarnation))) do
+    local job = record.load(unit, id)
+    if job and job.state == 'active' and job.nonce == call.nonce then
+      local v = unit.call('HMGET', job.key, 'payload', 'options')
+      job.options = v[2] or ''
+      note_times(unit, job, unit.now_ms)
+      append(call.reply, id, job.task, v[1] or unit.call('GET', keys.payload(unit.root, id)) or '', job)
+    end
+  end
+end
