@@ -58,7 +58,7 @@ end
 function functions.claim(roots, args)
   local incarnation, number, nonce = unpack(args)
   local unit = unit.open(roots[1])
-  local last = incarnations.get(unit, incarnation, 'claim')
+  local last = incarnations.get(unit, incarnation, 'claim_number')
   if not last then
     return { 'gone', '0', '-1' }
   end
@@ -76,7 +76,7 @@ function functions.claim(roots, args)
     return reply
   end
   unit.raw('DEL', keys.woken(unit.root))
-  unit.raw('HSET', keys.worker(unit.root, incarnation), 'claim', number)
+  unit.raw('HSET', keys.worker(unit.root, incarnation), 'claim_number', number)
   if settings.of(unit).is_paused then
     return { 'paused', '0', '-1' }
   end

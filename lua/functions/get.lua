@@ -3,7 +3,7 @@
 -- values.
 flags.get = { 'no-writes' }
 
-local PARTS = { 'state', 'big', 'more', 'gen', 'at', 'created', 'run', 'epoch', 'claim' }
+local PARTS = { 'state', 'big', 'more', 'generation', 'at_ms', 'created_ms', 'run_ms', 'epoch', 'nonce' }
 
 function functions.get(roots, args)
   local unit = unit.open(roots[1])
@@ -38,7 +38,6 @@ function functions.get(roots, args)
   for _, value in ipairs(fields) do
     reply[#reply + 1] = value
   end
-  -- They come last, since the claim's nonce goes by the name of the field.
   for i, name in ipairs(PARTS) do
     reply[#reply + 1] = name
     reply[#reply + 1] = parts[i]

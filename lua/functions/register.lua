@@ -21,8 +21,8 @@ function functions.register(roots, args)
   unit.call('HSET', keys.config(unit.root), 'layout', LAYOUT)
   local key = keys.worker(unit.root, incarnation)
   unit.call('HSET', key, 'lease_ms', lease_ms, 'info', info, 'registered_ms', unit.now_text, 'channel', channel)
-  unit.call('HSETNX', key, 'claim', '0')
-  unit.call('HSETNX', key, 'settle', '0')
+  unit.call('HSETNX', key, 'claim_number', '0')
+  unit.call('HSETNX', key, 'settle_number', '0')
   unit.call('HSET', keys.beats(unit.root), incarnation, '0 ' .. lease_ms .. ' ' .. unit.now_text)
   return 'ok'
 end

@@ -82,7 +82,7 @@ end
 function functions.settle(roots, args)
   local incarnation, number = unpack(args)
   local unit = unit.open(roots[1])
-  local last = incarnations.get(unit, incarnation, 'settle')
+  local last = incarnations.get(unit, incarnation, 'settle_number')
   if not last then
     return 'unknown'
   end
@@ -93,7 +93,7 @@ function functions.settle(roots, args)
     return unit.call('HGET', key, 'settled') or 'unknown'
   end
   local answer = table.concat(settle_all(unit, incarnation, args, 3), ' ')
-  unit.raw('HSET', key, 'settle', number, 'settled', answer)
+  unit.raw('HSET', key, 'settle_number', number, 'settled', answer)
   unit:close()
   return answer
 end

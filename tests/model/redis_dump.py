@@ -296,8 +296,8 @@ class RedisDump:
             "at": at,
             "info": kept.get("info", b""),
             "count": count,
-            "claim": int(kept.get("claim", 0)),
-            "settle": int(kept.get("settle", 0)),
+            "claim": int(kept.get("claim_number", 0)),
+            "settle": int(kept.get("settle_number", 0)),
             "settled": [word != b"stale" for word in kept.get("settled", b"").split()],
         }
 
