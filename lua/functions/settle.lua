@@ -38,7 +38,7 @@ local function settle(unit, job, args, at)
   return 'ok'
 end
 
--- Return the verdict on one outcome, and 1 where the caller is to count a completed job.
+-- Return the verdict on one outcome, and whether the caller is to let go of a plain job that is completed.
 local function settle_one(unit, ends, args, at)
   local id = args[at]
   local key = keys.job(unit.root, id)
@@ -47,7 +47,7 @@ local function settle_one(unit, ends, args, at)
   local is_owned = ends.is_ours and v[2] == ends.own
   if args[at + 2] == 'completed' and is_owned and v[3]
     and plain.complete(unit, ends, key, id, v[3], v[1], args[at + 6], args[at + 4], args[at + 5], args[at + 3]) then
-    return 'ok', 1
+    return 'ok', true
   end
   local job = record.read(unit, id, key, v[1], v[2], v[3])
   if not job then
@@ -62,19 +62,22 @@ local function settle_one(unit, ends, args, at)
 end
 
 local function settle_all(unit, incarnation, args, at)
-  local verdicts, n, uncounted, ends = {}, 0, 0, NONE
+  local verdicts, n, completed, done, ends = {}, 0, {}, 0, NONE
   while at <= #args do
     if args[at + 1] ~= ends.own then
       ends = shared(incarnation, args[at + 1])
     end
     n = n + 1
-    local verdict, completed = settle_one(unit, ends, args, at)
+    local verdict, is_plain = settle_one(unit, ends, args, at)
     verdicts[n] = verdict
-    uncounted = uncounted + (completed or 0)
+    if is_plain then
+      done = done + 1
+      completed[done] = args[at]
+    end
     at = at + (args[at + 2] == 'completed' and COMPLETED_WIDTH or WIDTH)
   end
-  if uncounted > 0 then
-    moves.count_completed(unit, uncounted)
+  if done > 0 then
+    moves.complete(unit, incarnation, completed)
   end
   return verdicts
 end

@@ -5,16 +5,18 @@ local function key_of(unit, state)
   return state == 'failed' and keys.dead(unit.root) or keys.finished(unit.root)
 end
 
--- Note a job that has ended in a state.
-function history.add(unit, state, id)
+-- Note jobs that have ended in a state.
+function history.add(unit, state, ids)
   local what = state == 'failed' and 'dead' or 'finished'
   local list = unit[what]
   if not list then
     list = {}
     unit[what] = list
   end
-  local n = #list
-  list[n + 1], list[n + 2] = unit.now_text, id
+  local n, now_text = #list, unit.now_text
+  for i, id in ipairs(ids) do
+    list[n + 2 * i - 1], list[n + 2 * i] = now_text, id
+  end
 end
 
 -- Take the place of a job away.

@@ -115,7 +115,7 @@ function enter.ended(unit, job, state, keep_ms, ...)
   end
   unit.call('HSET', job.key, 'head', record.head(unit, job, state, ''), ...)
   record.expire(unit, job, keep_ms)
-  history.add(unit, state, job.id)
+  history.add(unit, state, { job.id })
 end
 
 function enter.dead(unit, job, keep_ms, ...)
@@ -152,7 +152,7 @@ function moves.start(unit, key, id, task, start)
   events.add(unit, 'active', id, task, start.tail)
 end
 
--- Count many jobs at once: those of a lane that were started, plain ones that came, and plain ones that are completed.
+-- Count many jobs at once: those of a lane that were started, and plain ones that came.
 function moves.count_started(unit, lane, n)
   count_ready(unit, lane, -n)
   count(unit, 'active', n)
@@ -162,9 +162,18 @@ function moves.count_stored(unit, n)
   count_ready(unit, DEFAULT_LANE, n)
 end
 
-function moves.count_completed(unit, n)
-  count(unit, 'active', -n)
-  stats.tally(unit, 'completed', n)
+-- Let go of many plain jobs that an incarnation has completed.
+function moves.complete(unit, incarnation, ids)
+  count(unit, 'active', -#ids)
+  stats.tally(unit, 'completed', #ids)
+  history.add(unit, 'completed', ids)
+  if not unit.left then
+    unit.left = { [incarnation] = ids }
+  else
+    for _, id in ipairs(ids) do
+      moves.disown(unit, incarnation, id)
+    end
+  end
 end
 
 -- Ask an active job to stop: its worker hears of it with its next beat.

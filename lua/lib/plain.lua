@@ -5,7 +5,7 @@ local INLINE_LIMIT, NEW_FIELDS = record.INLINE_LIMIT, 3
 
 -- Store a job of the default lane, ready at once. The head is that of all which come in this call.
 function plain.store(unit, key, id, kind, task, payload)
-  local generation, head = moves.generation(unit), unit.new_head
+  local generation, head = unit.generation or moves.generation(unit), unit.new_head
   if not head then
     head = 'queued\t' .. generation .. '\t\t' .. unit.now_text .. '\t'
     unit.new_head = head
@@ -70,8 +70,6 @@ function plain.complete(unit, ends, key, id, task, head, result, result_ttl_ms, 
   end
   unit.raw('HSET', key, 'head', ends.head .. run_ms, 'result', result)
   unit.raw('PEXPIRE', key, keep_ms)
-  history.add(unit, 'completed', id)
-  moves.disown(unit, ends.incarnation, id)
   events.add(unit, 'completed', id, task, ends.tail)
   stats.observe(unit, 'run:', run_ms)
   return true
