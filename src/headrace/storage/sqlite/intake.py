@@ -5,13 +5,13 @@ It stands below the moves, so that a move may bring another job into being.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from headrace.job import DEFAULT_LANE, Job
 from headrace.storage.sqlite.engine.rows import json_list
-from headrace.storage.sqlite.record import Record, load, with_channel
+from headrace.storage.sqlite.record import Record, load
 from headrace.storage.sqlite.unit import UnitOfWork
 
 INLINE_LIMIT_BYTES = 256
@@ -52,59 +52,38 @@ _COLUMNS = NewJob.__struct_fields__
 _INSERT = f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
-class Births:
-    """New jobs of one call, whose ids are free; they are written together.
+def new_job(unit: UnitOfWork, job: Job) -> NewJob:
+    """Return a job's first row, which needs a place before it is written."""
+    now_ms = unit.now_ms
+    return NewJob(
+        unit.key,
+        job.id,
+        job.task,
+        job.payload,
+        job.priority,
+        job.lane or _lane_of(unit, job.task),
+        now_ms,
+        now_ms,
+        now_ms + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms,
+        job.max_stalls,
+        job.keep_ms,
+        job.options,
+        job.reply_to or None,
+    )
 
-    Args:
-        unit: the call.
-    """
 
-    def __init__(self, unit: UnitOfWork) -> None:
-        self._unit = unit
-        self._jobs: dict[str, NewJob] = {}
-        self._payloads: list[tuple[int, str, bytes]] = []
-
-    def __contains__(self, job_id: str) -> bool:
-        return job_id in self._jobs
-
-    def add(self, job: Job) -> NewJob:
-        """Return a new job, which needs a place before it is written."""
-        unit = self._unit
-        now_ms = unit.now_ms
-        payload: bytes | None = job.payload
-        if len(job.payload) > INLINE_LIMIT_BYTES:
-            self._payloads.append((unit.key, job.id, job.payload))
-            payload = None
-        new = self._jobs[job.id] = NewJob(
-            unit.key,
-            job.id,
-            job.task,
-            payload,
-            job.priority,
-            job.lane or _lane_of(unit, job.task),
-            now_ms,
-            now_ms,
-            now_ms + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms,
-            job.max_stalls,
-            job.keep_ms,
-            job.options,
-            job.reply_to or None,
-        )
-        return new
-
-    def add_channel(self, job_id: str, channel: str) -> None:
-        """Note one more channel of a new job."""
-        new = self._jobs[job_id]
-        new.inbox = with_channel(new.inbox, channel)
-
-    def write(self) -> None:
-        """Write the records."""
-        if self._jobs:
-            rows = [msgspec.structs.astuple(new) for new in self._jobs.values()]
-            self._unit.db.executemany(_INSERT, rows)
-            self._unit.stats.tally("enqueued", len(rows))
-        if self._payloads:
-            self._unit.db.executemany(_ADD_PAYLOAD, self._payloads)
+def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
+    """Write new jobs, whose ids are free."""
+    payloads = []
+    for new in jobs:
+        if new.payload is not None and len(new.payload) > INLINE_LIMIT_BYTES:
+            payloads.append((new.queue, new.id, new.payload))
+            new.payload = None
+    if jobs:
+        unit.db.executemany(_INSERT, map(msgspec.structs.astuple, jobs))
+        unit.stats.tally("enqueued", len(jobs))
+    if payloads:
+        unit.db.executemany(_ADD_PAYLOAD, payloads)
 
 
 def make_room(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:

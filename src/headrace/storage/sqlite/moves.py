@@ -20,9 +20,14 @@ _PLACES = ("seq", "due", "owner", "dies")
 """Each place has a column, which is set while a job is there: ready, delayed, active, ended."""
 
 
-def _enter(column: str, values: str, where: str = "key = ?") -> str:
-    """Return an update that takes jobs to the place of a column, out of all others."""
-    left = "".join(f"{other} = NULL, " for other in _PLACES if other != column)
+def _enter(
+    column: str, values: str, *, out_of: Sequence[str] = _PLACES, where: str = "key = ?"
+) -> str:
+    """Return an update that takes jobs to the place of a column, out of those that they may be in.
+
+    Each further place costs time, since its index is looked at.
+    """
+    left = "".join(f"{other} = NULL, " for other in out_of if other != column)
     return f"UPDATE jobs SET {column} = ?, {left}at = ?, {values} WHERE {where}"  # noqa: S608
 
 
@@ -41,7 +46,8 @@ _ENDED = _enter(
 _ACTIVE = _enter(
     "owner",
     "state = 'active', epoch = epoch + 1, nonce = ?",
-    "key IN (SELECT value FROM json_each(?))",
+    out_of=["seq"],
+    where="key IN (SELECT value FROM json_each(?))",
 )
 _BEHIND = "UPDATE jobs SET seq = ? WHERE key = ?"
 
@@ -114,9 +120,17 @@ class Ended(msgspec.Struct, frozen=True):
         unit.write(
             _ENDED,
             (
-                *(now_ms + self.keep_ms, now_ms, self.state, self.run_ms, self.result),
-                *(self.result_purge_at_ms, self.reason, self.error, record.attempts),
-                *(record.stalls, record.key),
+                now_ms + self.keep_ms,
+                now_ms,
+                self.state,
+                self.run_ms,
+                self.result,
+                self.result_purge_at_ms,
+                self.reason,
+                self.error,
+                record.attempts,
+                record.stalls,
+                record.key,
             ),
         )
 

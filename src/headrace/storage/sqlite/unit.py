@@ -72,15 +72,18 @@ class UnitOfWork:
         self.wakes: Wakes = Wakes(step.db, row[0])
         self._head, self._tail, self._event, self._wake = row[13:17]
         self._before = row[7:17]
-        self._added: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []
 
     def enter(self, state: str, n: int = 1) -> None:
         """Count jobs that came to a state."""
-        pile = _PILES.get(state, state)
-        self.counts[pile] += n
-        self._added[pile] += n
+        pile = _PILES.get(state)
+        if pile is None:
+            self.counts[state] += n
+        else:
+            self.counts[pile] += n
+            self._ended[pile] += n
 
     def leave(self, state: str, n: int = 1) -> None:
         """Count jobs that left a state."""
@@ -142,7 +145,7 @@ class UnitOfWork:
     def close(self) -> None:
         """Write everything."""
         self.flush()
-        if self._added:
+        if self._ended:
             self._trim("finished", self.settings.history)
             self._trim("dead", self.settings.dead_letters)
         self.stats.write(self.db, self.key, now_ms=self.now_ms)
@@ -158,7 +161,7 @@ class UnitOfWork:
             self.db.execute(_CLOSE, (*now, self.key))
 
     def _trim(self, pile: str, limit: int) -> None:
-        added = self._added[pile]
+        added = self._ended[pile]
         excess = self.counts[pile] - limit
         if added and excess > 0:
             # More than came in, so that a lowered limit is reached, but bounded.

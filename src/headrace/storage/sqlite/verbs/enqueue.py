@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.sqlite.calls import Memory
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.intake import Births, make_room
+from headrace.storage.sqlite.intake import NewJob, make_room, new_job, write
 from headrace.storage.sqlite.moves import place
-from headrace.storage.sqlite.record import add_channel, join
+from headrace.storage.sqlite.record import add_channel, join, with_channel
 from headrace.storage.sqlite.unit import UnitOfWork, list_queue, open_unit
 from headrace.storage.values import CallId
 
@@ -34,7 +34,7 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
     standing = make_room(unit, asked) if asked else {}
-    births = Births(unit)
+    new: dict[str, NewJob] = {}
     outcomes = []
     joined: list[str] = []
     for job in jobs:
@@ -45,17 +45,18 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
                 add_channel(unit, record, job.reply_to)
                 joined.append(job.id)
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
-        elif job.id in births:
+        elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
             if job.reply_to:
-                births.add_channel(job.id, job.reply_to)
+                twin = new[job.id]
+                twin.inbox = with_channel(twin.inbox, job.reply_to)
                 joined.append(job.id)
         else:
-            due_ms = unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms
-            new = births.add(job)
-            place(unit, new, due_ms)
-            outcomes.append(EnqueueOutcome.QUEUED if new.due is None else EnqueueOutcome.SCHEDULED)
-    births.write()
+            new[job.id] = born = new_job(unit, job)
+            place(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
+            is_ready = born.due is None
+            outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
+    write(unit, new.values())
     if joined:
         join(unit, joined)
     return outcomes
