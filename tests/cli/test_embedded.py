@@ -88,7 +88,7 @@ def test_the_doctor_looks_at_the_database(cli: Cli, here: Cli, directory: Path) 
 def test_the_doctor_finds_damage(here: Cli, directory: Path) -> None:
     here("enqueue", "t", "-q", "x")
     with sqlite3.connect(directory / FILE_NAME) as connection:
-        sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'jobs_dying'"
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'jobs_purged'"
         [page] = connection.execute(sql).fetchone()
         [size] = connection.execute("PRAGMA page_size").fetchone()
     connection.close()

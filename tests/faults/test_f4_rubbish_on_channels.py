@@ -98,7 +98,7 @@ async def test_rows_that_are_no_ends_are_dropped_and_what_comes_after_them_is_he
             with closing(sqlite3.connect(folder / "headrace.sqlite3")) as database:
                 # As another process would leave them, and nudge this one.
                 database.executemany(
-                    "INSERT INTO messages (process, channel, at, body) VALUES (?, ?, ?, ?)",
+                    "INSERT INTO messages (process, channel, at_ms, body) VALUES (?, ?, ?, ?)",
                     [(name, f"{name}.x", 2**60, body) for body in RUBBISH],
                 )
                 database.commit()

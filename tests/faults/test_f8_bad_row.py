@@ -42,7 +42,7 @@ def spoil(tmp_path: Path, sql: str) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("column", ["id", "task", "nonce", "inbox", "reason", "error"])
+@pytest.mark.parametrize("column", ["id", "task", "nonce", "channels", "reason", "error"])
 @pytest.mark.parametrize("options", [{}, {"delay_ms": 1}], ids=["ready", "due"])
 async def test_text_that_is_none_holds_nobody_up(
     storage: SqliteStorage, tmp_path: Path, column: str, options: dict[str, Any]
@@ -80,5 +80,5 @@ async def test_what_a_worker_said_of_itself_may_be_rubbish(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
     await ContractIncarnation(storage, "w1").register()
-    spoil(tmp_path, "UPDATE workers SET info = x'ff'")
+    spoil(tmp_path, "UPDATE incarnations SET info = x'ff'")
     assert [worker.incarnation for worker in await storage.workers(QUEUE)] == ["w1"]

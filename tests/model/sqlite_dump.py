@@ -15,13 +15,17 @@ from tests.model.places import CALLS_TTL_MS, Dump
 
 COUNTS = ("queued", "scheduled", "retrying", "active")
 # fmt: off
-PLAIN = (
-    "task", "tier", "lane", "created", "at", "expires", "max_stalls", "keep", "options", "due",
-    "epoch", "nonce", "attempts", "stalls", "released", "run", "reason", "error", "dies",
-)
+PLAIN = {
+    "task": "task", "tier": "tier", "lane": "lane", "created": "created_ms", "at": "changed_ms",
+    "expires": "expires_at_ms", "max_stalls": "max_stalls", "keep": "keep_ms", "options": "options",
+    "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "attempts": "attempts", "stalls": "stalls",
+    "released": "unknown_since_ms", "run": "run_ms", "reason": "reason", "error": "error",
+    "dies": "purge_at_ms",
+}
+"""The model's names, and the columns of a job's row."""
 # fmt: on
 OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
-OF_A_QUEUE = ("jobs", "workers", "calls", "stats", "lanes")
+OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes")
 
 Row = dict[str, Any]
 
@@ -40,9 +44,9 @@ def dump(step: Step, name: QueueName) -> Dump:
     queue = found[0] if found else {"key": -1, "is_paused": 0}
     names = QueueSettings.__struct_fields__
     jobs = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
-    workers = rows(db, "SELECT * FROM workers WHERE queue = ?", queue["key"])
-    owners = {worker["key"]: worker["incarnation"] for worker in workers}
-    alive = [job for job in jobs if job["dies"] is None or job["dies"] > step.now_ms]
+    workers = rows(db, "SELECT * FROM incarnations WHERE queue = ?", queue["key"])
+    owners = {worker["key"]: worker["name"] for worker in workers}
+    alive = [job for job in jobs if job["purge_at_ms"] is None or job["purge_at_ms"] > step.now_ms]
     held: dict[str, list[str]] = {}
     for job in alive:
         if job["owner"] is not None:
@@ -65,13 +69,15 @@ def dump(step: Step, name: QueueName) -> Dump:
         "ready": _ready(alive),
         "delayed": [
             job["id"]
-            for job in sorted(alive, key=lambda job: (job["due"] or 0, job["key"]))
-            if job["due"] is not None
+            for job in sorted(alive, key=lambda job: (job["due_ms"] or 0, job["key"]))
+            if job["due_ms"] is not None
         ],
-        "finished": {j["id"]: j["at"] for j in jobs if j["state"] in ("completed", "cancelled")},
-        "dead": {job["id"]: job["at"] for job in jobs if job["state"] == "failed"},
+        "finished": {
+            j["id"]: j["changed_ms"] for j in jobs if j["state"] in ("completed", "cancelled")
+        },
+        "dead": {job["id"]: job["changed_ms"] for job in jobs if job["state"] == "failed"},
         "held": {incarnation: sorted(ids) for incarnation, ids in held.items()},
-        "workers": {worker["incarnation"]: _worker(worker) for worker in workers},
+        "workers": {worker["name"]: _worker(worker) for worker in workers},
         "calls": _calls(step, queue["key"]),
     }
 
@@ -100,27 +106,27 @@ def _output(step: Step, jobs: list[Row]) -> dict[str, tuple[int, dict[int, bytes
 
 
 def _job(step: Step, row: Row) -> Dump:
-    values = {field: row[field] for field in PLAIN}
+    values = {name: row[column] for name, column in PLAIN.items()}
     beside = step.db.execute("SELECT body FROM payloads WHERE job = ?", (row["key"],)).fetchone()
     errors = rows(step.db, "SELECT * FROM errors WHERE job = ? ORDER BY key DESC", row["key"])
     has_result = row["result"] is not None and not (
-        row["result_dies"] is not None and row["result_dies"] <= step.now_ms
+        row["result_purge_at_ms"] is not None and row["result_purge_at_ms"] <= step.now_ms
     )
     return {
         **values,
         "state": JobState(row["state"]),
         "payload": row["payload"] if beside is None else beside[0],
-        "channels": sorted((row["inbox"] or "").split()),
+        "channels": sorted((row["channels"] or "").split()),
         "cancel": bool(row["cancel"]),
         "joined": bool(row["joined"]),
         "progress": row["progress"] if row["progress_epoch"] == row["epoch"] else None,
         "progress_text": row["progress_text"] if row["progress_epoch"] == row["epoch"] else "",
         "result": row["result"] if has_result else None,
-        "result_dies": row["result_dies"] if has_result else None,
+        "result_dies": row["result_purge_at_ms"] if has_result else None,
         "errors": [
             msgspec.structs.replace(
                 msgspec.json.decode(error["body"], type=ErrorInfo),
-                at_ms=error["at"],
+                at_ms=error["at_ms"],
                 attempt=error["attempt"],
             )
             for error in errors
@@ -131,8 +137,8 @@ def _job(step: Step, row: Row) -> Dump:
 def _worker(row: Row) -> Dump:
     return {
         "lease_ms": row["lease_ms"],
-        "since": row["since"] if row["info"] else 0,
-        "at": row["at"],
+        "since": row["registered_ms"] if row["info"] else 0,
+        "at": row["beat_ms"],
         "info": row["info"],
         "count": -1 if row["is_condemned"] else row["beat"],
         "claim": row["claim"],
@@ -143,7 +149,7 @@ def _worker(row: Row) -> Dump:
 
 def _calls(step: Step, queue: int) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
     calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
-    sql = "SELECT * FROM calls WHERE queue = ? AND at > ?"
+    sql = "SELECT * FROM calls WHERE queue = ? AND at_ms > ?"
     for row in rows(step.db, sql, queue, step.now_ms - CALLS_TTL_MS):
         answer = [OUTCOMES[letter] for letter in row["answer"]]
         calls.setdefault(row["client"], {})[row["slot"]] = (row["number"], answer)

@@ -29,7 +29,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     names = {row["key"]: row["name"] for row in _rows(step.db, "queues")}
     job_ids = {}
     for row in _rows(step.db, "jobs"):
-        if row["dies"] is None or row["dies"] > step.now_ms:
+        if row["purge_at_ms"] is None or row["purge_at_ms"] > step.now_ms:
             found[f"job:{names[row['queue']]}:{row['id']}"] = row
             job_ids[row["key"]] = row["id"]
     for table in OF_A_JOB:
@@ -37,9 +37,9 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
             if row["job"] in job_ids:
                 found.setdefault(f"{table}:{job_ids[row['job']]}", []).append(row)
     left_out = set() if with_calls else CALL_MEMORY
-    for row in _rows(step.db, "workers"):
+    for row in _rows(step.db, "incarnations"):
         kept = {field: value for field, value in row.items() if field not in left_out}
-        found[f"worker:{row['incarnation']}"] = kept
+        found[f"worker:{row['name']}"] = kept
     for table in ("events", "stats", "messages", "lanes", *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
             found[table] = rows
@@ -62,7 +62,7 @@ def problems(step: Step) -> list[str]:
     db = step.db
     jobs = _rows(db, "jobs")
     found = [str(row) for row in db.execute("PRAGMA integrity_check") if row != ("ok",)]
-    workers = {row["key"]: row for row in _rows(db, "workers")}
+    workers = {row["key"]: row for row in _rows(db, "incarnations")}
     for job in jobs:
         found += _job_problems(job, workers)
     for queue in _rows(db, "queues"):
@@ -82,9 +82,9 @@ def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> It
     state, name = job["state"], job["id"]
     places = {
         "seq": state == "queued",
-        "due": state in ("scheduled", "retrying"),
+        "due_ms": state in ("scheduled", "retrying"),
         "owner": state == "active",
-        "dies": state in TERMINAL,
+        "purge_at_ms": state in TERMINAL,
     }
     for field, is_expected in places.items():
         if (job[field] is not None) != is_expected:
@@ -92,7 +92,7 @@ def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> It
     owner = workers.get(job["owner"])
     if state == "active":
         claimant = job["nonce"].partition("/")[0]
-        if owner is None or (owner["incarnation"], owner["queue"]) != (claimant, job["queue"]):
+        if owner is None or (owner["name"], owner["queue"]) != (claimant, job["queue"]):
             yield f"{name!r} is active, claimed by {claimant!r} and owned by {owner}"
 
 

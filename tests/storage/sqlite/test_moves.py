@@ -12,7 +12,7 @@ import pytest
 import headrace.storage.sqlite
 
 FOLDER = Path(headrace.storage.sqlite.__file__).parent
-PLACES = {"state", "seq", "due", "owner", "dies"}
+PLACES = {"state", "seq", "due_ms", "owner", "purge_at_ms"}
 COUNTS = {"queued", "scheduled", "retrying", "active", "finished", "dead"}
 WRITERS = {
     "a job comes": {"intake.py"},

@@ -9,12 +9,12 @@ from headrace.storage.values import CallId
 
 CALLS_REMEMBERED = 2
 
-_RECALL = "SELECT number, answer, at FROM calls WHERE queue = ? AND client = ? AND slot = ?"
+_RECALL = "SELECT number, answer, at_ms FROM calls WHERE queue = ? AND client = ? AND slot = ?"
 _REMEMBER = """
-INSERT INTO calls (queue, client, slot, number, answer, at) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET number = excluded.number, answer = excluded.answer, at = excluded.at
+INSERT INTO calls (queue, client, slot, number, answer, at_ms) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET number = excluded.number, answer = excluded.answer, at_ms = excluded.at_ms
 """
-_FORGET = "DELETE FROM calls WHERE queue = ? AND at <= ?"
+_FORGET = "DELETE FROM calls WHERE queue = ? AND at_ms <= ?"
 
 
 class Memory:

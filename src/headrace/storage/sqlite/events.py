@@ -11,9 +11,9 @@ from headrace.storage.lines import read_lines
 QUEUE_SHIFT = 40
 """An entry's key is its queue's, shifted by so many bits, and its number in the queue."""
 
-_ADD = "INSERT INTO events (key, at, lines) VALUES (?, ?, ?)"
+_ADD = "INSERT INTO events (key, at_ms, lines) VALUES (?, ?, ?)"
 _TRIM = "DELETE FROM events WHERE key BETWEEN ? AND ?"
-_READ = "SELECT key, at, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
+_READ = "SELECT key, at_ms, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
 
 
 class Events:
@@ -75,6 +75,6 @@ def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[JobE
     rows = db.execute(_READ, (base + seen, (queue + 1) << QUEUE_SHIFT, limit)).fetchall()
     return [
         event
-        for key, at, lines in rows
-        for event in read_lines(lines, stream_id=f"{at}-{key - base}", at_ms=at)
+        for key, at_ms, lines in rows
+        for event in read_lines(lines, stream_id=f"{at_ms}-{key - base}", at_ms=at_ms)
     ]

@@ -18,26 +18,28 @@ _OLDEST = {
     "finished": """
 SELECT key FROM (
   SELECT * FROM (
-    SELECT key, at FROM jobs WHERE queue = ?1 AND state = 'completed' AND dies IS NOT NULL
-    ORDER BY at LIMIT ?2
+    SELECT key, changed_ms FROM jobs
+    WHERE queue = ?1 AND state = 'completed' AND purge_at_ms IS NOT NULL
+    ORDER BY changed_ms LIMIT ?2
   )
   UNION ALL
   SELECT * FROM (
-    SELECT key, at FROM jobs WHERE queue = ?1 AND state = 'cancelled' AND dies IS NOT NULL
-    ORDER BY at LIMIT ?2
+    SELECT key, changed_ms FROM jobs
+    WHERE queue = ?1 AND state = 'cancelled' AND purge_at_ms IS NOT NULL
+    ORDER BY changed_ms LIMIT ?2
   )
-) ORDER BY at, key LIMIT ?2
+) ORDER BY changed_ms, key LIMIT ?2
 """,
     "dead": """
-SELECT key FROM jobs WHERE queue = ?1 AND state = 'failed' AND dies IS NOT NULL
-ORDER BY at, key LIMIT ?2
+SELECT key FROM jobs WHERE queue = ?1 AND state = 'failed' AND purge_at_ms IS NOT NULL
+ORDER BY changed_ms, key LIMIT ?2
 """,
 }
 _OLD_LETTERS = """
-SELECT key, state FROM jobs WHERE queue = ? AND state = 'failed' AND dies IS NOT NULL AND at <= ?
-LIMIT ?
+SELECT key, state FROM jobs
+WHERE queue = ? AND state = 'failed' AND purge_at_ms IS NOT NULL AND changed_ms <= ? LIMIT ?
 """
-_OVER = "SELECT key, state FROM jobs WHERE queue = ? AND dies <= ? LIMIT ?"
+_OVER = "SELECT key, state FROM jobs WHERE queue = ? AND purge_at_ms <= ? LIMIT ?"
 _ORPHANS = """
 DELETE FROM {table} WHERE job IN (
   SELECT {table}.job FROM {table} LEFT JOIN jobs ON jobs.key = {table}.job WHERE jobs.key IS NULL

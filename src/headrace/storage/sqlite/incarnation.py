@@ -8,8 +8,8 @@ from headrace.storage.sqlite.record import Record, load
 from headrace.storage.sqlite.unit import UnitOfWork
 
 _FIND = """
-SELECT key, claim, settle, settled, last_chance FROM workers
-WHERE queue = ? AND incarnation = ? AND NOT is_condemned
+SELECT key, claim, settle, settled, last_chance FROM incarnations
+WHERE queue = ? AND name = ? AND NOT is_condemned
 """
 
 
@@ -31,7 +31,7 @@ def find(unit: UnitOfWork, incarnation: str) -> Claimant | None:
 
 def key_of(unit: UnitOfWork, incarnation: str) -> int | None:
     """Return the key of one that is listed, condemned or not."""
-    sql = "SELECT key FROM workers WHERE queue = ? AND incarnation = ?"
+    sql = "SELECT key FROM incarnations WHERE queue = ? AND name = ?"
     row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
     return None if row is None else row[0]
 
@@ -51,6 +51,6 @@ def count_owned(unit: UnitOfWork, owner: int | None) -> int:
 
 def channel_of(unit: UnitOfWork, incarnation: str) -> str:
     """Return the inbox of an incarnation, "" without one."""
-    sql = "SELECT channel FROM workers WHERE queue = ? AND incarnation = ?"
+    sql = "SELECT channel FROM incarnations WHERE queue = ? AND name = ?"
     row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
     return row[0] if row else ""

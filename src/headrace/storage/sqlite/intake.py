@@ -18,11 +18,13 @@ INLINE_LIMIT_BYTES = 256
 """Longer payloads lie in a table of their own, since every move of a job writes its whole row."""
 
 _ADD_PAYLOAD = """
-INSERT INTO payloads (job, body) VALUES ((SELECT key FROM jobs WHERE queue = ? AND id = ?), ?)
+INSERT INTO payloads (job, body)
+VALUES ((SELECT key FROM jobs WHERE queue = ? AND id = ? AND is_next = 0), ?)
 """
 _OVER = """
 SELECT key, state FROM jobs
-WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND dies <= ?
+WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
+  AND purge_at_ms <= ?
 """
 _LANE = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
 
@@ -36,16 +38,16 @@ class NewJob(msgspec.Struct):
     payload: bytes | None
     tier: int
     lane: str
-    created: int
-    at: int
-    expires: int
+    created_ms: int
+    changed_ms: int
+    expires_at_ms: int
     max_stalls: int
-    keep: int
+    keep_ms: int
     options: bytes
-    inbox: str | None
+    channels: str | None
     state: str = ""
     seq: int | None = None
-    due: int | None = None
+    due_ms: int | None = None
 
 
 _COLUMNS = NewJob.__struct_fields__

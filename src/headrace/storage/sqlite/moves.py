@@ -16,7 +16,7 @@ from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import DELAYED, Record
 from headrace.storage.sqlite.unit import UnitOfWork
 
-_PLACES = ("seq", "due", "owner", "dies")
+_PLACES = ("seq", "due_ms", "owner", "purge_at_ms")
 """Each place has a column, which is set while a job is there: ready, delayed, active, ended."""
 
 
@@ -28,20 +28,20 @@ def _enter(
     Each further place costs time, since its index is looked at.
     """
     left = "".join(f"{other} = NULL, " for other in out_of if other != column)
-    return f"UPDATE jobs SET {column} = ?, {left}at = ?, {values} WHERE {where}"  # noqa: S608
+    return f"UPDATE jobs SET {column} = ?, {left}changed_ms = ?, {values} WHERE {where}"  # noqa: S608
 
 
 _READY = _enter("seq", "state = 'queued', attempts = ?, stalls = ?")
 _ANEW = _enter(
     "seq",
-    """state = 'queued', attempts = 0, stalls = 0, expires = 0, released = NULL, reason = '',
-  error = '', cancel = 0, inbox = NULL, run = 0, joined = 0""",
+    """state = 'queued', attempts = 0, stalls = 0, expires_at_ms = 0, unknown_since_ms = NULL,
+  reason = '', error = '', cancel = 0, channels = NULL, run_ms = 0, joined = 0""",
 )
-_DELAYED = _enter("due", "state = ?, attempts = ?, run = ?, released = ?")
+_DELAYED = _enter("due_ms", "state = ?, attempts = ?, run_ms = ?, unknown_since_ms = ?")
 _ENDED = _enter(
-    "dies",
-    """state = ?, run = ?, result = ?, result_dies = ?, reason = ?, error = ?, attempts = ?,
-  stalls = ?""",
+    "purge_at_ms",
+    """state = ?, run_ms = ?, result = ?, result_purge_at_ms = ?, reason = ?, error = ?,
+  attempts = ?, stalls = ?""",
 )
 _ACTIVE = _enter(
     "owner",
@@ -152,7 +152,7 @@ ERASED = Erased()
 def place(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
     """Give a new job its first place: it waits for a worker, or for its time if that is to come."""
     if due_ms > unit.now_ms:
-        new.state, new.due = "scheduled", due_ms
+        new.state, new.due_ms = "scheduled", due_ms
         unit.wakes.delayed(due_ms, new.lane)
     else:
         new.state, new.seq = "queued", unit.next_tail()

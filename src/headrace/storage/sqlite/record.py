@@ -14,15 +14,20 @@ from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
 
 _FIELDS = """
-jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, inbox, lane, tier,
-jobs.expires, max_stalls, keep, released, joined
+jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, channels, lane, tier,
+expires_at_ms, max_stalls, keep_ms, unknown_since_ms, joined
 """
 _LOAD = f"""
 SELECT {_FIELDS} FROM jobs
-WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND (dies IS NULL OR dies > ?)
+WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
+  AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """  # noqa: S608
 _LOAD_ONE = f"SELECT {_FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
-_ADD_ERROR = "INSERT INTO errors (job, at, attempt, body) VALUES (?, ?, ?, ?)"
+_JOIN = """
+UPDATE jobs SET joined = 1
+WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
+"""
+_ADD_ERROR = "INSERT INTO errors (job, at_ms, attempt, body) VALUES (?, ?, ?, ?)"
 _TRIM_ERRORS = f"""
 DELETE FROM errors WHERE job = ?1 AND key <=
   (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
@@ -51,7 +56,7 @@ class Record(msgspec.Struct):
     channels: str | None
     lane: str
     tier: int
-    expires_ms: int
+    expires_at_ms: int
     max_stalls: int
     keep_ms: int
     unknown_since_ms: int | None
@@ -65,7 +70,7 @@ class Record(msgspec.Struct):
 
     def is_overdue(self, now_ms: int) -> bool:
         """Whether it is too late to start; what a worker has ever taken does not expire."""
-        return self.epoch == 0 and 0 < self.expires_ms <= now_ms
+        return self.epoch == 0 and 0 < self.expires_at_ms <= now_ms
 
 
 def load(unit: UnitOfWork, job_ids: Iterable[str]) -> dict[str, Record]:
@@ -88,10 +93,10 @@ def remember_error(unit: UnitOfWork, record: Record, error: ErrorInfo) -> None:
 
 def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
     """Return the error history, newest first."""
-    sql = "SELECT at, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
+    sql = "SELECT at_ms, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
     return [
-        msgspec.structs.replace(_read_error(body), at_ms=at, attempt=attempt)
-        for at, attempt, body in db.execute(sql, (key, limit)).fetchall()
+        msgspec.structs.replace(_read_error(body), at_ms=at_ms, attempt=attempt)
+        for at_ms, attempt, body in db.execute(sql, (key, limit)).fetchall()
     ]
 
 
@@ -107,7 +112,7 @@ def add_channel(unit: UnitOfWork, record: Record, channel: str) -> None:
     channels = with_channel(record.channels, channel)
     if channels != record.channels:
         record.channels = channels
-        unit.db.execute("UPDATE jobs SET inbox = ? WHERE key = ?", (channels, record.key))
+        unit.db.execute("UPDATE jobs SET channels = ? WHERE key = ?", (channels, record.key))
 
 
 def with_channel(seen: str | None, channel: str) -> str:
@@ -121,8 +126,7 @@ def with_channel(seen: str | None, channel: str) -> str:
 
 def join(unit: UnitOfWork, job_ids: Iterable[str]) -> None:
     """Note that a later enqueue waits for the results too."""
-    sql = "UPDATE jobs SET joined = 1 WHERE queue = ? AND id IN (SELECT value FROM json_each(?))"
-    unit.db.execute(sql, (unit.key, json_list(job_ids)))
+    unit.db.execute(_JOIN, (unit.key, json_list(job_ids)))
 
 
 def ask_to_stop(unit: UnitOfWork, record: Record) -> None:

@@ -10,11 +10,11 @@ from functools import lru_cache
 from headrace.storage.limits import STATS_BUCKET_MS, STATS_BUCKETS, STATS_TTL_MS
 
 _ADD = """
-INSERT INTO stats (queue, bucket, field, n) VALUES (?, ?, ?, ?)
+INSERT INTO stats (queue, bucket_ms, field, n) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n
 """
-_FORGET = "DELETE FROM stats WHERE queue = ? AND bucket < ?"
-_READ = "SELECT field, n FROM stats WHERE queue = ? AND bucket > ? AND bucket <= ?"
+_FORGET = "DELETE FROM stats WHERE queue = ? AND bucket_ms < ?"
+_READ = "SELECT field, n FROM stats WHERE queue = ? AND bucket_ms > ? AND bucket_ms <= ?"
 
 
 class Stats:
@@ -37,8 +37,8 @@ class Stats:
         """Add what was counted to the present span, and forget what is too old."""
         if not self._counts:
             return
-        bucket = now_ms - now_ms % STATS_BUCKET_MS
-        db.executemany(_ADD, [(queue, bucket, field, n) for field, n in self._counts.items()])
+        bucket_ms = now_ms - now_ms % STATS_BUCKET_MS
+        db.executemany(_ADD, [(queue, bucket_ms, field, n) for field, n in self._counts.items()])
         db.execute(_FORGET, (queue, now_ms - STATS_TTL_MS))
 
 

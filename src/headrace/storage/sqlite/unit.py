@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from headrace.storage.sqlite import history
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.events import Events
@@ -27,7 +29,10 @@ SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, eve
   queued, scheduled, retrying, active, finished, dead, head, tail, event, wake
 FROM queues WHERE tenant = ? AND name = ?
 """
-_CREATE = "INSERT INTO queues (tenant, name) VALUES (?, ?)"
+_CREATE = """
+INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
 _CLOSE = """
 UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
   head = ?, tail = ?, event = ?, wake = ?
@@ -179,7 +184,7 @@ def open_unit(step: Step, name: QueueName) -> UnitOfWork:
     """Begin on a queue; make it if it is new."""
     unit = find_unit(step, name)
     if unit is None:
-        step.db.execute(_CREATE, name)
+        step.db.execute(_CREATE, (*name, *msgspec.structs.astuple(QueueSettings())))
         unit = find_unit(step, name)
         assert unit is not None  # noqa: S101  # it was just made
     return unit

@@ -9,12 +9,14 @@ import msgspec
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.values import End
 
-_FIRST_DUE = "SELECT min(due) FROM jobs WHERE queue = ? AND due IS NOT NULL"
-_FIRST_DUE_LANE = "SELECT lane FROM jobs WHERE queue = ? AND due IS NOT NULL ORDER BY due LIMIT 1"
+_FIRST_DUE = "SELECT min(due_ms) FROM jobs WHERE queue = ? AND due_ms IS NOT NULL"
+_FIRST_DUE_LANE = (
+    "SELECT lane FROM jobs WHERE queue = ? AND due_ms IS NOT NULL ORDER BY due_ms LIMIT 1"
+)
 # From one to the next by the index: DISTINCT would read every ready job.
 _NEXT_LANE = "SELECT min(lane) FROM jobs WHERE queue = ? AND seq IS NOT NULL AND lane > ?"
 _HAS_READY = "SELECT 1 FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL LIMIT 1"
-_POST = "INSERT INTO messages (process, channel, at, body) VALUES (?, ?, ?, ?)"
+_POST = "INSERT INTO messages (process, channel, at_ms, body) VALUES (?, ?, ?, ?)"
 
 
 class Wakes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
-TABLES = ("queues", "jobs", "errors", "workers", "events")
+TABLES = ("queues", "jobs", "errors", "incarnations", "events")
 
 
 def is_damage(error: BaseException) -> bool:

@@ -14,10 +14,11 @@ from headrace.storage.sqlite.engine.errors import code_of
 from headrace.storage.sqlite.engine.location import PRIVATE, Place
 
 APPLICATION_ID = 0x68656164  # "head"
-STEPS = ("schema.sql", "joined.sql")
-"""Scripts beside this module: the first makes schema 1, each other one the next of the one before.
+SCHEMA = 3
+"""The schema's number. Each has a script that makes it of the one before: `steps/<number>.sql`.
 
-Processes of the release before go on with what a step has made, until they end.
+`schema.sql` makes the whole of an empty database. Processes of the release before should have ended
+when a step has renamed or rebuilt a table; they go on with one that has only added something.
 """
 
 LEAST_SQLITE = (3, 37)
@@ -89,7 +90,7 @@ def _open(target: str, place: Place) -> sqlite3.Connection:
         if place.is_file:
             _write_ahead(connection, place)
         connection.execute("PRAGMA temp_store = MEMORY")
-        migrate(connection, str(place), _scripts())
+        migrate(connection, str(place), steps(), whole=schema())
     except BaseException:
         connection.close()
         raise
@@ -171,13 +172,30 @@ def _write_ahead(connection: sqlite3.Connection, place: Place) -> None:
     connection.execute("PRAGMA cache_size = -16000")
 
 
-def migrate(connection: sqlite3.Connection, where: str, scripts: Sequence[str]) -> None:
+def _script(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+def schema() -> str:
+    """Return what makes the newest schema of an empty database."""
+    return _script("schema.sql")
+
+
+def steps() -> list[str]:
+    """Return what makes each schema of the one before."""
+    return [_script(f"steps/{number}.sql") for number in range(1, SCHEMA + 1)]
+
+
+def migrate(
+    connection: sqlite3.Connection, where: str, scripts: Sequence[str], *, whole: str | None = None
+) -> None:
     """Bring a database to the newest schema, in one transaction.
 
     Args:
         connection: in autocommit mode.
         where: its place, for errors.
         scripts: what makes each version of the one before; an empty database has version 0.
+        whole: what makes the newest version of an empty database at once.
 
     Raises:
         StorageRefused: it is of a newer release, or of another program.
@@ -188,7 +206,8 @@ def migrate(connection: sqlite3.Connection, where: str, scripts: Sequence[str]) 
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have been faster.
-        for script in scripts[_version(connection, where, newest) :]:
+        version = _version(connection, where, newest)
+        for script in [whole] if whole is not None and version == 0 else scripts[version:]:
             for statement in _statements(script):
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -198,10 +217,6 @@ def migrate(connection: sqlite3.Connection, where: str, scripts: Sequence[str]) 
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def _scripts() -> list[str]:
-    return [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in STEPS]
 
 
 def _version(connection: sqlite3.Connection, where: str, newest: int) -> int:

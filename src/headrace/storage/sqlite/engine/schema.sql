@@ -1,5 +1,5 @@
--- One storage's data, version 1. Times are milliseconds since the epoch, by the storage's clock.
--- A record whose `dies` has passed is gone: every reader looks, and `prune` deletes it.
+-- One storage's data. What ends in `_ms` is a span, or an instant since the epoch by the storage's
+-- clock. A record whose `purge_at_ms` has passed is gone: every reader looks, and `prune` deletes it.
 
 -- A queue with its settings, the counts of its jobs, and where its sequences stand: `tail` and
 -- `head` order what is ready, `event` numbers the event entries, `wake` counts the wake-ups.
@@ -9,10 +9,10 @@ CREATE TABLE queues (
   name TEXT NOT NULL,
   is_listed INTEGER NOT NULL DEFAULT 0,
   is_paused INTEGER NOT NULL DEFAULT 0,
-  history INTEGER NOT NULL DEFAULT 100000,
-  dead_letters INTEGER NOT NULL DEFAULT 10000,
-  dead_letter_ttl_ms INTEGER NOT NULL DEFAULT 2592000000,
-  events INTEGER NOT NULL DEFAULT 5000,
+  history INTEGER NOT NULL,
+  dead_letters INTEGER NOT NULL,
+  dead_letter_ttl_ms INTEGER NOT NULL,
+  events INTEGER NOT NULL,
   queued INTEGER NOT NULL DEFAULT 0,
   scheduled INTEGER NOT NULL DEFAULT 0,
   retrying INTEGER NOT NULL DEFAULT 0,
@@ -26,50 +26,53 @@ CREATE TABLE queues (
   UNIQUE (tenant, name)
 ) STRICT;
 
--- `seq` is set while queued, `due` while scheduled or retrying, `owner` (a worker's key) while
--- active, `dies` once ended. A payload over 256 bytes lies beside, since every move of a job
--- writes its whole row.
+-- Its place is one of four columns: `seq` is set while queued, `due_ms` while scheduled or
+-- retrying, `owner` (an incarnation's key) while active, `purge_at_ms` once ended. Of an id there is
+-- one job, and there may be one more that waits for its end: `is_next`. A payload over 256 bytes
+-- lies beside, since every move of a job writes its whole row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
   id TEXT NOT NULL,
+  is_next INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL,
   task TEXT NOT NULL,
   payload BLOB,
   tier INTEGER NOT NULL,
   lane TEXT NOT NULL,
-  created INTEGER NOT NULL,
-  at INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL,
+  changed_ms INTEGER NOT NULL,
   seq INTEGER,
-  due INTEGER,
+  due_ms INTEGER,
   owner INTEGER,
-  dies INTEGER,
-  expires INTEGER NOT NULL DEFAULT 0,
+  purge_at_ms INTEGER,
+  expires_at_ms INTEGER NOT NULL DEFAULT 0,
   max_stalls INTEGER NOT NULL,
-  keep INTEGER NOT NULL,
+  keep_ms INTEGER NOT NULL,
   options BLOB NOT NULL,
-  inbox TEXT,
+  channels TEXT,
+  joined INTEGER NOT NULL DEFAULT 0,
   epoch INTEGER NOT NULL DEFAULT 0,
   nonce TEXT NOT NULL DEFAULT '',
   attempts INTEGER NOT NULL DEFAULT 0,
   stalls INTEGER NOT NULL DEFAULT 0,
   cancel INTEGER NOT NULL DEFAULT 0,
-  released INTEGER,
-  run INTEGER NOT NULL DEFAULT 0,
+  unknown_since_ms INTEGER,
+  run_ms INTEGER NOT NULL DEFAULT 0,
   reason TEXT NOT NULL DEFAULT '',
   error TEXT NOT NULL DEFAULT '',
   result BLOB,
-  result_dies INTEGER,
+  result_purge_at_ms INTEGER,
   progress REAL,
   progress_text TEXT NOT NULL DEFAULT '',
-  progress_epoch INTEGER NOT NULL DEFAULT 0,
-  UNIQUE (queue, id)
+  progress_epoch INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+CREATE UNIQUE INDEX jobs_id ON jobs (queue, id, is_next);
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;
-CREATE INDEX jobs_due ON jobs (queue, due) WHERE due IS NOT NULL;
+CREATE INDEX jobs_delayed ON jobs (queue, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX jobs_owned ON jobs (owner) WHERE owner IS NOT NULL;
-CREATE INDEX jobs_ended ON jobs (queue, state, at) WHERE dies IS NOT NULL;
-CREATE INDEX jobs_dying ON jobs (queue, dies) WHERE dies IS NOT NULL;
+CREATE INDEX jobs_ended ON jobs (queue, state, changed_ms) WHERE purge_at_ms IS NOT NULL;
+CREATE INDEX jobs_purged ON jobs (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
 
 CREATE TABLE payloads (job INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
 
@@ -86,29 +89,29 @@ CREATE TABLE outputs (
 CREATE TABLE errors (
   key INTEGER PRIMARY KEY,
   job INTEGER NOT NULL,
-  at INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
   body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX errors_job ON errors (job);
 
--- Incarnations, with the last numbers of their calls.
-CREATE TABLE workers (
+-- Incarnations, with the number of their beats and the last numbers of their calls.
+CREATE TABLE incarnations (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
-  incarnation TEXT NOT NULL,
+  name TEXT NOT NULL,
   info BLOB NOT NULL,
   channel TEXT NOT NULL DEFAULT '',
   lease_ms INTEGER NOT NULL,
-  since INTEGER NOT NULL,
-  at INTEGER NOT NULL,
+  registered_ms INTEGER NOT NULL,
+  beat_ms INTEGER NOT NULL,
   beat INTEGER NOT NULL DEFAULT 0,
   is_condemned INTEGER NOT NULL DEFAULT 0,
   claim INTEGER NOT NULL DEFAULT 0,
   settle INTEGER NOT NULL DEFAULT 0,
   settled TEXT NOT NULL DEFAULT '',
   last_chance INTEGER,
-  UNIQUE (queue, incarnation)
+  UNIQUE (queue, name)
 ) STRICT;
 
 -- The lanes of tasks, as workers have said, but for the default one.
@@ -126,19 +129,19 @@ CREATE TABLE calls (
   slot INTEGER NOT NULL,
   number INTEGER NOT NULL,
   answer TEXT NOT NULL,
-  at INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
   PRIMARY KEY (queue, client, slot)
 ) STRICT, WITHOUT ROWID;
 
 -- Entries of 1 to 20 events; the key is the queue's, shifted by 40 bits, and the entry's number.
-CREATE TABLE events (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
+CREATE TABLE events (key INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
 
 CREATE TABLE stats (
   queue INTEGER NOT NULL,
-  bucket INTEGER NOT NULL,
+  bucket_ms INTEGER NOT NULL,
   field TEXT NOT NULL,
   n INTEGER NOT NULL,
-  PRIMARY KEY (queue, bucket, field)
+  PRIMARY KEY (queue, bucket_ms, field)
 ) STRICT, WITHOUT ROWID;
 
 -- What waiters of other processes are to be told.
@@ -146,6 +149,6 @@ CREATE TABLE messages (
   key INTEGER PRIMARY KEY,
   process TEXT NOT NULL,
   channel TEXT NOT NULL,
-  at INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
   body BLOB NOT NULL
 ) STRICT;

@@ -20,14 +20,15 @@ from headrace.storage.values import CallId, ClaimReply
 
 _PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
 _READY = f"""
-SELECT key, id, task, {_PAYLOAD}, created, at, epoch, attempts, stalls, expires, options, max_stalls
+SELECT key, id, task, {_PAYLOAD}, created_ms, changed_ms, epoch, attempts, stalls, expires_at_ms,
+  options, max_stalls
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
-SELECT id, task, {_PAYLOAD}, created, epoch, attempts, stalls, options
+SELECT id, task, {_PAYLOAD}, created_ms, epoch, attempts, stalls, options
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
-_DUE = "SELECT id FROM jobs WHERE queue = ? AND due <= ? ORDER BY due, key LIMIT ?"
+_DUE = "SELECT id FROM jobs WHERE queue = ? AND due_ms <= ? ORDER BY due_ms, key LIMIT ?"
 
 
 Passed = Literal["", "expired", "waits"]
@@ -57,7 +58,7 @@ def claim(
         raise StaleCall(f"claim call {call.number} is older than {me.claim}")
     if call.number == me.claim:
         return _reply(unit, _again(unit, me, nonce), due_ms=_due_ms(unit))
-    sql = "UPDATE workers SET claim = ? WHERE key = ?"
+    sql = "UPDATE incarnations SET claim = ? WHERE key = ?"
     step.db.execute(sql, (call.number, me.key))
     if unit.is_paused:
         return _reply(unit, [], is_paused=True)
@@ -183,7 +184,7 @@ SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= 
     ):
         return True
     taking.has_last_chance = True
-    sql = "UPDATE workers SET last_chance = ? WHERE key = ?"
+    sql = "UPDATE incarnations SET last_chance = ? WHERE key = ?"
     unit.db.execute(sql, (key, taking.me.key))
     return False
 

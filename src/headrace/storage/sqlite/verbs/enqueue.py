@@ -49,12 +49,12 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
             outcomes.append(EnqueueOutcome.DUPLICATE)
             if job.reply_to:
                 twin = new[job.id]
-                twin.inbox = with_channel(twin.inbox, job.reply_to)
+                twin.channels = with_channel(twin.channels, job.reply_to)
                 joined.append(job.id)
         else:
             new[job.id] = born = new_job(unit, job)
             place(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
-            is_ready = born.due is None
+            is_ready = born.due_ms is None
             outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
     write(unit, new.values())
     if joined:

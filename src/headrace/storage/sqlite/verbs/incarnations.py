@@ -16,15 +16,16 @@ from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
 from headrace.storage.values import BeatReply, IncarnationInfo
 
 _REGISTER = """
-INSERT INTO workers (queue, incarnation, info, channel, lease_ms, since, at)
+INSERT INTO incarnations (queue, name, info, channel, lease_ms, registered_ms, beat_ms)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET info = excluded.info, channel = excluded.channel,
-  lease_ms = excluded.lease_ms, since = excluded.since, at = excluded.at, beat = 0,
+  lease_ms = excluded.lease_ms, registered_ms = excluded.registered_ms,
+  beat_ms = excluded.beat_ms, beat = 0,
   is_condemned = 0
 """
 _BEAT = """
-UPDATE workers SET beat = beat + 1, at = ?
-WHERE queue = (SELECT key FROM queues WHERE tenant = ? AND name = ?) AND incarnation = ?
+UPDATE incarnations SET beat = beat + 1, beat_ms = ?
+WHERE queue = (SELECT key FROM queues WHERE tenant = ? AND name = ?) AND name = ?
   AND NOT is_condemned
 RETURNING key
 """
@@ -98,5 +99,5 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
     unit.close()
     left = count_owned(unit, owner)
     if left == 0:
-        step.db.execute("DELETE FROM workers WHERE key = ?", (owner,))
+        step.db.execute("DELETE FROM incarnations WHERE key = ?", (owner,))
     return left

@@ -22,18 +22,20 @@ from headrace.storage.values import (
 )
 
 _GET = """
-SELECT key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires, run, nonce,
-  cancel, reason, options, coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
-  result, result_dies, progress, progress_text, progress_epoch
-FROM jobs WHERE queue = ? AND id = ? AND (dies IS NULL OR dies > ?)
+SELECT key, state, task, tier, lane, attempts, stalls, epoch, created_ms, changed_ms, due_ms,
+  expires_at_ms, run_ms, nonce, cancel, reason, options,
+  coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
+  result, result_purge_at_ms, progress, progress_text, progress_epoch
+FROM jobs WHERE queue = ? AND id = ? AND is_next = 0
+  AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """
 _WORKERS = """
-SELECT incarnation, info, lease_ms, since, at, is_condemned,
-  (SELECT count(*) FROM jobs WHERE owner = workers.key)
-FROM workers WHERE queue = ? ORDER BY incarnation
+SELECT name, info, lease_ms, registered_ms, beat_ms, is_condemned,
+  (SELECT count(*) FROM jobs WHERE owner = incarnations.key)
+FROM incarnations WHERE queue = ? ORDER BY name
 """
 _HEAD = """
-SELECT at FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
+SELECT changed_ms FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
 ORDER BY tier DESC, seq LIMIT 1
 """
 _COUNT = "SELECT count(*) FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL"
@@ -52,9 +54,10 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     row = step.db.execute(_GET, values).fetchone()
     if row is None:
         return None
-    key, state, task, tier, lane, attempts, stalls, epoch, created, at, due, expires = row[:12]
-    run, nonce, cancel, reason, options, payload, result, result_dies = row[12:20]
-    progress, progress_text, progress_epoch = row[20:]
+    key, state, task, tier, lane, attempts, stalls, epoch, created_ms, changed_ms, due_ms = row[:11]
+    expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:19]
+    result_purge_at_ms, progress, progress_text, progress_epoch = row[19:]
+    is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
     has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
     return JobRecord(
         id=job_id,
@@ -66,17 +69,17 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         attempts=attempts,
         stalls=stalls,
         starts=epoch,
-        created_ms=created,
-        changed_ms=at,
-        due_ms=due or 0,
-        expires_ms=expires,
-        run_ms=run,
+        created_ms=created_ms,
+        changed_ms=changed_ms,
+        due_ms=due_ms or 0,
+        expires_ms=expires_at_ms,
+        run_ms=run_ms,
         incarnation=nonce.partition("/")[0],
         cancel_requested=bool(cancel),
         reason=reason,
         options=options,
         payload=payload,
-        result=None if result_dies is not None and result_dies <= step.now_ms else result,
+        result=None if is_result_over else result,
         errors=read_errors(step.db, key),
         progress=progress if has_progress else None,
         progress_text=progress_text if has_progress else "",
@@ -92,7 +95,7 @@ def stats(step: Step, name: QueueName) -> QueueStats:
     workers = oldest_ms = 0
     if unit is not None:
         values = statistics.read(step.db, unit.key, now_ms=step.now_ms)
-        sql = "SELECT count(*) FROM workers WHERE queue = ? AND ? - at <= lease_ms"
+        sql = "SELECT count(*) FROM incarnations WHERE queue = ? AND ? - beat_ms <= lease_ms"
         [workers] = step.db.execute(sql, (unit.key, step.now_ms)).fetchone()
         for lane in ready_lanes(unit.db, unit.key):
             [since] = step.db.execute(_HEAD, (unit.key, lane)).fetchone()
@@ -132,14 +135,14 @@ def workers(step: Step, name: QueueName) -> list[IncarnationInfo]:
 
 
 def _worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
-    incarnation, info, lease_ms, since, at, is_condemned, active = row
+    incarnation, info, lease_ms, registered_ms, beat_ms, is_condemned, active = row
     return worker_info(
         incarnation,
         info,
         lease_ms=lease_ms,
-        registered_ms=since if info else 0,
+        registered_ms=registered_ms if info else 0,
         active=active,
-        silent_ms=max(0, step.now_ms - at),
+        silent_ms=max(0, step.now_ms - beat_ms),
         is_condemned=bool(is_condemned),
     )
 

@@ -51,7 +51,7 @@ _READY = Listing(
     ("tier",),
     tuple[str, Whole, Whole],
 )
-_DELAYED = Listing("queue = ? AND due IS NOT NULL", ("due", "key"))
+_DELAYED = Listing("queue = ? AND due_ms IS NOT NULL", ("due_ms", "key"))
 _LISTINGS = {
     JobState.QUEUED: _READY,
     JobState.SCHEDULED: _DELAYED,
@@ -60,15 +60,16 @@ _LISTINGS = {
     JobState.ACTIVE: Listing("+queue = ? AND owner IS NOT NULL", ("owner", "key")),
     **{
         state: Listing(
-            f"queue = ? AND state = '{state.value}' AND dies IS NOT NULL",
-            ("at", "key"),
-            ("at", "key"),
+            f"queue = ? AND state = '{state.value}' AND purge_at_ms IS NOT NULL",
+            ("changed_ms", "key"),
+            ("changed_ms", "key"),
         )
         for state in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED)
     },
 }
 _FIELDS = """
-state, dies, id, task, tier, attempts, stalls, epoch, created, at, due, run, nonce, reason, error
+state, purge_at_ms, id, task, tier, attempts, stalls, epoch, created_ms, changed_ms, due_ms, run_ms,
+nonce, reason, error
 """
 
 
@@ -149,8 +150,8 @@ def _behind(db: sqlite3.Connection, listing: Listing, whose: Key, after: Key) ->
 
 
 def _row(row: tuple[Any, ...]) -> JobRow:
-    state, _, job_id, task, tier, attempts, stalls, epoch, created, at, due, run = row[:12]
-    nonce, reason, error = row[12:]
+    state, _, job_id, task, tier, attempts, stalls, epoch = row[:8]
+    created_ms, changed_ms, due_ms, run_ms, nonce, reason, error = row[8:]
     return JobRow(
         id=job_id,
         task=task,
@@ -159,10 +160,10 @@ def _row(row: tuple[Any, ...]) -> JobRow:
         attempts=attempts,
         stalls=stalls,
         starts=epoch,
-        created_ms=created,
-        changed_ms=at,
-        due_ms=due or 0,
-        run_ms=run,
+        created_ms=created_ms,
+        changed_ms=changed_ms,
+        due_ms=due_ms or 0,
+        run_ms=run_ms,
         incarnation=nonce.partition("/")[0],
         reason=reason,
         error=error,

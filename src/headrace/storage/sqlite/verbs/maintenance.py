@@ -13,11 +13,11 @@ from headrace.storage.values import Beat
 
 MESSAGE_TTL_MS = 60_000
 
-_BEATS = "SELECT incarnation, beat, lease_ms, is_condemned FROM workers WHERE queue = ?"
+_BEATS = "SELECT name, beat, lease_ms, is_condemned FROM incarnations WHERE queue = ?"
 _STATES = "SELECT state, count(*) FROM jobs WHERE queue = ? GROUP BY state"
 _LOST_OWNERS = """
 SELECT id FROM jobs WHERE queue = ? AND state = 'active'
-  AND (owner IS NULL OR owner NOT IN (SELECT key FROM workers WHERE queue = ?))
+  AND (owner IS NULL OR owner NOT IN (SELECT key FROM incarnations WHERE queue = ?))
 """
 
 
@@ -40,14 +40,14 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     unit = find_unit(step, name)
     if unit is None:
         return None
-    sql = "SELECT key, beat, is_condemned FROM workers WHERE queue = ? AND incarnation = ?"
+    sql = "SELECT key, beat, is_condemned FROM incarnations WHERE queue = ? AND name = ?"
     row = step.db.execute(sql, (unit.key, incarnation)).fetchone()
     if row is None or (not row[2] and row[1] != seen):
         return None
     owner = row[0]
     # Condemned for good: every later call of it answers gone, and its numbers end with it.
     sql = """
-UPDATE workers SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_chance = NULL,
+UPDATE incarnations SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_chance = NULL,
   info = x'', channel = ''
 WHERE key = ?
 """
@@ -64,19 +64,19 @@ def forget(step: Step, name: QueueName, incarnation: str) -> bool:
     unit = find_unit(step, name)
     if unit is None:
         return True
-    sql = "SELECT key, is_condemned FROM workers WHERE queue = ? AND incarnation = ?"
+    sql = "SELECT key, is_condemned FROM incarnations WHERE queue = ? AND name = ?"
     row = step.db.execute(sql, (unit.key, incarnation)).fetchone()
     if row is None:
         return True
     if not row[1] or count_owned(unit, row[0]):
         return False
-    step.db.execute("DELETE FROM workers WHERE key = ?", (row[0],))
+    step.db.execute("DELETE FROM incarnations WHERE key = ?", (row[0],))
     return True
 
 
 def prune(step: Step, name: QueueName) -> str:
     """Delete a bounded piece of what has ended; return a cursor while there may be more."""
-    sql = "DELETE FROM messages WHERE at <= ?"
+    sql = "DELETE FROM messages WHERE at_ms <= ?"
     step.db.execute(sql, (step.now_ms - MESSAGE_TTL_MS,))
     unit = find_unit(step, name)
     if unit is None:

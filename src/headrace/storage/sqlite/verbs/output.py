@@ -24,7 +24,8 @@ DELETE FROM outputs WHERE job = ?1 AND (epoch, number) <=
 """
 _READ = """
 SELECT epoch, number, body FROM outputs
-WHERE job = (SELECT key FROM jobs WHERE queue = ? AND id = ? AND (dies IS NULL OR dies > ?))
+WHERE job = (SELECT key FROM jobs WHERE queue = ? AND id = ? AND is_next = 0
+  AND (purge_at_ms IS NULL OR purge_at_ms > ?))
   AND (epoch, number) > (?, ?)
 ORDER BY epoch, number LIMIT ?
 """

@@ -42,7 +42,7 @@ def settle(
         for settlement in settlements
     ]
     settled = "".join(["1" if verdict else "0" for verdict in verdicts])
-    sql = "UPDATE workers SET settle = ?, settled = ? WHERE key = ?"
+    sql = "UPDATE incarnations SET settle = ?, settled = ? WHERE key = ?"
     step.db.execute(sql, (call.number, settled, me.key))
     unit.close()
     return verdicts

@@ -12,6 +12,11 @@ from headrace.storage.sqlite.record import WAITING, Record, add_channel, load, r
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import End
 
+_RESULT = """
+SELECT result FROM jobs
+WHERE key = ? AND (result_purge_at_ms IS NULL OR result_purge_at_ms > ?)
+"""
+
 
 def watch(step: Step, name: QueueName, job_ids: Sequence[str], channel: str) -> list[End]:
     """Register a channel for jobs' ends and say how each stands."""
@@ -33,8 +38,7 @@ def _stand(unit: UnitOfWork, job_id: str, record: Record | None, channel: str) -
         return End(unit.queue, job_id, None)
     state = JobState(record.state)
     if state is JobState.COMPLETED:
-        sql = "SELECT result FROM jobs WHERE key = ? AND (result_dies IS NULL OR result_dies > ?)"
-        row = unit.db.execute(sql, (record.key, unit.now_ms)).fetchone()
+        row = unit.db.execute(_RESULT, (record.key, unit.now_ms)).fetchone()
         result = row[0] if row else None
         is_cut = result is not None and len(result) > MESSAGE_LIMIT_BYTES
         return End(unit.queue, job_id, state, result=None if is_cut else result, is_cut=is_cut)
