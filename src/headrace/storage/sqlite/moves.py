@@ -212,5 +212,9 @@ def pass_over(unit: UnitOfWork, key: int) -> None:
 
 
 def recount(unit: UnitOfWork, found: Mapping[str, int]) -> int:
-    """Bring counts back to the jobs that are there, by states; return how many were wrong."""
+    """Bring counts back to the jobs that there are in each state.
+
+    Returns:
+        How many counts were wrong.
+    """
     return unit.recount(found)
