@@ -108,7 +108,7 @@ def unfailing(emit: Emit) -> Emit:
     """
     first = threading.Lock()  # taken by the first failure, in whichever thread, and kept
 
-    def tell(event: WorkerEvent) -> None:
+    def emit_safely(event: WorkerEvent) -> None:
         try:
             emit(event)
         except BaseException as error:  # a user's code, where an attempt or the worker must end
@@ -118,7 +118,7 @@ def unfailing(emit: Emit) -> Emit:
                         "worker.emit_failed", lost=type(event).__name__, error=told(error)
                     )
 
-    return tell
+    return emit_safely
 
 
 def _severity(event: AttemptEnded) -> int:

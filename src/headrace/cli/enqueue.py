@@ -201,7 +201,7 @@ async def _send(
             await _wait(sender, job, timeout=timeout, output=output)
         else:
             handle = await sender.submit(job)
-            _tell(job, handle.outcome or EnqueueOutcome.QUEUED, output=output)
+            _print_outcome(job, handle.outcome or EnqueueOutcome.QUEUED, output=output)
 
 
 def _sender(app: App[Any] | None, target: Target) -> App[Any]:
@@ -215,7 +215,7 @@ def _sender(app: App[Any] | None, target: Target) -> App[Any]:
     return App(check_shared(app.url), tenant=app.tenant, allow_eviction=app.allow_eviction)
 
 
-def _tell(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
+def _print_outcome(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
     if output == "json":
         echo_json(Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=outcome.value))
     else:

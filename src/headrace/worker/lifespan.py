@@ -91,7 +91,7 @@ class Lifespan:
             if self._timeout is None or not self._timeout.expired():
                 raise  # one of its own
             if not (self._is_cut and phase == "start"):  # which was of no use any more
-                self._tell(is_stuck=False)
+                self._report_overdue(is_stuck=False)
             raise LifespanTimeout(self._what()) from error
         finally:
             self._timeout = None
@@ -103,7 +103,7 @@ class Lifespan:
             self._alarm.cancel()
         self._alarm = None
         if after_s is not None:
-            self._alarm = threading.Timer(after_s, self._tell, kwargs={"is_stuck": True})
+            self._alarm = threading.Timer(after_s, self._report_overdue, kwargs={"is_stuck": True})
             self._alarm.daemon = True
             self._alarm.start()
 
@@ -112,6 +112,6 @@ class Lifespan:
             return f"the lifespan's {self._phase} was cancelled, since the worker was to end now"
         return f"the lifespan's {self._phase} took longer than {self._limits_s[self._phase]:g} s"
 
-    def _tell(self, *, is_stuck: bool) -> None:
+    def _report_overdue(self, *, is_stuck: bool) -> None:
         error = f"{self._what()}{', and it goes on' if is_stuck else ''}"
         self._emit(LifespanOverdue(worker=self._worker, error=error, is_stuck=is_stuck))

@@ -63,14 +63,14 @@ class Threads:
                 raise
             loop = asyncio.get_running_loop()
             ended = asyncio.Event()
-            future.add_done_callback(partial(_tell, loop, ended.set))
+            future.add_done_callback(partial(_call_in_loop, loop, ended.set))
             try:
                 with anyio.move_on_after(ASK_S):
                     await ended.wait()
             finally:
                 if not future.done():
                     on_leak()
-                    future.add_done_callback(partial(_tell, loop, on_end))
+                    future.add_done_callback(partial(_call_in_loop, loop, on_end))
             if future.done():
                 return future.result()
             raise
@@ -92,6 +92,8 @@ def _call(function: Callable[[], Any]) -> Any:
             os._exit(0)  # it forked and returned in both processes
 
 
-def _tell(loop: asyncio.AbstractEventLoop, on_end: Callable[[], None], _done: Future[Any]) -> None:
+def _call_in_loop(
+    loop: asyncio.AbstractEventLoop, on_end: Callable[[], None], _done: Future[Any]
+) -> None:
     with suppress(RuntimeError):  # the loop was closed meanwhile
         loop.call_soon_threadsafe(on_end)
