@@ -7,7 +7,7 @@ from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
 from headrace.storage.sqlite.moves import ERASED, Ended, Ready, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
-from headrace.storage.sqlite.wake import tell
+from headrace.storage.sqlite.wake import notify
 from headrace.storage.values import End
 
 
@@ -30,7 +30,7 @@ def complete(
     if record.channels:
         is_cut = len(result) > MESSAGE_LIMIT_BYTES
         whole = None if is_cut else result
-        _tell(unit, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
+        _notify(unit, record, JobState.COMPLETED, result=whole, is_cut=is_cut)
 
 
 def fail(
@@ -48,7 +48,7 @@ def fail(
     keep_ms = unit.settings.dead_letter_ttl_ms
     _end(unit, record, Ended("failed", keep_ms, run_ms, reason=reason, error=kind))
     if record.channels:
-        _tell(unit, record, JobState.FAILED, reason=reason, error=error)
+        _notify(unit, record, JobState.FAILED, reason=reason, error=error)
 
 
 def cancel(
@@ -58,7 +58,7 @@ def cancel(
     keep_ms = _for_waiters(record, keep_ms)
     _end(unit, record, Ended("cancelled", keep_ms, run_ms, reason=reason))
     if record.channels:
-        _tell(unit, record, JobState.CANCELLED, reason=reason)
+        _notify(unit, record, JobState.CANCELLED, reason=reason)
 
 
 def stall(
@@ -96,7 +96,7 @@ def put_back(unit: UnitOfWork, record: Record) -> None:
 def delete(unit: UnitOfWork, record: Record) -> None:
     """Delete a job that nobody wants any more."""
     if record.state not in TERMINAL and record.channels:
-        _tell(unit, record, None)
+        _notify(unit, record, None)
     move(unit, record, ERASED)
 
 
@@ -110,7 +110,7 @@ def _end(unit: UnitOfWork, record: Record, end: Ended) -> None:
     move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=end.reason)
 
 
-def _tell(
+def _notify(
     unit: UnitOfWork,
     record: Record,
     state: JobState | None,
@@ -122,4 +122,4 @@ def _tell(
 ) -> None:
     end = End(unit.queue, record.id, state, reason, result, error, is_cut)
     for channel in (record.channels or "").split():
-        tell(unit.step, channel, end)
+        notify(unit.step, channel, end)

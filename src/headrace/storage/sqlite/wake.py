@@ -89,7 +89,7 @@ def has_ready(db: sqlite3.Connection, queue: int, lane: str) -> bool:
     return db.execute(_HAS_READY, (queue, lane)).fetchone() is not None
 
 
-def tell(step: Step, channel: str, end: End) -> None:
+def notify(step: Step, channel: str, end: End) -> None:
     """Tell a waiter of this process after the commit, one of another by a message."""
     process = channel.partition(".")[0]
     if process == step.process:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.errors import StorageRefused
 from headrace.storage.sqlite.engine.errors import code_of
-from headrace.storage.sqlite.engine.location import PRIVATE, Place
+from headrace.storage.sqlite.engine.location import PRIVATE, DatabaseLocation
 
 APPLICATION_ID = 0x68656164  # "head"
 SCHEMA = 3
@@ -52,7 +52,7 @@ NETWORK_FILESYSTEMS = frozenset(
 )
 
 
-def open_database(place: Place) -> sqlite3.Connection:
+def open_database(place: DatabaseLocation) -> sqlite3.Connection:
     """Open the database, made or brought to this release's schema.
 
     Raises:
@@ -77,7 +77,7 @@ def open_database(place: Place) -> sqlite3.Connection:
         raise
 
 
-def _open(target: str, place: Place) -> sqlite3.Connection:
+def _open(target: str, place: DatabaseLocation) -> sqlite3.Connection:
     # The thread that uses it changes when a storage in memory is closed and opened again.
     connection = sqlite3.connect(
         target,
@@ -151,7 +151,7 @@ def filesystem(directory: Path) -> str:
     return ""
 
 
-def _write_ahead(connection: sqlite3.Connection, place: Place) -> None:
+def _write_ahead(connection: sqlite3.Connection, place: DatabaseLocation) -> None:
     give_up_at = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:

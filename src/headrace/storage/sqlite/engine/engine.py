@@ -19,7 +19,7 @@ import msgspec
 from headrace.forks import on_fork
 from headrace.guard import Drops, Guard
 from headrace.storage.sqlite.engine.database import open_database
-from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.location import DatabaseLocation
 from headrace.storage.sqlite.engine.step import Clock, Effects, QueueName, Step
 from headrace.storage.sqlite.engine.tokens import Tokens
 from headrace.storage.sqlite.engine.wakeup_socket import WakeupSocket
@@ -36,8 +36,8 @@ class Engine:
         place: which database.
     """
 
-    def __init__(self, place: Place) -> None:
-        self.place: Place = place
+    def __init__(self, place: DatabaseLocation) -> None:
+        self.place: DatabaseLocation = place
         self.name: str = secrets.token_hex(8)
         self.tokens: Tokens = Tokens()
         self.users: int = 0
@@ -98,10 +98,10 @@ class Engine:
         return open_database(self.place)
 
     def _listen(self, step: Step, clock: Clock) -> None:
-        if self._socket is not None and self._socket.listen(lambda: self._heard(clock)):
+        if self._socket is not None and self._socket.listen(lambda: self._on_wakeup(clock)):
             self._look(step)  # at what came before there was a socket to tell
 
-    def _heard(self, clock: Clock) -> None:
+    def _on_wakeup(self, clock: Clock) -> None:
         """Have a look, soon; called in the thread of the socket."""
         if not self._is_look_due:
             self._is_look_due = True
@@ -159,13 +159,13 @@ class Engine:
 
 
 _lock = threading.Lock()
-_engines: dict[Place, Engine] = {}
+_engines: dict[DatabaseLocation, Engine] = {}
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 _held: list[Writer] = []
-_inherited: list[dict[Place, Engine]] = []
+_inherited: list[dict[DatabaseLocation, Engine]] = []
 
 
-def attach(place: Place) -> Engine:
+def attach(place: DatabaseLocation) -> Engine:
     """Return the engine of a place, started; `detach` it in the end.
 
     Raises:
@@ -211,7 +211,7 @@ def detach_now(engine: Engine) -> None:
         writer.join()
 
 
-def discard(place: Place) -> None:
+def discard(place: DatabaseLocation) -> None:
     """Give up what is in memory under a name, before the process ends, unless it is in use."""
     with _lock:
         engine = _engines.get(place)

@@ -18,7 +18,7 @@ PRIVATE = 0o600
 SYNC = {"full": True, "normal": False}
 
 
-class Place(msgspec.Struct, frozen=True):
+class DatabaseLocation(msgspec.Struct, frozen=True):
     """Where a database is: in a directory, or in memory under a name.
 
     Attributes:
@@ -61,7 +61,7 @@ class Place(msgspec.Struct, frozen=True):
         return Path(self.name) / WAKE_FOLDER
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> DatabaseLocation:
     """Return the place that a ``memory://`` or ``file:///`` URL names.
 
     Raises:
@@ -69,7 +69,8 @@ def place_of(url: str) -> Place:
     """
     scheme, _, rest = url.partition("://")
     if scheme == "memory":
-        return Place(check_name(rest, what="the name in memory://") if rest else "", is_file=False)
+        name = check_name(rest, what="the name in memory://") if rest else ""
+        return DatabaseLocation(name, is_file=False)
     parts = urlsplit(url)
     path = _path(parts.path)
     if parts.netloc or not path.startswith("/") or path.strip("/") == "" or "\0" in path:
@@ -84,7 +85,7 @@ def place_of(url: str) -> Place:
             f"the storage URL {shown(url)} is not valid: the only option is sync=full or "
             "sync=normal"
         )
-    return Place(os.path.realpath(path), is_file=True, is_full_sync=SYNC[sync])
+    return DatabaseLocation(os.path.realpath(path), is_file=True, is_full_sync=SYNC[sync])
 
 
 def _path(quoted: str) -> str:

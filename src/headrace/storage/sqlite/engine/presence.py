@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.errors import StorageRefused
 from headrace.storage.sqlite.engine.hosts import HostMark
-from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.location import DatabaseLocation
 
 Identity = tuple[int, int]
 
@@ -20,7 +20,7 @@ class Presence:
         place: which database.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DatabaseLocation) -> None:
         self._place = place
         self._host = HostMark(Path(place.name), place.mode) if place.is_file else None
         self._opened: list[Identity | None] | None = None

@@ -47,11 +47,11 @@ class WakeupSocket:
         """Whether it listens."""
         return self._socket is not None
 
-    def listen(self, heard: Callable[[], None]) -> bool:
+    def listen(self, on_wakeup: Callable[[], None]) -> bool:
         """Open the socket; False: it was.
 
         Args:
-            heard: called in a thread when others have something to tell.
+            on_wakeup: called in a thread when others have something to tell.
         """
         if self._socket is not None:
             return False
@@ -59,7 +59,7 @@ class WakeupSocket:
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         thread = threading.Thread(
             target=Guard().keep_thread,
-            args=("wakeups", partial(self._read, receiver, heard)),
+            args=("wakeups", partial(self._read, receiver, on_wakeup)),
             name="headrace-wakeups",
             daemon=True,
         )
@@ -115,7 +115,7 @@ class WakeupSocket:
             os.close(self._directory)
             self._directory = None
 
-    def _read(self, receiver: socket.socket, heard: Callable[[], None]) -> None:
+    def _read(self, receiver: socket.socket, on_wakeup: Callable[[], None]) -> None:
         while True:
             try:
                 receiver.recv(16)
@@ -125,7 +125,7 @@ class WakeupSocket:
                 raise
             if self._is_closing:
                 return
-            heard()
+            on_wakeup()
 
     def _address(self, name: str) -> str:
         path = str(self._folder / name)

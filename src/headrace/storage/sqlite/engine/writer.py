@@ -18,7 +18,7 @@ from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, 
 from headrace.guard import Guard
 from headrace.storage.sqlite.engine.damage import is_damage, mend
 from headrace.storage.sqlite.engine.errors import code_of, start, translate
-from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.location import DatabaseLocation
 from headrace.storage.sqlite.engine.presence import Presence
 from headrace.storage.sqlite.engine.step import Clock, Effects, Step
 
@@ -90,7 +90,7 @@ class Writer:
 
     def __init__(
         self,
-        place: Place,
+        place: DatabaseLocation,
         connect: Callable[[], sqlite3.Connection],
         *,
         process: str,
@@ -179,8 +179,8 @@ class Writer:
                 self._ended(self._db)
                 self._presence.ended()
         finally:
-            for tell in self._whenever_ended:
-                tell()
+            for end in self._whenever_ended:
+                end()
 
     def _serve(self) -> None:
         while not self._is_ending:

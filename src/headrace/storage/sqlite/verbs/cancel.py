@@ -10,7 +10,7 @@ from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnation import channel_of
 from headrace.storage.sqlite.record import TERMINAL, Record, ask_to_stop, load
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
-from headrace.storage.sqlite.wake import tell
+from headrace.storage.sqlite.wake import notify
 from headrace.storage.values import End
 
 
@@ -37,7 +37,7 @@ def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
         # Its worker beats at once when it hears of this, and the answer says which jobs.
         channel = channel_of(unit, record.owner)
         if channel:
-            tell(unit.step, channel, End(unit.queue, record.id, JobState.ACTIVE))
+            notify(unit.step, channel, End(unit.queue, record.id, JobState.ACTIVE))
         return CancelOutcome.REQUESTED
     finish.cancel(unit, record, keep_ms=record.keep_ms)
     return CancelOutcome.CANCELLED

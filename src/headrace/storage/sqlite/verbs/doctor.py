@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 
 from headrace.storage.sqlite.engine.database import filesystem
-from headrace.storage.sqlite.engine.location import Place
+from headrace.storage.sqlite.engine.location import DatabaseLocation
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.values import Finding
 
 PROBLEMS_SHOWN = 5
 
 
-def diagnose(step: Step, place: Place) -> list[Finding]:
+def diagnose(step: Step, place: DatabaseLocation) -> list[Finding]:
     """Look a database over: this reads all of it."""
     return [
         Finding("version", "ok", f"SQLite {sqlite3.sqlite_version}"),
@@ -22,7 +22,7 @@ def diagnose(step: Step, place: Place) -> list[Finding]:
     ]
 
 
-def _persistence(place: Place) -> Finding:
+def _persistence(place: DatabaseLocation) -> Finding:
     if not place.is_file:
         return Finding("persistence", "warning", "none: the jobs end with this process")
     if place.is_full_sync:
@@ -34,7 +34,7 @@ def _persistence(place: Place) -> Finding:
     )
 
 
-def _disk(step: Step, place: Place) -> list[Finding]:
+def _disk(step: Step, place: DatabaseLocation) -> list[Finding]:
     if not place.is_file:
         return []
     [pages] = step.db.execute("PRAGMA page_count").fetchone()

@@ -51,11 +51,11 @@ def _report(unit: UnitOfWork, record: Record | None, said: Report) -> bool:
     if said.chunks:
         _add_output(unit, record, said)
     if said.fraction is not None:
-        _say(unit, record, fraction_text(said.fraction), said.text)
+        _write_progress(unit, record, fraction_text(said.fraction), said.text)
     return True
 
 
-def _say(unit: UnitOfWork, record: Record, fraction: str, text: str) -> None:
+def _write_progress(unit: UnitOfWork, record: Record, fraction: str, text: str) -> None:
     """Note progress, unless a call that is repeated has done so."""
     if unit.db.execute(_SAY, (float(fraction), text, record.key)).rowcount:
         unit.events.add(
