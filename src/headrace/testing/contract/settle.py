@@ -275,7 +275,7 @@ class SettleContract(Contract):
         assert (record.state, record.stalls, record.run_ms) == (JobState.CANCELLED, 1, 5)
         assert (await storage.stats(QUEUE)).queued == 0
 
-    async def test_a_released_job_waits_free_of_charge(
+    async def test_a_job_of_an_unknown_task_waits_free_of_charge(
         self,
         storage: Storage,
         client: ContractClient,

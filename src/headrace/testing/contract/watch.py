@@ -194,7 +194,7 @@ class WatchContract(Contract):
         assert end.state is JobState.ACTIVE
         assert await worker.settle(job, completed())
 
-    async def test_enqueue_registers_an_inbox_in_the_same_step(
+    async def test_enqueue_registers_a_channel_in_the_same_step(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         async with open_channel(storage) as channel:
@@ -203,7 +203,7 @@ class WatchContract(Contract):
             assert (await next_end(channel)).result == b"1"
 
     @pytest.mark.parametrize("state", UNENDED)
-    async def test_a_duplicate_registers_its_inbox_too(
+    async def test_a_duplicate_registers_its_channel_too(
         self,
         storage: Storage,
         client: ContractClient,
@@ -222,7 +222,7 @@ class WatchContract(Contract):
             assert (await next_end(channel)).result == b"1"
             assert (await next_end(second)).result == b"1"
 
-    async def test_an_inbox_survives_retries_and_hears_the_end_once(
+    async def test_a_channel_survives_retries_and_hears_the_end_once(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         async with open_channel(storage) as channel:
