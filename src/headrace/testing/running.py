@@ -10,7 +10,7 @@ import anyio
 
 from headrace.worker.worker import Worker
 
-START_S = 10.0
+START_S = 30.0
 LOOK_S = 0.005
 
 

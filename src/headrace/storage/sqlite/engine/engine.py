@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -198,7 +199,12 @@ async def detach(engine: Engine) -> None:
     if _detach(engine):
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        writer.stop(lambda: loop.call_soon_threadsafe(ended.set))
+
+        def notify() -> None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(ended.set)
+
+        writer.stop(notify)
         await ended.wait()
         writer.join()
 
