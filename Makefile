@@ -40,13 +40,14 @@ test-slow: $(VENV)/.dev redis ## Run the short runs of the chaos soak, on both s
 test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose
 	@$(BIN)/python -m pytest -m mutants tests/chaos $(ARGS)
 
-lint: $(VENV)/.dev luacheck ## Check format, style, types, layers and Lua
+lint: $(VENV)/.dev luacheck ## Check format, style, types, layers, Lua, words and the map
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@luacheck --quiet lua
 	@$(BIN)/python -m tests.support.lua_order
+	@$(BIN)/python -m pytest -qq tests/test_glossary.py tests/test_map.py
 
 check: lint test ## Everything that must pass before a commit
 
