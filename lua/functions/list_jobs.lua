@@ -5,9 +5,9 @@ flags.list_jobs = { 'no-writes' }
 local FIELDS = { 'head', 'claim', 'task', 'tier', 'attempts', 'stalls', 'reason', 'error' }
 
 -- Whether a place is that of the record which is there now.
-local function is_its_place(row, state, created, generation)
+local function is_its_place(row, state, created_ms, generation)
   if record.is_delayed(state) then
-    return row.member == record.member(row.id, created, generation)
+    return row.member == record.member(row.id, created_ms, generation)
   end
   return not row.gen or row.gen == generation
 end
@@ -19,11 +19,11 @@ function functions.list_jobs(roots, args)
   local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
     local v = unit.call('HMGET', keys.job(unit.root, row.id), unpack(FIELDS))
-    local its_state, _, _, generation, at, created, run_ms = record.parts(v[1])
-    if its_state == state and is_its_place(row, state, created, generation) then
+    local its_state, _, _, generation, at, created_ms, run_ms = record.parts(v[1])
+    if its_state == state and is_its_place(row, state, created_ms, generation) then
       local epoch, nonce = record.claim_parts(v[2])
       local words = {
-        row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created, at, run_ms, nonce,
+        row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at, run_ms, nonce,
         v[7] or '', v[8] or '',
       }
       for _, word in ipairs(words) do

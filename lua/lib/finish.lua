@@ -2,7 +2,7 @@
 local MESSAGE_LIMIT, JOINED_MS = limits.MESSAGE_LIMIT_BYTES, limits.WAITED_RESULT_TTL_MS
 
 -- root, id, state, reason, "whole" or "cut", then the body: a result, or the last error.
-local function tell(unit, job, state, reason, body)
+local function notify(unit, job, state, reason, body)
   if not job.channels then
     return
   end
@@ -42,7 +42,7 @@ function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
     end
     moves.move(unit, job, 'ended', 'completed', run_ms, '', 'completed', keep_ms)
   end
-  tell(unit, job, 'completed', '', result)
+  notify(unit, job, 'completed', '', result)
 end
 
 -- error: text of the client, or ''.
@@ -53,7 +53,7 @@ function finish.fail(unit, job, reason, error, error_type, run_ms)
   end
   local keep_ms = settings.of(unit).dead_letter_ttl_ms
   moves.move(unit, job, 'dead', 'failed', run_ms, reason, keep_ms, 'reason', reason, 'error', error_type)
-  tell(unit, job, 'failed', reason, error)
+  notify(unit, job, 'failed', reason, error)
 end
 
 local DAMAGED = '{"type":"DamagedRecord","message":"a field of its record can\'t be read"}'
@@ -90,7 +90,7 @@ function finish.cancel(unit, job, run_ms, reason)
   else
     moves.move(unit, job, 'ended', 'cancelled', run_ms, reason, 'cancelled', keep_ms)
   end
-  tell(unit, job, 'cancelled', reason, '')
+  notify(unit, job, 'cancelled', reason, '')
 end
 
 -- A job that ends because nobody wants it any more: purged.
@@ -98,6 +98,6 @@ function finish.delete(unit, job)
   local is_ended = record.is_terminal(job.state)
   moves.move(unit, job, 'gone', nil, '', '')
   if not is_ended then
-    tell(unit, job, 'deleted', '', '')
+    notify(unit, job, 'deleted', '', '')
   end
 end
