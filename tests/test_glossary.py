@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -98,6 +100,15 @@ def uses(word: str) -> list[str]:
     ]
 
 
+def classes() -> Counter[str]:
+    return Counter(
+        node.name
+        for path in SOURCES.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+
+
 def test_the_words_of_the_glossary_are_those_of_the_code() -> None:
     known = {*identifiers()[".py"], *identifiers()[".lua"]}
     words = [word for word, _ in rows()]
@@ -110,6 +121,10 @@ def test_the_words_of_the_glossary_are_those_of_the_code() -> None:
 )
 def test_no_other_word_is_used(word: str, instead: str) -> None:
     assert uses(instead) == [], f"the word is {word}"
+
+
+def test_no_class_name_is_used_twice() -> None:
+    assert {name: count for name, count in classes().items() if count > 1} == {}
 
 
 @pytest.mark.parametrize(("where", "ending"), [("column", ".sql"), ("Lua", ".lua")])
