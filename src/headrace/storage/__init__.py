@@ -19,6 +19,7 @@ from headrace.job import (
 )
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
 from headrace.storage.base import (
+    VERBS,
     Admin,
     Beater,
     Channel,
@@ -28,6 +29,7 @@ from headrace.storage.base import (
     Maintenance,
     Producer,
     Storage,
+    Verb,
     Waiter,
 )
 from headrace.storage.connect import open_storage
@@ -55,6 +57,7 @@ from headrace.storage.values import (
 __all__ = [
     "BATCH_LIMIT",
     "BATCH_LIMIT_BYTES",
+    "VERBS",
     "Admin",
     "Beat",
     "BeatReply",
@@ -99,6 +102,7 @@ __all__ = [
     "Settlement",
     "Stalled",
     "Storage",
+    "Verb",
     "Waiter",
     "open_storage",
 ]

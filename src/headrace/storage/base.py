@@ -33,17 +33,19 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
 - **Repetition.** A call with a `CallId` may come again with the same batch, because its answer was
   lost: it changes nothing and answers the same. A number that is too old to be remembered raises
   `StaleCall` and changes nothing. Other verbs do no harm when they are called twice.
+- **Kinds.** `reads` and `writes` beside a signature say what its verb may do (`Verb`); `VERBS` has
+  that of each by its name.
 - **Errors.** `StorageUnavailable`: not done, try again. `ReplyLost`: perhaps done. `StorageFull`:
-  no room, nothing was written; only `enqueue`, `redrive` and `report` may raise it, so that a full
-  storage drains. `StorageRefused`: it can't be used as it is. `StorageFault`: anything else.
-  No exception of a driver comes out. A caller may cancel a call: it is done or not, and the
-  storage works on.
+  no room, nothing was written; only verbs that grow may raise it, so that a full storage drains.
+  `StorageRefused`: it can't be used as it is. `StorageFault`: anything else. No exception of a
+  driver comes out. A caller may cancel a call: it is done or not, and the storage works on.
 
 A storage serves one event loop; only a `Beater` is used in another thread.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from headrace.storage.connections import Beater, Channel, Waiter
@@ -53,8 +55,10 @@ from headrace.storage.roles.doctor import Doctor
 from headrace.storage.roles.inspector import Inspector
 from headrace.storage.roles.maintenance import Maintenance
 from headrace.storage.roles.producer import Producer
+from headrace.storage.verbs import Verb, verbs_of
 
 __all__ = [
+    "VERBS",
     "Admin",
     "Beater",
     "Channel",
@@ -64,8 +68,14 @@ __all__ = [
     "Maintenance",
     "Producer",
     "Storage",
+    "Verb",
     "Waiter",
 ]
+
+VERBS: Mapping[str, Verb] = verbs_of(
+    Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Beater
+)
+"""What every verb is."""
 
 
 class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from headrace.storage.values import BeatReply, CallId, ClaimReply, End
+from headrace.storage.verbs import writes
 
 
 class Channel(Protocol):
@@ -79,6 +80,7 @@ class Waiter(Protocol):
 class Beater(Protocol):
     """The synchronous side for the beat thread; another one than that of the event loop."""
 
+    @writes(is_durable=False)
     def beat(self, queue: str, incarnation: str) -> BeatReply:
         """Say that an incarnation lives: count its beats one up and note when.
 

@@ -10,6 +10,7 @@ import redis
 
 from headrace import App
 from headrace.job import JobState
+from headrace.storage.base import VERBS as VERBS_OF_THE_PORT
 from headrace.storage.base import Storage
 from headrace.storage.redis.library import assemble, library, lua_folder
 from headrace.storage.redis.storage import RedisStorage
@@ -154,6 +155,22 @@ async def test_other_releases_libraries_are_named_and_removed_on_demand(
     # The other release loads its own again.
     await newer.pause(QUEUE)
     await storage.resume(QUEUE)
+
+
+def test_the_server_knows_of_every_function_what_its_verb_is(server: redis.Redis) -> None:
+    ours = library()
+    server.function_flush()
+    server.function_load(ours.source)
+    [entry] = server.function_list(ours.name)
+    functions = entry[entry.index(b"functions") + 1]
+    for function in functions:
+        words = dict(zip(function[::2], function[1::2], strict=True))
+        verb = VERBS_OF_THE_PORT.get(words[b"name"].decode().removeprefix(f"{ours.name}_"))
+        if verb is not None:
+            flags = set(words[b"flags"])
+            assert (b"no-writes" in flags) == verb.reads, words
+            # What a server whose memory is full refuses.
+            assert verb.grows == (not flags & {b"allow-oom", b"no-writes"}), words
 
 
 def test_the_name_follows_the_source() -> None:

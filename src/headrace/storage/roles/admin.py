@@ -7,17 +7,21 @@ from typing import Protocol
 
 from headrace.job import JobState
 from headrace.storage.values import QueueSettings
+from headrace.storage.verbs import writes
 
 
 class Admin(Protocol):
     """What operators steer."""
 
+    @writes()
     async def pause(self, queue: str) -> None:
         """Let claims bring nothing. Active jobs go on, and jobs are taken in."""
 
+    @writes()
     async def resume(self, queue: str) -> None:
         """Let claims bring jobs again, and leave tokens."""
 
+    @writes()
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         """Set what the queue keeps of ended jobs.
 
@@ -25,6 +29,7 @@ class Admin(Protocol):
         more than it ends.
         """
 
+    @writes(grows=True)
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
         """Send dead letters to the tails of their tiers, in this order; return how many were.
 
@@ -36,6 +41,7 @@ class Admin(Protocol):
             StorageFull: there is no room; nothing changed.
         """
 
+    @writes()
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
         """Delete jobs that are in ``state``, with all that belongs to them; return how many.
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from headrace.job import Claim
 from headrace.storage.connections import Beater, Waiter
 from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Report, Settlement
+from headrace.storage.verbs import reads, writes
 
 
 class Consumer(Protocol):
@@ -18,6 +19,7 @@ class Consumer(Protocol):
     from `Maintenance.reap` on: then it can do nothing more.
     """
 
+    @writes(is_durable=False)
     async def register(self, queue: str, worker: IncarnationInfo) -> None:
         """Make an incarnation known, with a beat count of 0.
 
@@ -29,6 +31,7 @@ class Consumer(Protocol):
             StorageRefused: a newer release has changed how this queue is stored.
         """
 
+    @writes(is_durable=False)
     async def claim(
         self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
     ) -> ClaimReply:
@@ -64,6 +67,7 @@ class Consumer(Protocol):
             StaleCall: a later claim of this incarnation has come already.
         """
 
+    @writes()
     async def settle(
         self, queue: str, settlements: Sequence[Settlement], *, call: CallId
     ) -> list[bool] | None:
@@ -93,6 +97,7 @@ class Consumer(Protocol):
             StaleCall: a later settle of this incarnation has come already.
         """
 
+    @writes()
     async def put_back(
         self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]
     ) -> None:
@@ -102,6 +107,7 @@ class Consumer(Protocol):
         another. A job that was asked to stop ends cancelled.
         """
 
+    @writes(grows=True, is_durable=False)
     async def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
         """Store progress and output of running attempts, and return which claims were current.
 
@@ -119,12 +125,14 @@ class Consumer(Protocol):
             StorageFull: there is no room; nothing was written.
         """
 
+    @reads
     async def held(self, queue: str, incarnation: str) -> list[tuple[str, Claim]]:
         """Return which jobs an incarnation owns, in any order, with their claims; none if unknown.
 
         A worker compares it with what it runs, and puts the rest back.
         """
 
+    @writes()
     async def retire(self, queue: str, incarnation: str) -> int:
         """Put back up to 500 of the jobs that an incarnation owns; forget it when none are left.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from headrace.storage.values import Finding
+from headrace.storage.verbs import reads, writes
 
 
 class Doctor(Protocol):
     """Whether the storage itself is well, whatever is in it."""
 
+    @reads
     async def check(self) -> None:
         """Connect and see that the storage can be used as it is.
 
@@ -18,12 +20,14 @@ class Doctor(Protocol):
             StorageRefused: it can't be used, and why.
         """
 
+    @reads
     async def diagnose(self) -> list[Finding]:
         """Look the storage over, for ``headrace doctor``; an empty list if there is nothing to say.
 
         It raises only where nothing could be looked at.
         """
 
+    @writes()
     async def tidy(self) -> list[str]:
         """Remove code that other releases left in the storage; return its names, mostly none.
 

@@ -13,17 +13,21 @@ from headrace.storage.values import (
     Page,
     QueueStats,
 )
+from headrace.storage.verbs import reads
 
 
 class Inspector(Protocol):
     """What operators see. Looking changes nothing, and knows queues that never were."""
 
+    @reads
     async def queues(self) -> list[str]:
         """Return the queues that ever had a job or a worker, sorted."""
 
+    @reads
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job, None if nothing; errors newest first."""
 
+    @reads
     async def output(
         self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
     ) -> OutputPage:
@@ -45,6 +49,7 @@ class Inspector(Protocol):
             InvalidOption: the cursor is not one of a page of output.
         """
 
+    @reads
     async def list_jobs(
         self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
     ) -> Page:
@@ -65,15 +70,18 @@ class Inspector(Protocol):
             InvalidOption: the cursor is not one of a page of this state.
         """
 
+    @reads
     async def stats(self, queue: str) -> QueueStats:
         """Return counts now, and what was done in the last 50 to 60 seconds (``window_ms``).
 
         A histogram's bounds are at most a tenth above what was measured.
         """
 
+    @reads
     async def workers(self, queue: str) -> list[IncarnationInfo]:
         """Return the incarnations that are known or condemned; the latter have lost their info."""
 
+    @reads
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
         """Return events in the order in which they came: every transition of a job, and progress.
 

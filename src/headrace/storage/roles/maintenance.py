@@ -7,14 +7,17 @@ from typing import Protocol
 
 from headrace.job import ErrorInfo
 from headrace.storage.values import Beat, Repaired
+from headrace.storage.verbs import reads, writes
 
 
 class Maintenance(Protocol):
     """What keeps a queue in order when others died. Any worker may call these at any time."""
 
+    @reads
     async def beats(self, queue: str) -> dict[str, Beat]:
         """Return the beat count and lease of every incarnation that is known or condemned."""
 
+    @writes()
     async def reap(
         self, queue: str, incarnation: str, *, seen: int, error: ErrorInfo
     ) -> int | None:
@@ -32,12 +35,14 @@ class Maintenance(Protocol):
             How many jobs are left for another call; None: it has beaten, or is unknown.
         """
 
+    @writes()
     async def forget(self, queue: str, incarnation: str) -> bool:
         """Delete a condemned incarnation with all that is kept of it; whether it is gone.
 
         False, and nothing changed: it is not condemned, or owns jobs. True also for an unknown one.
         """
 
+    @writes(is_durable=False)
     async def prune(self, queue: str, *, cursor: str = "") -> str:
         """Delete up to 200 ended records of each kind that are over their time, and old calls.
 
@@ -52,6 +57,7 @@ class Maintenance(Protocol):
             The cursor for the next call, "" at the end.
         """
 
+    @writes()
     async def repair(
         self,
         queue: str,

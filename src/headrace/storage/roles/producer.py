@@ -8,11 +8,13 @@ from typing import Protocol
 from headrace.job import CancelOutcome, EnqueueOutcome, Job
 from headrace.storage.connections import Channel
 from headrace.storage.values import CallId, End
+from headrace.storage.verbs import writes
 
 
 class Producer(Protocol):
     """What brings jobs in and asks how they end."""
 
+    @writes(grows=True)
     async def enqueue(
         self, queue: str, jobs: Sequence[Job], *, call: CallId
     ) -> list[EnqueueOutcome]:
@@ -40,6 +42,7 @@ class Producer(Protocol):
             StorageFull: there is no room; nothing was stored.
         """
 
+    @writes()
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
         """Cancel jobs and return an outcome for each id, in order.
 
@@ -51,6 +54,7 @@ class Producer(Protocol):
         again, another ended one ``finished``, an unknown id ``not_found``: these change nothing.
         """
 
+    @writes(is_durable=False, repeats=True)
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         """Add a channel to those told of jobs' ends, and return how each job stands, in order.
 
