@@ -69,7 +69,7 @@ class CountsNoStall(SqliteStorage):
     ) -> int | None:
         left = await super().reap(queue, incarnation, seen=seen, error=error)
         sql = "UPDATE jobs SET stalls = 0 WHERE state = 'queued'"
-        await self._write(lambda step: step.db.execute(sql).rowcount)
+        await self._do("reap", lambda step: step.db.execute(sql).rowcount)
         return left
 
 
@@ -150,7 +150,7 @@ class PausesEverybody(SqliteStorage):
 
     async def pause(self, queue: str) -> None:
         sql = "UPDATE queues SET is_paused = 1 WHERE name = ?"
-        await self._write(lambda step: step.db.execute(sql, (queue,)).rowcount)
+        await self._do("pause", lambda step: step.db.execute(sql, (queue,)).rowcount)
 
 
 class KeepsEverything(SqliteStorage):

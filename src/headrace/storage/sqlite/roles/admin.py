@@ -1,0 +1,31 @@
+"""The role of what operators steer, on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import JobState
+from headrace.storage.sqlite.roles.role import SqliteRole
+from headrace.storage.sqlite.verbs import steering
+from headrace.storage.values import QueueSettings
+
+
+class SqliteAdmin(SqliteRole):
+    """What operators steer."""
+
+    async def pause(self, queue: str) -> None:
+        await self._do("pause", lambda s: steering.pause(s, self._name(queue)))
+
+    async def resume(self, queue: str) -> None:
+        await self._do("resume", lambda s: steering.resume(s, self._name(queue)))
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        await self._do("configure", lambda s: steering.configure(s, self._name(queue), settings))
+
+    async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
+        return await self._do("redrive", lambda s: steering.redrive(s, self._name(queue), job_ids))
+
+    async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
+        return await self._do(
+            "purge", lambda s: steering.purge(s, self._name(queue), state, job_ids)
+        )

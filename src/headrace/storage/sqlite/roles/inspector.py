@@ -1,0 +1,52 @@
+"""The role of what operators see, on SQLite."""
+
+from __future__ import annotations
+
+from headrace.job import JobRecord, JobState
+from headrace.storage.sqlite.roles.role import SqliteRole
+from headrace.storage.sqlite.verbs import inspector, listing, output
+from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
+    EventPage,
+    IncarnationInfo,
+    OutputPage,
+    Page,
+    QueueStats,
+    read_output_cursor,
+)
+
+
+class SqliteInspector(SqliteRole):
+    """What operators see."""
+
+    async def queues(self) -> list[str]:
+        return await self._do("queues", lambda s: inspector.queues(s, self.tenant))
+
+    async def get(self, queue: str, job_id: str) -> JobRecord | None:
+        return await self._do("get", lambda s: inspector.get(s, self._name(queue), job_id))
+
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        name, seen = self._name(queue), read_output_cursor(after)
+        return await self._do("output", lambda s: output.read(s, name, job_id, seen, limit))
+
+    async def list_jobs(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
+    ) -> Page:
+        after = listing.read_cursor(state, cursor)
+        return await self._do(
+            "list_jobs", lambda s: listing.list_jobs(s, self._name(queue), state, after, limit)
+        )
+
+    async def stats(self, queue: str) -> QueueStats:
+        return await self._do("stats", lambda s: inspector.stats(s, self._name(queue)))
+
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
+        return await self._do("workers", lambda s: inspector.workers(s, self._name(queue)))
+
+    async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
+        seen = inspector.event_number(after)
+        return await self._do(
+            "events", lambda s: inspector.events(s, self._name(queue), seen, limit)
+        )

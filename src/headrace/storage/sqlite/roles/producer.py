@@ -1,0 +1,34 @@
+"""The role of what brings jobs in, and asks how they end, on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.storage.base import Channel
+from headrace.storage.sqlite.blocking import SqliteChannel
+from headrace.storage.sqlite.roles.role import SqliteRole
+from headrace.storage.sqlite.verbs import cancel, enqueue, watch
+from headrace.storage.values import CallId, End
+
+
+class SqliteProducer(SqliteRole):
+    """What brings jobs in, and asks how they end."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        return await self._do(
+            "enqueue", lambda s: enqueue.enqueue(s, self._name(queue), jobs, call)
+        )
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        return await self._do("cancel", lambda s: cancel.cancel(s, self._name(queue), job_ids))
+
+    async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
+        return await self._do(
+            "watch", lambda s: watch.watch(s, self._name(queue), job_ids, channel)
+        )
+
+    def open_channel(self) -> Channel:
+        return SqliteChannel(self.engine(), self.clock)
