@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PYTHON_FOLDERS = ("src", "tests", "examples", "benchmarks")
 MAX_LINES = 500
+MAX_METHODS = 12
 CLOCKS = {"time", "asyncio", "anyio"}
 UNFINISHED = ("TO" + "DO", "FIX" + "ME")
 PUBLIC_MODULES = ("headrace", "headrace.events", "headrace.storage", "headrace.testing")
@@ -169,6 +170,30 @@ def test_no_module_is_longer_than_it_may_be() -> None:
         for path in python_files("src")
     }
     assert {path: size for path, size in sizes.items() if size > MAX_LINES} == {}
+
+
+def methods(cls: ast.ClassDef) -> int:
+    """Count what a class lets others call and writes itself."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return sum(isinstance(node, functions) and node.name[0] != "_" for node in cls.body)
+
+
+def test_no_class_of_a_storage_has_more_methods_than_one_role() -> None:
+    counts = {
+        f"{path.relative_to(ROOT)}:{node.name}": methods(node)
+        for path in python_files("src/headrace/storage")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert counts
+    assert {cls: count for cls, count in counts.items() if count > MAX_METHODS} == {}
+
+
+def test_methods_are_counted_where_they_are_written() -> None:
+    source = "class A(B):\n def a(self): ...\n async def b(self): ...\n def _c(self): ...\n d = 1"
+    [cls] = ast.parse(source).body
+    assert isinstance(cls, ast.ClassDef)
+    assert methods(cls) == 2
 
 
 def test_nothing_is_left_to_be_done() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import redis
 
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, JobState
-from headrace.storage.redis.calls import read_error
+from headrace.storage.redis.calls.call import read_error
 from headrace.storage.values import QueueSettings
 from tests.model.places import Dump
 from tests.support.record import OF_FEW, PARTS, taken_apart

@@ -14,6 +14,7 @@ from headrace.storage.base import (
     Maintenance,
     Producer,
 )
+from headrace.storage.redis.calls.call import command, nothing
 from headrace.storage.verbs import reads, verbs_of, writes
 
 
@@ -49,3 +50,9 @@ def test_what_a_method_says_is_found_by_its_name() -> None:
         "look": Verb(reads=True, repeats=True),
         "add": Verb(grows=True, is_durable=True),
     }
+
+
+def test_a_call_is_repeated_where_its_verb_says_so() -> None:
+    known = {name: command(name, "", "X", read=nothing).repeats for name in VERBS}
+    assert known == {name: verb.repeats for name, verb in VERBS.items()}
+    assert not command("load", "", "X", read=nothing).repeats

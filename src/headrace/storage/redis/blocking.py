@@ -1,4 +1,4 @@
-"""What waits on the server: the wake-up token of a queue, and the channel of a client.
+"""What stands beside the verbs: the wait for a token, the channel of a client, and the beat.
 
 Each has a connection of its own, since a blocked or subscribed connection can do nothing else.
 """
@@ -13,10 +13,13 @@ import anyio
 
 from headrace.errors import StorageError, StorageUnavailable
 from headrace.guard import Drops
-from headrace.storage.redis import calls, keys
-from headrace.storage.redis.client import Address, AsyncClient
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls import consumer
+from headrace.storage.redis.calls.producer import read_end
+from headrace.storage.redis.client import Address, AsyncClient, SyncClient
 from headrace.storage.redis.connection import Connection, Subscription
-from headrace.storage.values import CallId, ClaimReply, End
+from headrace.storage.redis.runner import at_once
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 LONGEST_BLOCK_S = 2.0
 
@@ -36,19 +39,19 @@ class RedisWaiter:
     Args:
         address: where to connect.
         client: knows the functions.
-        root: the queue's.
-        source: the wake-up list of the lane.
-        target: the list of taken tokens.
+        tenant: whose queue.
+        queue: which.
+        lane: of the queue.
     """
 
     def __init__(
-        self, address: Address, client: AsyncClient, *, root: str, source: str, target: str
+        self, address: Address, client: AsyncClient, *, tenant: str, queue: str, lane: str
     ) -> None:
         self._address = address
         self._client = client
-        self._root = root
-        self._source = source
-        self._target = target
+        self._tenant = tenant
+        self._queue = queue
+        self._lane = lane
         self._connection: Connection | None = None
         self._opening: anyio.CancelScope | None = None
         self._is_sent = asyncio.Event()
@@ -65,7 +68,8 @@ class RedisWaiter:
             StorageError: the connection was lost, or the server refuses BLMOVE (memory is full).
         """
         # 0 would block for ever, and the reply time-out must stay longer than the block.
-        block = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
+        block_s = min(max(timeout_s, 0.01), LONGEST_BLOCK_S)
+        call = consumer.wait(self._tenant, self._queue, self._lane, block_s)
         self._has_ended.clear()
         try:
             if not self._is_interrupted and (
@@ -78,9 +82,7 @@ class RedisWaiter:
             if self._is_interrupted or self._connection is None:
                 return False
             self._is_sent.set()  # it is before anybody hears of this
-            token = await self._connection.call(
-                "BLMOVE", self._source, self._target, "LEFT", "RIGHT", f"{block:.3f}"
-            )
+            token = call.read(await self._connection.call(*call.words))
         except StorageError:
             if self._is_interrupted:
                 return False
@@ -89,7 +91,7 @@ class RedisWaiter:
             self._has_ended.set()
             self._is_sent.set()  # a claim that still waits goes ahead, or fails
             self._is_sent.clear()
-        return token is not None
+        return token
 
     async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
         """Claim as soon as the pending `wait` ends, in the same breath of the server, else now.
@@ -101,7 +103,7 @@ class RedisWaiter:
             await self._is_sent.wait()
         if self._connection is None or self._is_interrupted:
             raise StorageUnavailable("the waiter was interrupted or closed")
-        claim = calls.claim(self._root, call, nonce, slots)
+        claim = consumer.claim(keys.root(self._tenant, self._queue), call, nonce, slots)
         return claim.read(await self._connection.call(*self._client.words(claim)))
 
     async def interrupt(self) -> None:
@@ -117,6 +119,23 @@ class RedisWaiter:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.aclose()
+
+
+class RedisBeater:
+    """Beats from a thread, over a connection of its own."""
+
+    def __init__(self, client: SyncClient, tenant: str) -> None:
+        self._client = client
+        self._tenant = tenant
+
+    def beat(self, queue: str, incarnation: str) -> BeatReply:
+        """Count a beat."""
+        root = keys.root(self._tenant, queue)
+        return at_once(self._client.run(consumer.beat(root, incarnation)))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
 
 
 class RedisChannel:
@@ -141,7 +160,7 @@ class RedisChannel:
             while True:
                 message = await self._connection.message()
                 try:
-                    return calls.read_end(message)
+                    return read_end(message)
                 except Exception as error:  # anybody may have sent anything
                     self._drops.drop(error)
         except StorageError:

@@ -1,15 +1,10 @@
-"""Runs `Call`s on a server: an async client over one shared connection, and a sync one for threads.
-
-Both load the library where it is missing and translate errors; neither ever repeats a call that may
-have been executed, since only the caller can repeat it with the same number.
-"""
+"""What carries calls to a server: a client over one shared connection, and one for threads."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import redis
 from redis.asyncio import Connection as TcpConnection
@@ -30,20 +25,15 @@ from headrace.errors import (
     StorageFault,
     StorageRefused,
 )
-from headrace.storage.redis.calls import READS, Call
+from headrace.storage.redis.calls.call import Call
+from headrace.storage.redis.calls.doctor import info
+from headrace.storage.redis.calls.producer import subscribe
 from headrace.storage.redis.connection import CONNECT_TIMEOUT_S, Connection, Subscription
-from headrace.storage.redis.errors import (
-    FunctionMissing,
-    LibraryKnown,
-    NotPermitted,
-    translate,
-    unsent,
-)
+from headrace.storage.redis.errors import NotPermitted, translate, unsent
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.location import TLS_PATHS, location_of
-from headrace.storage.redis.server import ServerInfo, parse_info, refusal, server_info
-
-T = TypeVar("T")
+from headrace.storage.redis.runner import Runner
+from headrace.storage.redis.server import ServerInfo, refusal, server_info
 
 _CLASSES: dict[str, type[AbstractConnection]] = {
     "tcp": TcpConnection,
@@ -114,7 +104,7 @@ class Address:
         connection = Subscription(self._pool.make_connection(), reply_timeout_s=REPLY_TIMEOUT_S)
         await connection.open()
         try:
-            await connection.call("SUBSCRIBE", channel)
+            await connection.call(*subscribe(channel).words)
         except BaseException:
             await connection.aclose()
             raise
@@ -131,68 +121,23 @@ class Address:
         return redis.Redis.from_pool(pool)
 
 
-class AsyncClient:
+class AsyncClient(Runner):
     """Runs calls of one event loop over one connection, opened on use and reopened when lost."""
 
     def __init__(self, address: Address, library: Library, *, allow_eviction: bool) -> None:
+        super().__init__(library)
         self._address = address
-        self._library = library
         self._allow_eviction = allow_eviction
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._last_failure: tuple[float, StorageError] | None = None
 
-    async def run(self, call: Call[T]) -> T:
-        """Run a call; one that only reads is repeated once when its connection is lost.
-
-        Raises:
-            StorageError: see `headrace.errors`; `ReplyLost` when it may have been executed.
-        """
-        words = self.words(call)
-        try:
-            reply = await self._run(words)
-        except ReplyLost:
-            if call.verb not in READS:
-                raise
-            reply = await self._run(words)
-        return call.read(reply)
-
-    def words(self, call: Call[Any]) -> tuple[str | bytes | int, ...]:
-        """Return the command that makes a call."""
-        return ("FCALL", self._library.function(call.verb), 1, call.root, *call.words)
-
-    async def _run(self, words: tuple[Any, ...]) -> Any:
-        try:
-            return await self.command(*words)
-        except FunctionMissing:
-            await self._load()
-        return await self.command(*words)
-
-    async def command(self, *words: str | bytes | int) -> Any:
-        """Run a plain command and return its raw reply.
-
-        Raises:
-            StorageError: as `run`.
-        """
+    async def send(self, call: Call[Any]) -> Any:
+        """Send a call on the shared connection."""
         connection = self._connection
         if connection is None or not connection.is_open:
             connection = await self._open()
-        return await connection.call(*words)
-
-    async def prepare(self, *words: str | bytes | int) -> Any:
-        """Run a command that only makes ready for another one, which is not sent if this fails.
-
-        Raises:
-            StorageError: as `run`, but never `ReplyLost`.
-        """
-        try:
-            return await self.command(*words)
-        except ReplyLost as error:
-            raise unsent(error) from error
-
-    async def _load(self) -> None:
-        with suppress(LibraryKnown):
-            await self.prepare("FUNCTION", "LOAD", self._library.source)
+        return await connection.call(*self.words(call))
 
     async def _open(self) -> Connection:
         async with self._opening:
@@ -217,15 +162,16 @@ class AsyncClient:
             return connection
 
     async def _check(self, connection: Connection) -> None:
-        info = await self._info(connection)
-        if info is not None:
-            problem = refusal(info, allow_eviction=self._allow_eviction)
+        facts = await self._facts(connection)
+        if facts is not None:
+            problem = refusal(facts, allow_eviction=self._allow_eviction)
             if problem:
                 raise StorageRefused(problem)
 
-    async def _info(self, connection: Connection) -> ServerInfo | None:
+    async def _facts(self, connection: Connection) -> ServerInfo | None:
+        call = info()
         try:
-            fields = parse_info((await connection.call("INFO")).decode())
+            fields = call.read(await connection.call(*call.words))
         except ReplyLost as error:
             raise unsent(error) from error
         except (NotPermitted, StorageFault):
@@ -240,27 +186,17 @@ class AsyncClient:
                 self._connection = None
 
 
-class SyncClient:
-    """Runs calls from a thread of its own."""
+class SyncClient(Runner):
+    """Runs calls from a thread of its own: it blocks, so `at_once` runs its coroutines."""
 
     def __init__(self, address: Address, library: Library, *, timeout_s: float) -> None:
-        self._library = library
+        super().__init__(library)
         self._redis = address.sync_client(timeout_s=timeout_s)
 
-    def run(self, call: Call[T]) -> T:
-        """Run a call; the same contract as the async client's."""
-        words = (self._library.function(call.verb), 1, call.root, *call.words)
+    async def send(self, call: Call[Any]) -> Any:
+        """Send a call and block until its reply is there."""
         try:
-            reply = self._command("FCALL", *words)
-        except FunctionMissing:
-            with suppress(LibraryKnown):
-                self._command("FUNCTION LOAD", self._library.source)
-            reply = self._command("FCALL", *words)
-        return call.read(reply)
-
-    def _command(self, *words: str | bytes | int) -> Any:
-        try:
-            return self._redis.execute_command(*words)
+            return self._redis.execute_command(*self.words(call))
         except (RedisError, OSError) as error:
             raise translate(error, sent=True) from error
 

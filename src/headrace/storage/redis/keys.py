@@ -23,11 +23,16 @@ def woken(tenant: str, queue: str) -> str:
     return f"{root(tenant, queue)}:woken"
 
 
+def tenant_root(tenant: str) -> str:
+    """Return the root of what belongs to no queue of a tenant; another slot than its queues'."""
+    return f"hr:{{{tenant}}}"
+
+
 def queues(tenant: str) -> str:
     """Return the set of a tenant's queue names."""
-    return f"hr:{{{tenant}}}:queues"
+    return f"{tenant_root(tenant)}:queues"
 
 
 def channel(tenant: str, suffix: str) -> str:
     """Return a pub/sub channel for one client."""
-    return f"hr:{{{tenant}}}:channel:{suffix}"
+    return f"{tenant_root(tenant)}:channel:{suffix}"

@@ -8,54 +8,54 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator
 
-from headrace.storage.redis import calls
-from headrace.storage.redis.client import AsyncClient
+from headrace.storage.redis.calls import maintenance
+from headrace.storage.redis.calls.doctor import time_us
+from headrace.storage.redis.calls.maintenance import PAGE
+from headrace.storage.redis.runner import Runner
 
-PAGE = 500
 OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output")
 
 
-async def restore_lost(client: AsyncClient, root: str) -> int:
+async def restore_lost(runner: Runner, root: str) -> int:
     """Give jobs their places back; return how many things were put right."""
     ids: set[bytes] = set()
     lists: list[bytes] = []
-    async for key in _keys(client, root):
+    async for key in _keys(runner, root):
         kind, _, name = key[len(root) + 1 :].partition(b":")
         if kind in OF_A_JOB:
             ids.add(name)
         elif kind == b"ready":
             lists.append(key)
     # What was queued before this moment has an entry that the walk sees, if it has one at all.
-    seconds, micros = await client.command("TIME")
-    since_ms = int(seconds) * 1000 + int(micros) // 1000
+    since_ms = await runner.run(time_us()) // 1000
     seen: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for key in lists:
-        async for entry in _entries(client, key):
+        async for entry in _entries(runner, root, key):
             generation, _, job_id = entry.partition(b":")
             seen[job_id].append(generation)
     mended = 0
     known = sorted(ids)
     for first in range(0, len(known), PAGE):
         page = [(job_id, b" ".join(seen[job_id])) for job_id in known[first : first + PAGE]]
-        mended += await client.run(calls.restore(root, since_ms, page))
+        mended += await runner.run(maintenance.restore(root, since_ms, page))
     return mended
 
 
-async def _keys(client: AsyncClient, root: str) -> AsyncIterator[bytes]:
+async def _keys(runner: Runner, root: str) -> AsyncIterator[bytes]:
     cursor = b"0"
     while True:
-        cursor, keys = await client.command("SCAN", cursor, "MATCH", f"{root}:*", "COUNT", PAGE)
+        cursor, keys = await runner.run(maintenance.keys_of(root, cursor))
         for key in keys:
             yield key
         if cursor == b"0":
             return
 
 
-async def _entries(client: AsyncClient, key: bytes) -> AsyncIterator[bytes]:
+async def _entries(runner: Runner, root: str, key: bytes) -> AsyncIterator[bytes]:
     """Yield a list from its tail: what is taken from the head meanwhile hides no other entry."""
     offset = 0
     while True:
-        page = await client.command("LRANGE", key, -offset - PAGE, -offset - 1)
+        page = await runner.run(maintenance.entries(root, key, offset))
         for entry in page:
             yield entry
         if len(page) < PAGE:

@@ -1,27 +1,18 @@
-"""The arguments and replies of what operators ask and steer. No I/O, like `calls`."""
+"""The arguments and replies of what looks at queues and jobs."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
-
-import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
-from headrace.job import (
-    DEFAULT_LANE,
-    DEFAULT_PRIORITY,
-    JobRecord,
-    JobRow,
-    JobState,
-    is_name,
-)
+from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState, is_name
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
-from headrace.storage.redis.calls import Call, read_beat, read_error, text
+from headrace.storage.redis.calls.call import Call, T, command, read_beat, read_error, text
 from headrace.storage.values import (
     OUTPUT_PAGE_LIMIT,
     EventPage,
@@ -57,6 +48,21 @@ def _int(word: bytes | None, default: int = 0) -> int:
 
 def _owner(claim: bytes) -> str:
     return text(claim.partition(b"/")[0])
+
+
+def queues(tenant: str) -> Call[list[str]]:
+    """Build ``queues``: the names that can be a queue's, sorted; a stranger may add anything."""
+    return _listed(tenant, queue_names)
+
+
+def listed_names(tenant: str) -> Call[list[bytes]]:
+    """Build the same for all that is on the list."""
+    return _listed(tenant, list)
+
+
+def _listed(tenant: str, read: Callable[[Any], list[T]]) -> Call[list[T]]:
+    root = keys.tenant_root(tenant)
+    return command("queues", root, "SMEMBERS", keys.queues(tenant), read=read)
 
 
 def get(root: str, job_id: str) -> Call[JobRecord | None]:
@@ -250,8 +256,14 @@ def _worker(words: list[bytes]) -> IncarnationInfo:
     )
 
 
-def read_events(entries: Sequence[Any]) -> EventPage:
-    """Read stream entries, each of several events that share its id."""
+def events(root: str, after: str, limit: int) -> Call[EventPage]:
+    """Build ``events``."""
+    words = ("XRANGE", f"{root}:events", f"({after}", "+", "COUNT", limit)
+    return command("events", root, *words, read=_read_events)
+
+
+def _read_events(entries: Sequence[Any]) -> EventPage:
+    # An entry has several events, which share its id.
     events = [event for entry_id, fields in entries for event in _events(entry_id, fields)]
     return EventPage(events=events, last_id=entries[-1][0].decode() if entries else "")
 
@@ -262,27 +274,6 @@ def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[JobEvent]:
     return read_lines(text(values.get(b"events")), stream_id=entry_id.decode(), at_ms=at_ms)
 
 
-def read_queues(names: Iterable[bytes]) -> list[str]:
+def queue_names(names: Iterable[bytes]) -> list[str]:
     """Return the names that can be a queue's, sorted; what else a stranger added is no queue."""
     return sorted(text(name) for name in names if is_name(text(name)))
-
-
-def steer(verb: str, root: str) -> Call[None]:
-    """Build ``pause`` or ``resume``."""
-    return Call(verb, root, [], lambda _reply: None)
-
-
-def configure(root: str, settings: QueueSettings) -> Call[None]:
-    """Build ``configure``."""
-    words = [word for pair in msgspec.structs.asdict(settings).items() for word in pair]
-    return Call("configure", root, words, lambda _reply: None)
-
-
-def redrive(root: str, job_ids: Sequence[str]) -> Call[int]:
-    """Build ``redrive``."""
-    return Call("redrive", root, job_ids, int)
-
-
-def purge(root: str, state: JobState, job_ids: Sequence[str]) -> Call[int]:
-    """Build ``purge``."""
-    return Call("purge", root, [state.value, *job_ids], int)

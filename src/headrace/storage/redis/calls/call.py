@@ -1,0 +1,91 @@
+"""What goes to the server as one piece, and what its words are read with. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from headrace.job import ErrorInfo
+from headrace.storage.base import VERBS
+from headrace.storage.limits import DEFAULT_LEASE_MS
+from headrace.storage.values import DAMAGED_ERROR, Beat
+
+T = TypeVar("T")
+Word = str | bytes | int
+
+_BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
+_error_encoder = msgspec.json.Encoder()
+_error_decoder = msgspec.json.Decoder(ErrorInfo)
+
+
+class Call(NamedTuple, Generic[T]):
+    """What goes to the server as one piece: a call of a function, or a plain command.
+
+    Attributes:
+        verb: of the port, or what only our side calls so.
+        root: the key whose slot has all that it touches: a queue's root, a tenant's, or "" for what
+            belongs to no slot.
+        words: the arguments of the function, or the whole command.
+        read: makes an answer of the reply.
+        is_command: it is a command, not the function of the verb.
+    """
+
+    verb: str
+    root: str
+    words: Sequence[Word]
+    read: Callable[[Any], T]
+    is_command: bool = False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is made again at once where its answer was lost."""
+        known = VERBS.get(self.verb)
+        return known is not None and known.repeats
+
+
+def command(verb: str, root: str, *words: Word, read: Callable[[Any], T]) -> Call[T]:
+    """Build a plain command; ``root`` is one that its key begins with, "" if it has none."""
+    return Call(verb, root, words, read, is_command=True)
+
+
+def nothing(_reply: Any) -> None:
+    """Read a reply that says nothing."""
+
+
+def read_error(entry: bytes) -> ErrorInfo:
+    """Read an entry of the error list: the time and attempt that Lua wrote, then our JSON."""
+    try:
+        if entry.startswith(b"{"):
+            return _error_decoder.decode(entry)
+        at_ms, attempt, blob = entry.split(b" ", 2)
+        return msgspec.structs.replace(
+            _error_decoder.decode(blob), at_ms=int(at_ms), attempt=int(attempt)
+        )
+    except (ValueError, msgspec.MsgspecError):
+        return DAMAGED_ERROR
+
+
+def text(word: bytes | None) -> str:
+    """Return a word as text, also one that a stranger wrote and that is none."""
+    return (word or b"").decode(errors="replace")
+
+
+def write_error(error: ErrorInfo) -> bytes:
+    """Encode an error for the history."""
+    return _error_encoder.encode(error)
+
+
+def read_beat(word: bytes) -> Beat:
+    """Read a value of the beats hash: the count, -1 for a condemned one, lease and time.
+
+    Rubbish counts as a first beat, as in ``lua/lib/incarnations.lua``: who lives soon writes the
+    next one, and who doesn't is reaped.
+    """
+    match = _BEAT.fullmatch(word)
+    if match is None:
+        return Beat(count=0, lease_ms=DEFAULT_LEASE_MS, is_condemned=False)
+    count, lease_ms = int(match[1]), int(match[2])
+    return Beat(count=count, lease_ms=lease_ms, is_condemned=count < 0)

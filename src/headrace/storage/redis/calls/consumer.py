@@ -1,0 +1,175 @@
+"""The arguments and replies of what runs jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from headrace.job import Claim, ClaimedJob
+from headrace.outcome import (
+    UNKNOWN_TASK_LIMIT_MS,
+    Cancelled,
+    Completed,
+    Failed,
+    PutBack,
+    Retried,
+    Stalled,
+)
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls.call import Call, Word, command, nothing, text, write_error
+from headrace.storage.values import (
+    BeatReply,
+    CallId,
+    ClaimReply,
+    IncarnationInfo,
+    Report,
+    Settlement,
+    fraction_text,
+)
+
+CLAIM_WIDTH = 5
+
+
+def register(root: str, worker: IncarnationInfo) -> Call[None]:
+    """Build ``register``."""
+    words: list[Word] = [
+        worker.incarnation,
+        worker.lease_ms,
+        msgspec.json.encode(worker),
+        worker.channel,
+    ]
+    for task, lane in worker.tasks.items():
+        words += (task, lane)
+    return Call("register", root, words, nothing)
+
+
+def claim(root: str, call: CallId, nonce: str, slots: Mapping[str, int]) -> Call[ClaimReply]:
+    """Build ``claim``. The nonce begins with the incarnation, so that a claim names its owner."""
+    words: list[Word] = [call.client, call.number, nonce]
+    for lane, limit in slots.items():
+        words += (lane, limit)
+    queue = keys.queue_of(root)
+
+    def read(reply: list[bytes]) -> ClaimReply:
+        due = int(reply[2])
+        return ClaimReply(
+            is_gone=reply[0] == b"gone",
+            is_paused=reply[0] == b"paused",
+            has_more=reply[1] == b"1",
+            next_due_ms=None if due < 0 else due,
+            jobs=_claimed(queue, nonce, reply),
+        )
+
+    return Call("claim", root, words, read)
+
+
+def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
+    jobs = []
+    for at in range(3, len(reply), CLAIM_WIDTH):
+        job_id, task, payload, numbers, options = reply[at : at + CLAIM_WIDTH]
+        epoch, attempts, stalls, created_ms, waited_ms = map(int, numbers.split())
+        jobs.append(
+            ClaimedJob(
+                id=job_id.decode(),
+                queue=queue,
+                task=text(task),
+                payload=payload,
+                claim=Claim(epoch, nonce),
+                attempts=attempts,
+                stalls=stalls,
+                created_ms=created_ms,
+                waited_ms=waited_ms,
+                options=options,
+            )
+        )
+    return jobs
+
+
+def wait(tenant: str, queue: str, lane: str, block_s: float) -> Call[bool]:
+    """Build what blocks until a lane has a token, and moves it to those that were taken."""
+    root = keys.root(tenant, queue)
+    ends = (keys.wake(tenant, queue, lane), keys.woken(tenant, queue), "LEFT", "RIGHT")
+    return command("wait", root, "BLMOVE", *ends, f"{block_s:.3f}", read=_is_token)
+
+
+def _is_token(reply: bytes | None) -> bool:
+    return reply is not None
+
+
+def settle(root: str, settlements: Sequence[Settlement], call: CallId) -> Call[list[bool] | None]:
+    """Build ``settle``; the reply is None for an unknown incarnation, False for a stale claim."""
+    words: list[Word] = [call.client, call.number]
+    for settlement in settlements:
+        claim = settlement.claim
+        words += (settlement.job_id, f"{claim.epoch}\t{claim.nonce}")
+        _add_outcome(words, settlement)
+    return Call("settle", root, words, _read_settled)
+
+
+def _add_outcome(words: list[Word], settlement: Settlement) -> None:
+    """Add kind, run_ms, two numbers, body; then reason and error type, unless it has completed."""
+    run_ms = settlement.run_ms
+    match settlement.outcome:
+        case Completed(result, result_ttl_ms, keep_ms):
+            words += ("completed", run_ms, result_ttl_ms, keep_ms, result)
+        case Retried(delay_ms, error):
+            words += ("retried", run_ms, delay_ms, 0, write_error(error), "", error.type)
+        case Failed(reason, error, is_attempt):
+            body = write_error(error)
+            words += ("failed", run_ms, 0, int(is_attempt), body, reason.value, error.type)
+        case Cancelled(keep_ms, why):
+            words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
+        case Stalled(error):
+            words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
+        case PutBack(delay_ms, error):
+            body = write_error(error)
+            words += ("put_back", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
+
+
+def _read_settled(reply: bytes) -> list[bool] | None:
+    if reply == b"unknown":
+        return None
+    return [word != b"stale" for word in reply.split()]
+
+
+def put_back(root: str, jobs: Sequence[tuple[str, Claim]]) -> Call[int]:
+    """Build ``put_back``."""
+    words: list[Word] = []
+    for job_id, claim in jobs:
+        words += (job_id, claim.epoch, claim.nonce)
+    return Call("put_back", root, words, int)
+
+
+def report(root: str, reports: Sequence[Report]) -> Call[list[bool]]:
+    """Build ``report``."""
+    words: list[Word] = []
+    for said in reports:
+        fraction = "" if said.fraction is None else fraction_text(said.fraction)
+        words += (said.job_id, said.claim.epoch, said.claim.nonce, fraction, said.text)
+        words += (said.first, len(said.chunks), *said.chunks)
+    return Call("report", root, words, lambda reply: [word == b"ok" for word in reply])
+
+
+def held(root: str, incarnation: str) -> Call[list[tuple[str, Claim]]]:
+    """Build ``held``."""
+
+    def read(reply: list[bytes]) -> list[tuple[str, Claim]]:
+        rows = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
+        return [(i.decode(), Claim(int(epoch), nonce.decode())) for i, epoch, nonce in rows]
+
+    return Call("held", root, [incarnation], read)
+
+
+def retire(root: str, incarnation: str) -> Call[int]:
+    """Build ``retire``."""
+    return Call("retire", root, [incarnation], int)
+
+
+def beat(root: str, incarnation: str) -> Call[BeatReply]:
+    """Build ``beat``."""
+
+    def read(reply: list[bytes]) -> BeatReply:
+        return BeatReply(is_gone=reply[0] == b"gone", cancel_ids=[i.decode() for i in reply[1:]])
+
+    return Call("beat", root, [incarnation], read)

@@ -1,0 +1,63 @@
+"""The commands and replies of what looks after the server: most belong to no slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.storage.redis.calls.call import Call, command, nothing, text
+from headrace.storage.redis.library import PREFIX, Library
+from headrace.storage.redis.server import parse_info
+
+
+def ping() -> Call[None]:
+    """Build ``check``."""
+    return command("check", "", "PING", read=nothing)
+
+
+def info() -> Call[dict[str, str]]:
+    """Build the question for all that the server tells of itself."""
+    return command("diagnose", "", "INFO", read=lambda reply: parse_info(reply.decode()))
+
+
+def config(name: str) -> Call[dict[str, str]]:
+    """Build the question for a setting of the server."""
+    return command("diagnose", "", "CONFIG", "GET", name, read=read_pairs)
+
+
+def time_us() -> Call[int]:
+    """Build the question for the server's time, in microseconds since the epoch."""
+    return command("diagnose", "", "TIME", read=_read_time)
+
+
+def _read_time(reply: Sequence[bytes]) -> int:
+    return int(reply[0]) * 1_000_000 + int(reply[1])
+
+
+def damaged(root: str) -> Call[dict[str, str]]:
+    """Build the question for what was set aside in a queue: counts by kind."""
+    return command("diagnose", root, "HGETALL", f"{root}:damaged", read=read_pairs)
+
+
+def read_pairs(flat: Sequence[bytes]) -> dict[str, str]:
+    """Read names and values that take turns."""
+    return dict(zip(map(text, flat[::2]), map(text, flat[1::2]), strict=True))
+
+
+def libraries() -> Call[list[str]]:
+    """Build the question for the headrace libraries that are loaded, sorted."""
+    words = ("FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")
+    return command("diagnose", "", *words, read=_read_libraries)
+
+
+def _read_libraries(reply: Sequence[Sequence[bytes]]) -> list[str]:
+    return sorted(entry[entry.index(b"library_name") + 1].decode() for entry in reply)
+
+
+def load(library: Library) -> Call[None]:
+    """Build what loads a library."""
+    return command("load", "", "FUNCTION", "LOAD", library.source, read=nothing)
+
+
+def unload(name: str) -> Call[None]:
+    """Build what deletes a library."""
+    return command("tidy", "", "FUNCTION", "DELETE", name, read=nothing)

@@ -1,0 +1,111 @@
+"""The arguments and replies of what brings jobs in and asks how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import (
+    DEFAULT_KEEP_MS,
+    DEFAULT_MAX_STALLS,
+    CancelOutcome,
+    EnqueueOutcome,
+    Job,
+    JobState,
+)
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls.call import Call, Word, command, nothing, read_error, text
+from headrace.storage.values import CallId, End
+
+WATCH_WIDTH = 4
+
+_OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
+
+
+def enqueue(root: str, jobs: Sequence[Job], call: CallId) -> Call[list[EnqueueOutcome]]:
+    """Build ``enqueue``: a plain job takes four words, any other thirteen."""
+    words: list[Word] = [call.client, call.number]
+    extend = words.extend
+    for job in jobs:
+        drawn = "1" if job.is_new_id else "0"
+        if job.is_plain:
+            extend((job.id, f"{drawn}1{job.priority}", job.task, job.payload))
+            continue
+        extend(
+            (
+                job.id,
+                f"{drawn}0{job.priority}",
+                job.task,
+                job.payload,
+                job.lane,
+                job.delay_ms,
+                job.run_at_ms,
+                job.expires_in_ms,
+                job.expires_at_ms,
+                _unless(job.max_stalls, DEFAULT_MAX_STALLS),
+                _unless(job.keep_ms, DEFAULT_KEEP_MS),
+                job.options,
+                job.reply_to,
+            )
+        )
+    return Call("enqueue", root, words, _read_outcomes)
+
+
+def _unless(value: int, default: int) -> Word:
+    return "" if value == default else value
+
+
+def _read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
+    return [_OUTCOMES[word] for word in reply.split()]
+
+
+def cancel(root: str, job_ids: Sequence[str]) -> Call[list[CancelOutcome]]:
+    """Build ``cancel``."""
+    return Call("cancel", root, job_ids, lambda reply: [CancelOutcome(w.decode()) for w in reply])
+
+
+def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:
+    """Build ``watch``."""
+    queue = keys.queue_of(root)
+
+    def read(reply: list[bytes]) -> list[End]:
+        rows = range(0, len(reply), WATCH_WIDTH)
+        return [
+            _end(queue, job_id, reply[at : at + WATCH_WIDTH])
+            for job_id, at in zip(job_ids, rows, strict=True)
+        ]
+
+    return Call("watch", root, [channel, *job_ids], read)
+
+
+def introduce(tenant: str, queue: str) -> Call[None]:
+    """Build what puts a queue on the tenant's list, which is in another slot than the queue."""
+    root = keys.tenant_root(tenant)
+    return command("introduce", root, "SADD", keys.queues(tenant), queue, read=nothing)
+
+
+def subscribe(channel: str) -> Call[None]:
+    """Build what has a connection told of what is said on a channel."""
+    return command(
+        "subscribe", channel.partition(":channel:")[0], "SUBSCRIBE", channel, read=nothing
+    )
+
+
+def read_end(message: bytes) -> End:
+    """Read a message of a channel; its six lines are written by ``lua/lib/finish.lua``."""
+    root, job_id, *words = message.split(b"\n", 5)
+    return _end(keys.queue_of(root.decode()), job_id.decode(), words)
+
+
+def _end(queue: str, job_id: str, words: list[bytes]) -> End:
+    state, reason, how, body = words
+    is_whole = how == b"whole"
+    known = None if state in (b"", b"deleted") else JobState(state.decode())
+    return End(
+        queue=queue,
+        id=job_id,
+        state=known,
+        reason=text(reason),
+        result=body if known is JobState.COMPLETED and is_whole else None,
+        error=read_error(body) if known is JobState.FAILED and body else None,
+        is_cut=how == b"cut",
+    )

@@ -1,0 +1,44 @@
+"""The role of what operators see, on Redis."""
+
+from __future__ import annotations
+
+from headrace.job import JobRecord, JobState
+from headrace.storage.redis.calls import inspector
+from headrace.storage.redis.roles.role import RedisRole
+from headrace.storage.values import (
+    OUTPUT_PAGE_LIMIT,
+    EventPage,
+    IncarnationInfo,
+    OutputPage,
+    Page,
+    QueueStats,
+)
+
+
+class RedisInspector(RedisRole):
+    """What operators see."""
+
+    async def queues(self) -> list[str]:
+        return await self._client.run(inspector.queues(self.tenant))
+
+    async def get(self, queue: str, job_id: str) -> JobRecord | None:
+        return await self._client.run(inspector.get(self._root(queue), job_id))
+
+    async def output(
+        self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
+    ) -> OutputPage:
+        return await self._client.run(inspector.output(self._root(queue), job_id, after, limit))
+
+    async def list_jobs(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = 50
+    ) -> Page:
+        return await self._client.run(inspector.list_jobs(self._root(queue), state, cursor, limit))
+
+    async def stats(self, queue: str) -> QueueStats:
+        return await self._client.run(inspector.stats(self._root(queue)))
+
+    async def workers(self, queue: str) -> list[IncarnationInfo]:
+        return await self._client.run(inspector.workers(self._root(queue)))
+
+    async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
+        return await self._client.run(inspector.events(self._root(queue), after, limit))

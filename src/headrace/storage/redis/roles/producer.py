@@ -1,0 +1,33 @@
+"""The role of what brings jobs in, and asks how they end, on Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.storage.base import Channel
+from headrace.storage.redis.blocking import RedisChannel
+from headrace.storage.redis.calls import producer
+from headrace.storage.redis.roles.role import RedisRole
+from headrace.storage.values import CallId, End
+
+
+class RedisProducer(RedisRole):
+    """What brings jobs in, and asks how they end."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[Job], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        root = self._root(queue)
+        if root not in self.shared.introduced:
+            await self._introduce(queue)
+        return await self._client.run(producer.enqueue(root, jobs, call))
+
+    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+        return await self._client.run(producer.cancel(self._root(queue), job_ids))
+
+    async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
+        return await self._client.run(producer.watch(self._root(queue), job_ids, channel))
+
+    def open_channel(self) -> Channel:
+        return RedisChannel(self.shared.address, self.tenant)

@@ -1,0 +1,49 @@
+"""What the roles of one storage stand on: whose queues, and the way to the server."""
+
+from __future__ import annotations
+
+import asyncio
+
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls.producer import introduce
+from headrace.storage.redis.client import AsyncClient
+from headrace.storage.redis.shared import Shared
+
+INTRODUCED_FOR_S = 30.0
+"""How long a queue is taken for listed once it was put on the tenant's list."""
+
+
+class RedisRole:
+    """What all roles need.
+
+    Attributes:
+        tenant: whose queues.
+        shared: the way to the server, for this tenant and others.
+        joined: the client of ``shared`` while this storage is a user of it.
+    """
+
+    tenant: str
+    shared: Shared
+    joined: AsyncClient | None = None
+
+    @property
+    def _client(self) -> AsyncClient:
+        """The client; from the first use on, this storage is a user of its connection."""
+        if self.joined is None:
+            self.joined = self.shared.join(self)
+        return self.joined
+
+    def _root(self, queue: str) -> str:
+        return keys.root(self.tenant, queue)
+
+    async def _introduce(self, queue: str) -> None:
+        """Put the queue on the tenant's list, which is in another slot than the queue itself.
+
+        The list may be lost while this process lives, so that the next call after a while says it
+        again.
+        """
+        await self._client.prepare(introduce(self.tenant, queue))
+        root, introduced = self._root(queue), self.shared.introduced
+        if root not in introduced:
+            introduced.add(root)
+            asyncio.get_running_loop().call_later(INTRODUCED_FOR_S, introduced.discard, root)

@@ -1,0 +1,89 @@
+"""How a call is run, whatever carries it to the server: named, loaded for, read, repeated.
+
+A call that may have been executed is repeated only where its verb says so: the caller alone can
+repeat any other, with the same number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from headrace.errors import ReplyLost
+from headrace.storage.redis.calls.call import Call, Word
+from headrace.storage.redis.calls.doctor import load
+from headrace.storage.redis.errors import FunctionMissing, LibraryKnown, unsent
+from headrace.storage.redis.library import Library
+
+T = TypeVar("T")
+
+
+class Runner(ABC):
+    """Runs calls; `send` is what each kind of client does in its own way.
+
+    Args:
+        library: has the functions.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library: Library = library
+
+    @abstractmethod
+    async def send(self, call: Call[Any]) -> Any:
+        """Send a call and return the raw reply, its errors translated.
+
+        Args:
+            call: its ``root`` says which slot it belongs to.
+        """
+
+    def words(self, call: Call[Any]) -> Sequence[Word]:
+        """Return the command that makes a call."""
+        if call.is_command:
+            return call.words
+        return ("FCALL", self.library.function(call.verb), 1, call.root, *call.words)
+
+    async def run(self, call: Call[T]) -> T:
+        """Run a call and return what its reply says.
+
+        Raises:
+            StorageError: see `headrace.errors`; `ReplyLost` when it may have been executed.
+        """
+        try:
+            reply = await self._loaded(call)
+        except ReplyLost:
+            if not call.repeats:
+                raise
+            reply = await self._loaded(call)
+        return call.read(reply)
+
+    async def _loaded(self, call: Call[Any]) -> Any:
+        try:
+            return await self.send(call)
+        except FunctionMissing:
+            with suppress(LibraryKnown):
+                await self.prepare(load(self.library))
+        return await self.send(call)
+
+    async def prepare(self, call: Call[T]) -> T:
+        """Run what only makes ready for another call, which is not sent if this fails.
+
+        Raises:
+            StorageError: as `run`, but never `ReplyLost`.
+        """
+        try:
+            return call.read(await self.send(call))
+        except ReplyLost as error:
+            raise unsent(error) from error
+
+
+def at_once(steps: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine returns that never waits, since its client blocks instead."""
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        done: T = end.value
+        return done
+    steps.close()
+    raise RuntimeError(f"{steps!r} has waited, and no event loop runs it")
