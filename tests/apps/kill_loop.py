@@ -28,7 +28,7 @@ POLL_S = 0.0005
 
 async def work(url: str, name: str, notes: int) -> None:
     """Enqueue some jobs, settle some that are there, and begin again."""
-    storage = SqliteStorage(url, tenant="acme")
+    storage = SqliteStorage(url).for_tenant("acme")
     client = ContractClient(storage, f"client-{name}")
     worker = await ContractIncarnation(storage, f"worker-{name}").register()
     number = 0

@@ -56,7 +56,7 @@ class FileSite(Site):
         return self.folder / "ballast"
 
     def problems(self) -> list[str]:
-        storage = SqliteStorage(self.url, tenant=TENANT)
+        storage = SqliteStorage(self.url).for_tenant(TENANT)
         # The rules ask nothing of the time.
         return storage.engine().writer.call(sqlite_check.problems, lambda: 0, timeout_s=60)
 

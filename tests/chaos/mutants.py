@@ -199,5 +199,5 @@ IGNORES_CLAIMS = "IgnoresClaims"
 def open_mutant(name: str, url: str, *, tenant: str) -> Storage:
     """Return a storage that is wrong in the named way."""
     if name == IGNORES_CLAIMS:
-        return RedisStorage(url, tenant=tenant, source=library_that_ignores_claims())
+        return RedisStorage(url, source=library_that_ignores_claims()).for_tenant(tenant)
     return cast(Storage, MUTANTS[name](open_storage(url, tenant=tenant)))

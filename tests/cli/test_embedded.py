@@ -162,6 +162,6 @@ async def test_a_worker_whose_disk_fails_exits_and_the_next_one_goes_on(
         assert "Traceback" not in worker.stderr
         record = await job.status()
         assert (record.state, record.attempts) == (JobState.ACTIVE, 0)
-    storage = SqliteStorage(app.url, tenant=app.tenant)
+    storage = SqliteStorage(app.url).for_tenant(app.tenant)
     assert {finding.level for finding in await storage.diagnose()} == {"ok"}
     await storage.aclose()

@@ -89,7 +89,7 @@ async def test_a_process_killed_in_the_middle_of_a_commit_leaves_the_database_in
         accepted, settled = map(int, loop.stdout.split())
     assert accepted > KILLS
     assert settled > KILLS
-    storage = SqliteStorage(crew.url, tenant="acme")
+    storage = SqliteStorage(crew.url).for_tenant("acme")
     for number in range(KILLS):
         await ContractIncarnation(storage, f"worker-{number}").die()
     heir = await ContractIncarnation(storage, "heir").register()

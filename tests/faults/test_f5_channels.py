@@ -42,7 +42,7 @@ def server(redis_server: RedisServer) -> Iterator[redis.Redis]:
 async def storage(server: redis.Redis, redis_server: RedisServer) -> AsyncIterator[Storage]:
     """Open the tenant's storage as a user without any channel, as is Redis 7's default."""
     url = redis_server.url.replace("redis://", "redis://acme:secret@")
-    storage = RedisStorage(url, tenant="acme")
+    storage = RedisStorage(url).for_tenant("acme")
     yield storage
     await storage.aclose()
 

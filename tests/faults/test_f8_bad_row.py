@@ -29,7 +29,7 @@ BAD = "CAST(x'ff' AS TEXT)"
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
-    storage = SqliteStorage(f"file://{tmp_path}/data", tenant="acme")
+    storage = SqliteStorage(f"file://{tmp_path}/data").for_tenant("acme")
     yield storage
     await storage.aclose()
 

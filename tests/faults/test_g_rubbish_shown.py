@@ -27,7 +27,7 @@ ROOT = "hr:{acme:mail}"
 
 @pytest.fixture
 async def storage(redis_url: str) -> AsyncIterator[RedisStorage]:
-    storage = RedisStorage(redis_url, tenant="acme")
+    storage = RedisStorage(redis_url).for_tenant("acme")
     yield storage
     await storage.aclose()
 

@@ -58,7 +58,9 @@ async def run_all(own: Assignment) -> None:
         plan = Plan(own.kind, number, own.seed)
         clients = {
             name: (
-                SqliteStorage(f"file://{own.directory}/data", tenant=TENANT, clock=lambda: NOW_MS),
+                SqliteStorage(f"file://{own.directory}/data", clock=lambda: NOW_MS).for_tenant(
+                    TENANT
+                ),
                 Impatience(plan.seed_of(name)),
             )
             for name in plan.names[own.index :: own.of]

@@ -62,7 +62,7 @@ async def test_histories_on_redis_have_an_explanation(
             await stack.enter_async_context(Proxy(redis_server.port)) for _ in range(MOST_CLIENTS)
         ]
         direct, *broken = (
-            RedisStorage(url, tenant=TENANT, source=library)
+            RedisStorage(url, source=library).for_tenant(TENANT)
             for url in (redis_url, *(proxy.url for proxy in proxies))
         )
         for storage in (direct, *broken):
@@ -83,7 +83,7 @@ async def test_histories_in_memory_have_an_explanation(kind: Kind) -> None:
     found = []
     async with AsyncExitStack() as stack:
         storages = [
-            SqliteStorage(url, tenant=TENANT, clock=lambda: NOW_MS) for _ in range(MOST_CLIENTS)
+            SqliteStorage(url, clock=lambda: NOW_MS).for_tenant(TENANT) for _ in range(MOST_CLIENTS)
         ]
         for storage in storages:
             stack.push_async_callback(storage.aclose)
@@ -126,7 +126,7 @@ async def test_histories_of_several_processes_on_a_directory_have_an_explanation
         ]
     found = []
     async with AsyncExitStack() as stack:
-        storage = SqliteStorage(f"file://{tmp_path}/data", tenant=TENANT, clock=lambda: NOW_MS)
+        storage = SqliteStorage(f"file://{tmp_path}/data", clock=lambda: NOW_MS).for_tenant(TENANT)
         stack.push_async_callback(storage.aclose)
         for plan in plans(kind):
             lines = [x for report in reports if report.number == plan.number for x in report.lines]

@@ -55,8 +55,8 @@ async def test_histories_of_the_model_have_an_explanation(kind: Kind) -> None:
 async def test_one_false_answer_in_a_recorded_history_is_found() -> None:
     """What the clients record is enough to see a lie: here of any claim, about its epoch."""
     storage = SqliteStorage(
-        f"memory://test-{secrets.token_hex(6)}", tenant=TENANT, clock=lambda: NOW_MS
-    )
+        f"memory://test-{secrets.token_hex(6)}", clock=lambda: NOW_MS
+    ).for_tenant(TENANT)
     plan = Plan("jobs", 3, seed=1)
     lines = await recorded(plan, storage)
     await storage.aclose()

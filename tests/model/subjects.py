@@ -94,7 +94,7 @@ class RedisSubject(ModelSubject):
         super().__init__()
 
     def open(self, tenant: str) -> Storage:
-        return RedisStorage(self._url, tenant=tenant, source=clock.library_with_test_clock())
+        return RedisStorage(self._url, source=clock.library_with_test_clock()).for_tenant(tenant)
 
     async def reopen(self) -> None:
         if self._restart is not None:
@@ -155,7 +155,7 @@ class SqliteSubject(ModelSubject):
         super().__init__()
 
     def open(self, tenant: str) -> SqliteStorage:
-        return self._make(self._url, tenant=tenant, clock=lambda: self.now)
+        return self._make(self._url, clock=lambda: self.now).for_tenant(tenant)
 
     @property
     def _sqlite(self) -> SqliteStorage:

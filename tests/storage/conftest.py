@@ -27,7 +27,9 @@ class RedisSubject(Subject):
     def __init__(self, url: str) -> None:
         self._client = redis.Redis.from_url(url)
         self._clock = ServerClock(self._client)
-        self.storage: Storage = RedisStorage(url, tenant="acme", source=library_with_test_clock())
+        self.storage: Storage = RedisStorage(url, source=library_with_test_clock()).for_tenant(
+            "acme"
+        )
 
     async def advance(self, ms: int) -> int:
         return self._clock.advance(ms)
@@ -49,7 +51,7 @@ class SqliteSubject(Subject):
 
     def __init__(self, url: str) -> None:
         self._now = time.time_ns() // 1_000_000
-        self._sqlite = SqliteStorage(url, tenant="acme", clock=lambda: self._now)
+        self._sqlite = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
         self.storage: Storage = self._sqlite
 
     async def advance(self, ms: int) -> int:

@@ -24,6 +24,11 @@ class CountingStorage:
         self.calls: Counter[str] = Counter()
         self._inner = inner
 
+    def for_tenant(self, tenant: str) -> CountingStorage:
+        other = type(self)(self._inner.for_tenant(tenant))
+        other.calls = self.calls
+        return other
+
     def __getattr__(self, verb: str) -> Any:
         self.calls[verb] += 1
         return getattr(self._inner, verb)
@@ -64,7 +69,7 @@ class ForeignSubject(Subject):
     def __init__(self, kind: type[CountingStorage]) -> None:
         self._now = time.time_ns() // 1_000_000
         url = f"memory://foreign-{secrets.token_hex(6)}"
-        inner = SqliteStorage(url, tenant="acme", clock=lambda: self._now)
+        inner = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
         self.counting = kind(inner)
         self.storage = cast(Storage, self.counting)
 

@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 from headrace.storage import Storage, open_storage
 
 
-def open_acme(url: str, *, tenant: str, allow_eviction: bool) -> Storage:
-    return open_storage(f"file://{urlsplit(url).path}", tenant=tenant)
+def open_acme(url: str, *, allow_eviction: bool) -> Storage:
+    return open_storage(f"file://{urlsplit(url).path}")
 
 
 text = "no callable"

@@ -26,7 +26,7 @@ class Counted:
 
 
 async def test_a_call_holds_at_most_1000_pieces_of_however_many_attempts() -> None:
-    storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}", tenant="acme")
+    storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}").for_tenant("acme")
     counted = Counted(storage)
     worker = await ContractIncarnation(storage, "w1").register()
     await ContractClient(storage).enqueue(*(a_job(name) for name in "abc"))

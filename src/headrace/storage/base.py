@@ -79,7 +79,12 @@ VERBS: Mapping[str, Verb] = verbs_of(
 
 
 class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Protocol):
-    """All roles over one connection string. Making one does no I/O.
+    """All roles, for one tenant. Making one does no I/O.
+
+    Those made from one another by `for_tenant` share connections. A storage uses them from its
+    first call on until its `aclose`, and the last that uses them closes them: so whoever has made
+    calls through a storage closes that one, and cuts no other off. What `open_channel`,
+    `open_waiter` and `open_beater` return is closed by who opened it.
 
     Attributes:
         tenant: whose queues these are.
@@ -87,5 +92,15 @@ class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Protoco
 
     tenant: str
 
+    def for_tenant(self, tenant: str) -> Storage:
+        """Return the storage of any tenant, over the same connections and for the same event loop.
+
+        Raises:
+            InvalidOption: that is no name of a tenant.
+        """
+
     async def aclose(self) -> None:
-        """Close every connection. Later calls connect again; a second call is no error."""
+        """Close every connection that no other storage uses.
+
+        Later calls connect again; a second call is no error.
+        """

@@ -56,7 +56,7 @@ def open_storage(
     """
     tenant = check_name(tenant, what="tenant")
     opener = _opener_of(check_url(url))
-    return opener(url, tenant=tenant, allow_eviction=allow_eviction)
+    return opener(url, allow_eviction=allow_eviction).for_tenant(tenant)
 
 
 def _scheme_of(url: object) -> str:

@@ -49,8 +49,8 @@ class KitStorage(SqliteStorage):
         stopping: Callable[[str, list[str]], None],
     ) -> None:
         self.url: str = f"memory://kit-{secrets.token_hex(8)}"
-        self.clock: Clock = clock
-        super().__init__(self.url, tenant=tenant, clock=clock)
+        super().__init__(self.url, clock=clock)
+        self.tenant = tenant
         self._stored = stored
         self._stopping = stopping
         self._shared: Engine | None = attach(place_of(self.url))
@@ -115,7 +115,8 @@ class Graveyard(SqliteStorage):
     """
 
     def __init__(self, storage: KitStorage, names: set[str]) -> None:
-        super().__init__(storage.url, tenant=storage.tenant, clock=storage.clock)
+        super().__init__(storage.url, clock=storage.clock)
+        self.tenant = storage.tenant
         self._storage = storage
         self._names = names
 

@@ -115,7 +115,7 @@ async def test_a_bulk_keeps_its_order_on_a_server_that_has_never_seen_the_functi
 async def newer(storage: Storage, redis_server: RedisServer) -> AsyncIterator[RedisStorage]:
     """Return a storage of another release, whose library differs by a comment."""
     source = assemble({"clock": CLOCK + "-- the next release\n"})
-    newer = RedisStorage(redis_server.url, tenant="acme", source=source)
+    newer = RedisStorage(redis_server.url, source=source).for_tenant("acme")
     yield newer
     await newer.aclose()
 

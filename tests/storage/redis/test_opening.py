@@ -14,7 +14,7 @@ async def test_a_call_that_was_never_sent_is_not_told_to_be_lost(redis_server: R
     """The server is asked what it is before the first call, and that answer gets lost."""
     async with Proxy(redis_server.port) as proxy:
         lost = proxy.drop_next_reply(after=b"INFO")
-        storage = RedisStorage(proxy.url, tenant="acme")
+        storage = RedisStorage(proxy.url).for_tenant("acme")
         try:
             with pytest.raises(StorageUnavailable):
                 await storage.cancel("mail", ["x"])

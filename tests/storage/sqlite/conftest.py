@@ -32,7 +32,7 @@ async def subject(request: pytest.FixtureRequest, directory: Path) -> AsyncItera
 @pytest.fixture
 async def file_storage(directory: Path) -> AsyncIterator[SqliteStorage]:
     """Return a storage in a directory."""
-    storage = SqliteStorage(f"file://{directory}", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}").for_tenant("acme")
     yield storage
     await storage.aclose()
 
@@ -40,6 +40,6 @@ async def file_storage(directory: Path) -> AsyncIterator[SqliteStorage]:
 @pytest.fixture
 async def elsewhere(directory: Path) -> AsyncIterator[SqliteStorage]:
     """Return one on the same directory that shares nothing with the first but the files."""
-    storage = SqliteStorage(f"file://{directory}?sync=normal", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}?sync=normal").for_tenant("acme")
     yield storage
     await storage.aclose()

@@ -36,7 +36,7 @@ BIG = b"." * 100_000
 
 
 def a_storage(directory: str) -> SqliteStorage:
-    return SqliteStorage(f"file://{directory}", tenant="acme")
+    return SqliteStorage(f"file://{directory}").for_tenant("acme")
 
 
 def fill(path: Path) -> None:

@@ -35,7 +35,7 @@ def marks(directory: Path) -> list[Path]:
 
 async def use_it_elsewhere(place: str, directory: str) -> None:
     become_another_host(Path(place), boot="another-boot", machine="another", name="otherhost")
-    storage = SqliteStorage(f"file://{directory}", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}").for_tenant("acme")
     with pytest.raises(StorageRefused, match="in use by another host"):
         await ContractClient(storage, "theirs").enqueue(a_job("theirs"))
     with pytest.raises(StorageRefused, match="in use by another host"):
@@ -62,7 +62,7 @@ async def test_a_second_host_is_refused_while_the_first_is_heard_of(
 
 async def use_it_in_a_container(directory: str) -> None:
     socket.sethostname("container")
-    storage = SqliteStorage(f"file://{directory}", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}").for_tenant("acme")
     assert await ContractClient(storage, "theirs").enqueue(a_job("theirs")) == ["queued"]
     await storage.aclose()
 
@@ -81,7 +81,7 @@ async def start_again(place: str, directory: str) -> None:
     machine = MACHINE_ID.read_text() if MACHINE_ID.exists() else ""
     name = os.uname().nodename
     become_another_host(Path(place), boot="a-later-boot", machine=machine, name=name)
-    storage = SqliteStorage(f"file://{directory}", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}").for_tenant("acme")
     assert await ContractClient(storage, "theirs").enqueue(a_job("next")) == ["queued"]
     assert [mark.name for mark in marks(Path(directory))] == [f"{PREFIX}a-later-boot"]
     await storage.aclose()

@@ -31,7 +31,7 @@ BATCH = 500
 @pytest.fixture
 async def storage() -> AsyncIterator[SqliteStorage]:
     """Return a storage in memory."""
-    storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}", tenant="acme")
+    storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}").for_tenant("acme")
     yield storage
     await storage.aclose()
 
@@ -125,8 +125,8 @@ async def test_a_page_passes_over_a_bounded_number_of_other_jobs(
 
 async def test_records_whose_time_is_over_are_not_listed_and_hold_nothing_up() -> None:
     now = wall_clock()
-    storage = SqliteStorage(
-        f"memory://test-{secrets.token_hex(6)}", tenant="acme", clock=lambda: now
+    storage = SqliteStorage(f"memory://test-{secrets.token_hex(6)}", clock=lambda: now).for_tenant(
+        "acme"
     )
     client, worker = ContractClient(storage), await ContractIncarnation(storage, "w1").register()
     for n in range(5):
@@ -143,6 +143,6 @@ async def test_records_whose_time_is_over_are_not_listed_and_hold_nothing_up() -
 
 async def test_a_refused_cursor_opens_nothing() -> None:
     name = f"test-{secrets.token_hex(6)}"
-    storage = SqliteStorage(f"file:///nowhere/{name}", tenant="acme")
+    storage = SqliteStorage(f"file:///nowhere/{name}").for_tenant("acme")
     with pytest.raises(InvalidOption, match="cursor='x' is not one of a page of failed jobs"):
         await storage.list_jobs(QUEUE, JobState.FAILED, cursor="x")

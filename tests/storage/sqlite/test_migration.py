@@ -224,7 +224,7 @@ async def test_what_an_older_storage_held_is_there_after_the_steps(
     with opened(place.path) as connection:
         database.migrate(connection, "x", database.steps()[:first])
         connection.executescript(OLD_ROWS)
-    storage = SqliteStorage(f"file://{tmp_path}/data", tenant="acme", clock=lambda: NOW_MS)
+    storage = SqliteStorage(f"file://{tmp_path}/data", clock=lambda: NOW_MS).for_tenant("acme")
     try:
         problems = await storage.engine().writer.run(sqlite_check.problems, lambda: NOW_MS)
         assert problems == []

@@ -59,7 +59,7 @@ async def test_a_place_that_can_not_be_used_is_refused(
 
 
 async def test_a_directory_that_can_not_be_made_is_refused() -> None:
-    storage = SqliteStorage("file:///proc/no-such/place", tenant="acme")
+    storage = SqliteStorage("file:///proc/no-such/place").for_tenant("acme")
     with pytest.raises(StorageRefused):
         await storage.check()
     await storage.aclose()
@@ -89,8 +89,8 @@ def test_a_directory_is_made_for_its_owner_alone(directory: Path) -> None:
 
 async def test_a_deep_directory_works_with_its_sockets(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
-    first = SqliteStorage(f"file://{deep}", tenant="acme")
-    second = SqliteStorage(f"file://{deep}?sync=normal", tenant="acme")
+    first = SqliteStorage(f"file://{deep}").for_tenant("acme")
+    second = SqliteStorage(f"file://{deep}?sync=normal").for_tenant("acme")
     waiter = first.open_waiter(QUEUE, "w1", "default")
     assert not await waiter.wait(0.01)
     await ContractClient(second).enqueue(a_job())

@@ -83,7 +83,7 @@ async def test_words_to_a_process_that_is_gone_are_pruned(
     file_storage: SqliteStorage, directory: Path
 ) -> None:
     now = 1_000_000
-    storage = SqliteStorage(f"file://{directory}", tenant="acme", clock=lambda: now)
+    storage = SqliteStorage(f"file://{directory}", clock=lambda: now).for_tenant("acme")
     await ContractClient(storage).enqueue(a_job(reply_to="gone.1"))
     worker = await ContractIncarnation(storage, "w1").register()
     await worker.settle(await worker.claim_one(), completed())
@@ -147,7 +147,7 @@ async def test_what_a_killed_producer_was_told_is_stored(
         producer.kill()
         await producer.wait()
         told = producer.stdout.rpartition("\n")[0].split("\n")
-    storage = SqliteStorage(url, tenant="default")
+    storage = SqliteStorage(url).for_tenant("default")
     findings = {finding.topic: finding.level for finding in await storage.diagnose()}
     assert findings["integrity"] == "ok"
     stored = (await storage.stats(SHARED)).queued

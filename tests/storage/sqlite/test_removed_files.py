@@ -48,7 +48,7 @@ async def test_files_removed_under_a_process_are_refused_until_it_opens_them_ane
     directory: Path, spoil: Callable[[Path], None]
 ) -> None:
     """Fault 52: nothing is written to a file that nobody else will ever see."""
-    storage = SqliteStorage(f"file://{directory}", tenant="acme")
+    storage = SqliteStorage(f"file://{directory}").for_tenant("acme")
     client = ContractClient(storage)
     await client.enqueue(a_job("before"))
     spoil(directory)

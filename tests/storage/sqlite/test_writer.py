@@ -183,19 +183,21 @@ async def test_closing_leaves_no_thread_no_socket_and_no_file(
 
 async def test_what_is_in_memory_outlives_its_storages_and_is_shared_by_name() -> None:
     url = "memory://shared-by-name"
-    first = SqliteStorage(url, tenant="acme")
+    first = SqliteStorage(url).for_tenant("acme")
     await ContractClient(first).enqueue(a_job())
     await first.aclose()
-    second, third = SqliteStorage(url, tenant="acme"), SqliteStorage(url, tenant="acme")
-    other_name = SqliteStorage(url + "-not", tenant="acme")
-    other_tenant = SqliteStorage(url, tenant="other")
+    second, third = SqliteStorage(url).for_tenant("acme"), SqliteStorage(url).for_tenant("acme")
+    other_name = SqliteStorage(url + "-not").for_tenant("acme")
+    other_tenant = SqliteStorage(url).for_tenant("other")
     worker = await ContractIncarnation(second, "w1").register()
     assert ids(await worker.claim()) == ["x"]
     assert await state_of(third) is JobState.ACTIVE
     assert await state_of(other_name) is None
     assert await state_of(other_tenant) is None
     assert await other_tenant.queues() == []
-    for storage in (second, third, other_name, other_tenant):
+    tenant_of_second = second.for_tenant("other")
+    assert tenant_of_second.engine() is second.engine()
+    for storage in (second, third, other_name, other_tenant, tenant_of_second):
         await storage.aclose()
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Self
+
+from headrace.job import DEFAULT_TENANT, check_name
 from headrace.storage.redis.client import Address, AsyncClient
 from headrace.storage.redis.library import Library, library
 from headrace.storage.redis.roles.admin import RedisAdmin
@@ -20,7 +24,6 @@ class RedisStorage(
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``.
-        tenant: whose queues.
         allow_eviction: use a server that may evict keys.
         source: the function library, another one for tests.
 
@@ -29,17 +32,19 @@ class RedisStorage(
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        tenant: str,
-        allow_eviction: bool = False,
-        source: Library | None = None,
+        self, url: str, *, allow_eviction: bool = False, source: Library | None = None
     ) -> None:
-        self.tenant = tenant
+        self.tenant = DEFAULT_TENANT
         address = Address(url)
         client = AsyncClient(address, source or library(), allow_eviction=allow_eviction)
         self.shared = Shared(address, client)
+
+    def for_tenant(self, tenant: str) -> Self:
+        """Return the storage of another tenant over the same connection."""
+        other = copy(self)
+        other.tenant = check_name(tenant, what="tenant")
+        other.joined = None
+        return other
 
     async def aclose(self) -> None:
         """Leave the connection, which ends with its last user."""

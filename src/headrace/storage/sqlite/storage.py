@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from copy import copy
+from typing import Self
 
+from headrace.job import DEFAULT_TENANT, check_name
 from headrace.storage.sqlite.engine.engine import detach
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
@@ -27,7 +30,6 @@ class SqliteStorage(
 
     Args:
         url: ``memory://``, ``memory://name`` or ``file:///absolute/directory``.
-        tenant: whose queues.
         allow_eviction: nothing is ever evicted here.
         clock: another one for tests.
 
@@ -36,16 +38,18 @@ class SqliteStorage(
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        tenant: str,
-        allow_eviction: bool = False,
-        clock: Clock = wall_clock,
+        self, url: str, *, allow_eviction: bool = False, clock: Clock = wall_clock
     ) -> None:
-        self.tenant = tenant
+        self.tenant = DEFAULT_TENANT
         self.place = place_of(url)
         self.clock = clock
+
+    def for_tenant(self, tenant: str) -> Self:
+        """Return the storage of another tenant on the same engine."""
+        other = copy(self)
+        other.tenant = check_name(tenant, what="tenant")
+        other.attached = None
+        return other
 
     async def aclose(self) -> None:
         """Leave the engine, which ends with its last user."""

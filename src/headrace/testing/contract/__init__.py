@@ -16,6 +16,7 @@ from headrace.testing.contract.claim import ClaimContract
 from headrace.testing.contract.configure import ConfigureContract
 from headrace.testing.contract.enqueue import EnqueueContract
 from headrace.testing.contract.events import EventsContract
+from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
 from headrace.testing.contract.held import HeldContract
 from headrace.testing.contract.list_jobs import ListJobsContract
@@ -48,6 +49,7 @@ class StorageContract(
     ConfigureContract,
     EnqueueContract,
     EventsContract,
+    ForTenantContract,
     ForgetContract,
     HeldContract,
     ListJobsContract,
