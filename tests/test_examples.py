@@ -23,7 +23,7 @@ from headrace.events import JobEventKind
 from headrace.job import EnqueueOutcome, FailReason, JobState
 from headrace.task import Task
 from tests.support.processes import ROOT, WorkerProcess
-from tests.support.until import until
+from tests.support.until import patience, until
 
 EXAMPLES = ROOT / "examples"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -113,7 +113,6 @@ def test_testing() -> None:
     ]
 
 
-@pytest.mark.timeout(90)
 def test_process_slots(redis_url: str) -> None:
     for chosen in ([], ["--url", redis_url]):
         assert run_example("08_process_slots.py", *chosen, seconds=30) == [
@@ -123,7 +122,6 @@ def test_process_slots(redis_url: str) -> None:
         ]
 
 
-@pytest.mark.timeout(60)
 def test_files_are_compressed_on_several_processors_without_a_server(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / f"{number}.py").write_text(f"# {number % 10}\n" * 20_000)
@@ -151,7 +149,6 @@ def test_the_demo_finds_over_a_thousand_files() -> None:
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["redis", "file"])
 def test_the_demo_counts_files_and_shows_those_that_do_not_parse(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -172,7 +169,6 @@ def test_the_demo_counts_files_and_shows_those_that_do_not_parse(
         assert any("2 completed or cancelled, 1 dead" in line for line in lines[at:])
 
 
-@pytest.mark.timeout(60)
 def test_make_demo_needs_no_server_and_leaves_nothing(tmp_path: Path) -> None:
     make = shutil.which("make")
     assert make is not None
@@ -191,7 +187,7 @@ def test_make_demo_needs_no_server_and_leaves_nothing(tmp_path: Path) -> None:
         env={"PATH": str(tmp_path / "nothing"), "TMPDIR": str(temporary)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=patience(50),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -209,14 +205,13 @@ def test_the_demo_refuses_a_storage_that_its_workers_can_not_share() -> None:
         [sys.executable, EXAMPLES / "index_sources.py", "--url", "memory://"],
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=patience(15),
         check=False,
     )
     assert done.returncode == 2
     assert "memory:// is inside of one" in done.stderr
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_an_interrupted_demo_stops_what_it_started(
     number: signal.Signals, tmp_path: Path
@@ -261,7 +256,6 @@ PYTHON_BLOCKS = [
 ]
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("info", "text"), PYTHON_BLOCKS)
 def test_every_python_block_runs(info: str, text: str, redis_url: str, tmp_path: Path) -> None:
     if info == "python no-run":
@@ -288,7 +282,7 @@ def run_program(program: Path, env: dict[str, str]) -> None:
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=patience(40),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

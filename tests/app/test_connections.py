@@ -15,7 +15,7 @@ import pytest
 from headrace import App, JobState, ReplyLost, StorageUnavailable, Task, Worker
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 def connections(server: RedisServer) -> int:
@@ -115,7 +115,7 @@ async def test_nested_blocks_close_with_the_last(redis_server: RedisServer, redi
 async def test_a_worker_that_ends_does_not_close_the_app_of_others(app: App[None]) -> None:
     task = add_task(app)
     handle = await task.options(delay=0.3).enqueue(21)
-    waiting = asyncio.create_task(handle.result(timeout=10))
+    waiting = asyncio.create_task(handle.result(timeout=patience(10)))
     async with running(Worker(app)):
         pass
     async with running(Worker(app)):

@@ -17,9 +17,7 @@ from tests.apps import slots_app
 from tests.apps.slots_app import Point
 from tests.support.jobs import ended, reached
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
-
-pytestmark = pytest.mark.timeout(90)
+from tests.support.until import patience, until
 
 START_S = 30.0
 """A process of a slot has started by then, on a busy machine too."""
@@ -48,7 +46,7 @@ async def test_arguments_and_results_keep_their_types_in_every_kind(
 ) -> None:
     async with running(crew()):
         job = await app.enqueue(name, Point(1, 2))
-        assert await job.result(timeout=START_S) == Point(2, 1)
+        assert await job.result(timeout=patience(START_S)) == Point(2, 1)
 
 
 async def test_plain_functions_run_at_once_in_threads(app: App[None]) -> None:
@@ -60,7 +58,7 @@ async def test_plain_functions_run_at_once_in_threads(app: App[None]) -> None:
 
     async with running(Worker(app)):
         jobs = [await meet.enqueue() for _ in range(4)]
-        assert sorted([await job.result(timeout=10) for job in jobs]) == [0, 1, 2, 3]
+        assert sorted([await job.result(timeout=patience(10)) for job in jobs]) == [0, 1, 2, 3]
 
 
 async def test_an_error_in_a_process_is_kept_as_text_with_its_traceback(
@@ -81,7 +79,7 @@ async def test_a_job_by_name_goes_to_the_lane_that_workers_have_published(
 ) -> None:
     async with running(crew()), App(storage_url, tenant=app.tenant) as stranger:
         job = await stranger.enqueue("mirror", queue="cpu", point={"x": 1, "y": 2})
-        assert await job.result(timeout=START_S) == {"x": 2, "y": 1}
+        assert await job.result(timeout=patience(START_S)) == {"x": 2, "y": 1}
         assert (await job.status()).lane == "process"
 
 
@@ -100,10 +98,10 @@ async def test_a_hundred_process_jobs_never_sit_in_one_worker_nor_block_other_la
         async with running(second):
             await until(lambda: second.active == 2, within=START_S, what="the idle one helps")
             quick = await app.enqueue("mirror_in_loop", Point(1, 2))
-            assert await quick.result(timeout=10) == Point(2, 1)
+            assert await quick.result(timeout=patience(10)) == Point(2, 1)
             assert (first.active, second.active) == (2, 2)
             (tmp_path / "go").touch()
-            pids = {await job.result(timeout=START_S) for job in jobs}
+            pids = {await job.result(timeout=patience(START_S)) for job in jobs}
     assert len(pids) == 4
     assert {(await job.status()).starts for job in jobs} == {1}
 
@@ -139,7 +137,7 @@ async def test_a_process_that_takes_too_long_is_gone_and_its_slot_is_back(
         assert record.run_ms < 5_000
         assert not psutil.pid_exists(int((tmp_path / "here").read_text()))
         again = await app.enqueue("mirror", Point(1, 2))
-        assert await again.result(timeout=START_S) == Point(2, 1)
+        assert await again.result(timeout=patience(START_S)) == Point(2, 1)
 
 
 async def test_a_stop_puts_process_jobs_back_free_of_charge(
@@ -172,7 +170,7 @@ async def test_a_worker_of_the_command_line_runs_process_tasks_and_leaves_no_chi
             "headrace", *command, "--shutdown-timeout", "0.1s", directory=tmp_path, env=env
         ) as worker:
             job = await app.enqueue("mirror", Point(1, 2))
-            assert await job.result(timeout=START_S) == Point(2, 1)
+            assert await job.result(timeout=patience(START_S)) == Point(2, 1)
             waiting = await held(app, tmp_path, "here")
             await until((tmp_path / "here").exists, within=START_S)
             children = psutil.Process(worker.pid).children(recursive=True)

@@ -13,6 +13,7 @@ from headrace.codec import Codec
 from headrace.testing import Kit, running
 from tests.apps import process_app
 from tests.apps.marked import MARK, Marked
+from tests.support.until import patience
 
 
 class MarkedApp(App[None]):
@@ -50,7 +51,7 @@ async def test_what_is_stored_of_a_call_is_the_codecs(
 ) -> None:
     handle = await app.enqueue(name, **arguments)
     async with running(Worker(app, process_slots=1)):
-        assert await handle.result(timeout=15) == result
+        assert await handle.result(timeout=patience(15)) == result
     record = await handle.status()
     assert record.payload == app.codec.encode_arguments(arguments)
     assert record.result == app.codec.encode(result, "result")

@@ -13,9 +13,7 @@ from headrace.events import JobEventKind
 from headrace.testing import EventLog, running
 from tests.apps import slots_app
 from tests.support.jobs import ended
-from tests.support.until import until
-
-pytestmark = pytest.mark.timeout(60)
+from tests.support.until import patience, until
 
 START_S = 30.0
 KINDS = ["talk_in_loop", "talk_in_thread", "talk"]
@@ -23,7 +21,7 @@ KINDS = ["talk_in_loop", "talk_in_thread", "talk"]
 
 async def collected(job: JobHandle[Any]) -> list[object]:
     """Read a job's output to its end."""
-    async with asyncio.timeout(START_S):
+    async with asyncio.timeout(patience(START_S)):
         return [piece async for piece in job.stream()]
 
 
@@ -59,7 +57,7 @@ async def test_progress_is_in_the_record_and_the_events_while_the_handler_runs(
         assert (record.progress, record.progress_text) == (0.25, "a quarter - ¼")
         assert await told(app, "default", job.id) == ["0.25 a quarter - ¼"]
         go_on.set()
-        await job.result(timeout=10)
+        await job.result(timeout=patience(10))
     assert (await job.status()).progress == 0.25
 
 
@@ -98,7 +96,7 @@ async def test_a_stream_brings_all_pieces_in_order_and_ends_with_the_job(
     async with running(Worker(app, process_slots=1, emit=EventLog())):
         job = await app.enqueue(name, 300)
         assert await collected(job) == list(range(300))
-        assert await job.result(timeout=10) == 300
+        assert await job.result(timeout=patience(10)) == 300
         assert await collected(job) == list(range(300)), "it can be read again"
 
 
@@ -111,7 +109,7 @@ async def test_pieces_arrive_while_the_handler_runs(app: App[None]) -> None:
         await may_go_on.wait()
         await context.emit({"word": "second"})
 
-    async with running(Worker(app)), asyncio.timeout(START_S):
+    async with running(Worker(app)), asyncio.timeout(patience(START_S)):
         job = await work.enqueue()
         stream = job.stream()
         assert await anext(stream) == {"word": "first"}
@@ -130,7 +128,7 @@ async def test_a_retry_begins_anew_in_the_same_stream(app: App[None]) -> None:
             await was_read.wait()
             raise ValueError("again")
 
-    async with running(Worker(app)), asyncio.timeout(START_S):
+    async with running(Worker(app)), asyncio.timeout(patience(START_S)):
         job = await work.enqueue()
         pieces = []
         async for piece in job.stream():
@@ -144,7 +142,7 @@ async def test_of_many_pieces_the_newest_thousand_are_kept(app: App[None]) -> No
     slots_app.adopt(app)
     async with running(Worker(app, process_slots=0)):
         job = await app.enqueue("talk_in_loop", 3_000)
-        await job.result(timeout=START_S)
+        await job.result(timeout=patience(START_S))
     assert await collected(job) == list(range(2_000, 3_000))
 
 

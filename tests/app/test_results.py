@@ -30,7 +30,7 @@ from headrace import (
 from headrace.testing import running
 from tests.support.jobs import gone, reached
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @dataclasses.dataclass
@@ -56,7 +56,7 @@ async def test_a_result_comes_back_as_the_handler_s_type(app: App[None]) -> None
     async with running(Worker(app)):
         handle = await buy.enqueue(2**63 - 1)
         assert await handle.result() == Receipt(2**63 - 1, ["é", "😀"])
-        assert await handle.result(timeout=5) == Receipt(2**63 - 1, ["é", "😀"])
+        assert await handle.result(timeout=patience(5)) == Receipt(2**63 - 1, ["é", "😀"])
         # Whoever doesn't know the task gets plain data.
         plain = await app.job(handle.id).result()
         assert plain == {"number": 2**63 - 1, "lines": ["é", "😀"]}
@@ -164,8 +164,8 @@ async def test_waiting_after_the_end_returns_at_once(
     async with running(Worker(app)):
         handle = await echo.enqueue(5)
         await reached(handle, JobState.COMPLETED)
-        assert await handle.result(timeout=5) == 5
-        assert await app.job(handle.id).result(timeout=5) == 5
+        assert await handle.result(timeout=patience(5)) == 5
+        assert await app.job(handle.id).result(timeout=patience(5)) == 5
 
 
 async def test_waits_survive_the_loss_of_their_channel(
@@ -180,7 +180,7 @@ async def test_waits_survive_the_loss_of_their_channel(
         async with running(Worker(app)):
             await until(lambda: app.queue("default").stats())
             client.client_kill_filter(_type="pubsub", skipme=True)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(patience(10)):
                 assert await asyncio.gather(*waits) == list(range(20))
 
 
@@ -226,7 +226,7 @@ async def test_a_waiter_of_an_expired_job_is_told_without_any_worker(
     # BC-51, G11: no worker serves the queue, so nobody but the waiter can notice.
     handle = await echo.options(expires=0.2).enqueue(1)
     with pytest.raises(JobFailed, match="expired"):
-        await handle.result(timeout=10)
+        await handle.result(timeout=patience(10))
 
 
 async def test_a_job_that_never_was_is_not_found(app: App[None]) -> None:
@@ -297,7 +297,7 @@ async def test_a_job_of_each_terminal_state_can_be_enqueued_again_or_says_why(
         assert await is_accepted("short")
     await reached(await echo.options(id="expired", expires=0.1).enqueue(1), JobState.QUEUED)
     with pytest.raises(JobFailed):
-        await app.job("expired").result(timeout=10)
+        await app.job("expired").result(timeout=patience(10))
     assert await is_accepted("expired")
 
 

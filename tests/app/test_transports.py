@@ -13,7 +13,7 @@ from headrace import App, StorageUnavailable, Worker
 from headrace.events import QueueFenced
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 PASSWORD = "open sesame"  # noqa: S105 (of the server that this test starts)
 
@@ -75,7 +75,7 @@ async def test_jobs_beats_and_results_pass_over_every_transport(url: str) -> Non
             assert await echo.enqueue_and_wait("a" * 100_000) == "a" * 100_000
             # Longer than the lease: the beat thread's own connection works too.
             job = await echo.options(delay=0.9).enqueue("late")
-            assert await job.result(timeout=10) == "late"
+            assert await job.result(timeout=patience(10)) == "late"
             workers = await app.queue("default").workers()
             await until(lambda: workers[0].silent_ms < 600)
     assert not log.of(QueueFenced)

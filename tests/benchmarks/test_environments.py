@@ -66,8 +66,6 @@ def test_an_environment_that_was_made_from_the_same_is_used_as_it_is(
     assert capsys.readouterr().err == ""
 
 
-# It makes an environment, all but what is fetched.
-@pytest.mark.timeout(60)
 def test_an_environment_that_was_made_from_something_else_is_made_again(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,7 +76,6 @@ def test_half_of_the_times_and_99_of_100_keep_to_their_limits() -> None:
 
 
 # It starts seven interpreters, one after another.
-@pytest.mark.timeout(60)
 async def test_our_adapter_does_what_the_benchmark_asks(
     redis_server: RedisServer, redis_url: str, tmp_path: Path
 ) -> None:

@@ -87,7 +87,6 @@ def test_the_readme_has_the_sections_that_the_benchmarks_write(tmp_path: Path, n
 
 
 # The first import of matplotlib on a machine lists its fonts.
-@pytest.mark.timeout(90)
 def test_a_plot_of_the_same_figures_has_the_same_bytes(tmp_path: Path) -> None:
     panels = [
         Bars("drain", "jobs/s", {"headrace": 52_000.0, "slow": 60.0, "none": None}),

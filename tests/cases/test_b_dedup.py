@@ -10,6 +10,7 @@ import pytest
 from headrace import App, EnqueueOutcome, JobState, Task, Worker
 from headrace.testing import running
 from tests.apps.operate_app import nap
+from tests.support.until import patience
 
 IDS = [f"job-{number}" for number in range(5)]
 
@@ -39,7 +40,7 @@ async def test_an_id_is_free_when_its_waiting_job_was_purged(
     assert {job.outcome for job in again} == {EnqueueOutcome.QUEUED}
     async with running(Worker(app, ["mail"])):
         for job in again:
-            await job.result(timeout=10)
+            await job.result(timeout=patience(10))
 
 
 @pytest.mark.parametrize("seconds", [-864_000, -3_600, -0.001, 0, 0.05])
@@ -57,7 +58,7 @@ async def test_the_same_id_runs_once_at_a_time_whenever_it_is_due(
     async with running(Worker(app, ["mail"])), running(Worker(app, ["mail"])):
         jobs = [await call.enqueue() for _ in range(5)]
         may_end.set()
-        await jobs[0].result(timeout=10)
+        await jobs[0].result(timeout=patience(10))
     assert [job.outcome for job in jobs[1:]] == [EnqueueOutcome.DUPLICATE] * 4
     rows = [row async for row in app.queue("mail").jobs("completed")]
     assert [row.id for row in rows] == ["one"]

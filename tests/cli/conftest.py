@@ -15,6 +15,7 @@ import pytest
 
 from headrace.cli import main
 from tests.support.processes import ROOT
+from tests.support.until import patience
 
 APP = "tests.apps.cli_app"
 LIMIT_S = 60
@@ -89,7 +90,7 @@ def cli(environment: dict[str, str]) -> Cli:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=patience(LIMIT_S),
             check=False,
         )
         return Ran(process.returncode, process.stdout, process.stderr)

@@ -15,6 +15,7 @@ from headrace.testing import running
 from tests.cli.conftest import Cli
 from tests.support.processes import ROOT
 from tests.support.redis_server import RedisServer
+from tests.support.until import patience
 
 
 async def stock(url: str, tenant: str) -> None:
@@ -32,7 +33,7 @@ async def stock(url: str, tenant: str) -> None:
         jobs.append(await one.options(id="far", queue="other").enqueue())
         for job in jobs:
             with pytest.raises(Exception, match="no"):
-                await job.result(timeout=10)
+                await job.result(timeout=patience(10))
     async with app:
         for at in range(3):
             await one.options(id=f"wait{at}").enqueue()
@@ -150,7 +151,7 @@ def test_a_person_is_asked(
             text=True,
         ) as process:
             os.write(person, answer.encode())
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=patience(30))
     finally:
         os.close(person)
         os.close(terminal)

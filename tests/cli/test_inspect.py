@@ -9,6 +9,7 @@ import pytest
 from headrace import App, Worker
 from headrace.testing import EventLog, running
 from tests.cli.conftest import Cli
+from tests.support.until import patience
 
 
 async def stock(url: str, tenant: str) -> None:
@@ -27,7 +28,7 @@ async def stock(url: str, tenant: str) -> None:
         failed = await send.options(id="lost").enqueue("bad")
         await send.options(id="later", delay=3600).enqueue("eve")
         with pytest.raises(Exception, match="such"):
-            await failed.result(timeout=10)
+            await failed.result(timeout=patience(10))
     async with app:
         await send.options(id="next").enqueue("bob")
         await send.options(id="else", queue="other").enqueue("joe")

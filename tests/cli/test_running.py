@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from headrace import App, Context, JobState, Worker
 from headrace.testing import EventLog, running
 from tests.apps import slots_app
 from tests.cli.conftest import Cli
 from tests.support.jobs import ended
-from tests.support.until import until
-
-pytestmark = pytest.mark.timeout(60)
+from tests.support.until import patience, until
 
 START_S = 30.0
 
@@ -65,7 +62,7 @@ async def test_a_job_is_shown_with_its_progress(here: Cli, environment: dict[str
         told = await document(here, "job", "show", job.id)
         assert (told["progress"], told["progress_text"]) == (0.657, "page 2 [31m")
         let_go.set()
-        await job.result(timeout=10)
+        await job.result(timeout=patience(10))
 
 
 async def test_a_job_that_could_not_be_stopped_says_so(
@@ -110,5 +107,5 @@ async def test_workers_and_queues_show_processes_and_their_lane(
         job = await shown(here, "job", "show", second.id)
         assert ["lane", "process"] in [line.split() for line in job.splitlines()]
         (tmp_path / "go").touch()
-        await first.result(timeout=START_S)
-        await second.result(timeout=START_S)
+        await first.result(timeout=patience(START_S))
+        await second.result(timeout=patience(START_S))

@@ -15,8 +15,6 @@ from tests.support.until import until
 
 LIMIT_S = 60.0
 
-pytestmark = pytest.mark.timeout(90)
-
 
 @pytest.fixture(params=["redis", "file"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:

@@ -21,8 +21,6 @@ from tests.support.until import until
 
 PROBES = ("/livez", "/readyz", "/startupz")
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(params=["redis", "file"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:

@@ -20,8 +20,6 @@ from tests.support.until import until
 
 END_S = 30.0
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 async def yard(redis_url: str, tmp_path: Path) -> AsyncIterator[Yard]:

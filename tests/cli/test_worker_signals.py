@@ -18,7 +18,7 @@ from headrace.worker.signals import Signals
 from tests.cli.conftest import APP
 from tests.support.processes import ROOT, WorkerProcess
 from tests.support.redis_server import free_port
-from tests.support.until import until
+from tests.support.until import patience, until
 
 LONG = 300.0
 
@@ -191,7 +191,6 @@ async def test_handlers_of_signals_are_put_back(crew: Crew) -> None:
 
 
 @pytest.mark.usefixtures("redis_url")
-@pytest.mark.timeout(60)
 async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start(
     crew: Crew,
 ) -> None:
@@ -226,10 +225,10 @@ async def test_a_worker_goes_on_when_nobody_reads_its_log(crew: Crew) -> None:
     os.close(write)
     try:
         job = await crew.app.enqueue("add", queue="quick", a=1)
-        assert await job.result(timeout=15) == 2
+        assert await job.result(timeout=patience(15)) == 2
         os.close(read)
         job = await crew.app.enqueue("add", queue="quick", a=2)
-        assert await job.result(timeout=15) == 3
+        assert await job.result(timeout=patience(15)) == 3
         assert worker.returncode is None
     finally:
         worker.terminate()

@@ -29,8 +29,6 @@ async def lifespan():
 app.lifespan = lifespan
 """
 
-pytestmark = pytest.mark.timeout(90)
-
 
 @pytest.fixture(params=["redis", "file"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:

@@ -15,8 +15,6 @@ from tests.cli.workers import APP, Site, log, site_on
 from tests.support.redis_server import free_port
 from tests.support.until import until
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(params=["redis", "file"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:

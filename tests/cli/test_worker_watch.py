@@ -39,8 +39,6 @@ async def hold(note: str) -> int:
     return VERSION
 """
 
-pytestmark = pytest.mark.timeout(120)
-
 
 class Shop(Site):
     """A site whose app is a file that tests rewrite."""

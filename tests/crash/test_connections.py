@@ -15,7 +15,7 @@ from tests.apps.crash_app import QUEUE, producer
 from tests.crash.crew import Crew
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
-from tests.support.until import until
+from tests.support.until import patience, until
 
 STORM_S = 3.0
 
@@ -93,13 +93,13 @@ class Caller:
         assert msgspec.json.decode(record.payload) == {"value": number}
 
     async def _wait(self, handle: JobHandle[int], number: int) -> None:
-        assert await handle.result(timeout=12) == number
+        assert await handle.result(timeout=patience(12)) == number
 
     async def _cancel(self, handle: JobHandle[int], number: int) -> None:
         outcome = await handle.cancel()
         if outcome is CancelOutcome.CANCELLED:
             with suppress(JobCancelled):
-                await handle.result(timeout=12)
+                await handle.result(timeout=patience(12))
         else:
             assert outcome in (CancelOutcome.FINISHED, CancelOutcome.REQUESTED), number
 
@@ -155,12 +155,12 @@ async def test_a_waiter_behind_a_silent_connection_hears_of_the_end(
     await app.queue(QUEUE).stats()
     async with producer(proxy.url) as far:
         job = await far.enqueue("hold", gate="gate")
-        waiter = asyncio.create_task(job.result(timeout=14))
+        waiter = asyncio.create_task(job.result(timeout=patience(14)))
         await crew.worker("only").ready()
         await crew.ledger.started(job.id)
         proxy.stall("client")
         crew.open("gate")
-        await app.job(job.id, queue=QUEUE).result(timeout=5)
+        await app.job(job.id, queue=QUEUE).result(timeout=patience(5))
         proxy.reset_all()
         proxy.flow()
         assert await waiter == "only"
@@ -192,7 +192,7 @@ async def test_a_demoted_server_is_retried_until_it_is_promoted(
     finally:
         client.replicaof("NO", "ONE")
     handles = await asyncio.gather(*sent)
-    assert [await handle.result(timeout=10) for handle in handles] == list(range(20))
+    assert [await handle.result(timeout=patience(10)) for handle in handles] == list(range(20))
     assert {handle.outcome for handle in handles} == {EnqueueOutcome.QUEUED}
     starts = Counter(entry.job_id for entry in crew.ledger.starts())
     assert {starts[handle.id] for handle in handles} == {1}

@@ -10,6 +10,7 @@ from headrace import Worker
 from headrace.testing import EventLog, running
 from tests.apps.crash_app import QUEUE, producer
 from tests.support.ledger import Entry, Ledger, check_ledger, overlaps
+from tests.support.until import patience
 
 
 def test_lines_of_a_ledger_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ async def test_the_checker_rejects(wrong: str, storage_url: str, tmp_path: Path)
     ledger = Ledger(tmp_path / "ledger")
     async with producer(storage_url) as app, running(Worker(app, emit=EventLog())):
         job = await app.enqueue("echo", value=1)
-        await job.result(timeout=5)
+        await job.result(timeout=patience(5))
         if wrong != "unseen":
             ledger.write("start", job.id, 1, "w")
             await check_ledger(app, ledger, [job.id], queue=QUEUE)

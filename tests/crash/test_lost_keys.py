@@ -9,7 +9,7 @@ from headrace import App, JobState
 from tests.apps.crash_app import QUEUE
 from tests.crash.crew import ROOT, Crew
 from tests.support.ledger import check_ledger
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.mark.parametrize("lost", ["worker", "beats", "both"])
@@ -28,7 +28,7 @@ async def test_the_jobs_of_a_worker_whose_keys_vanished_are_found(
     keys = {"worker": f"{ROOT}:worker:{owner.incarnation}", "beats": f"{ROOT}:beats"}
     client.delete(*(key for what, key in keys.items() if lost in (what, "both")))
     late = await app.enqueue("echo", value=1)
-    assert await late.result(timeout=8) == 1
+    assert await late.result(timeout=patience(8)) == 1
     crew.open("gate")
     ids = [job.id for job in (*jobs, late)]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE, within=10)
@@ -53,7 +53,7 @@ async def test_a_worker_that_dies_with_its_keys_leaves_its_jobs_to_others(
     client.delete(f"{ROOT}:worker:{listed.incarnation}")
     await crew.worker("heir").ready()
     crew.open("gate")
-    assert await job.result(timeout=8) == "heir"
+    assert await job.result(timeout=patience(8)) == "heir"
     await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
 
 
@@ -83,5 +83,5 @@ async def test_a_task_that_only_newer_workers_know_waits_for_them(
     assert {entry.worker for entry in crew.ledger.starts()} == {"new"}
     assert await app.tasks["hold"].options(id="known").enqueue("gate")
     crew.open("gate")
-    assert await app.job("known", queue=QUEUE).result(timeout=5) in ("old", "new")
+    assert await app.job("known", queue=QUEUE).result(timeout=patience(5)) in ("old", "new")
     assert old.returncode is None

@@ -12,7 +12,7 @@ from tests.apps.crash_app import QUEUE, echo, producer
 from tests.crash.crew import Crew, passed
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 def function(verb: str) -> bytes:
@@ -31,7 +31,7 @@ async def test_a_beat_whose_reply_was_lost_is_repeated_long_before_the_next(
     await until(lost.is_set)
     # The next beat is due in up to 20 seconds.
     with pytest.raises(JobCancelled):
-        await job.result(timeout=8)
+        await job.result(timeout=patience(8))
 
 
 @pytest.mark.parametrize("verb", ["register", "claim", "settle", "beat"])
@@ -71,7 +71,7 @@ async def test_the_sweep_leaves_a_claim_alone_that_is_being_repeated(
     handles = await app.enqueue_many(echo.job(n) for n in range(5))
     lost = proxy.drop_next_reply(after=function("claim"))
     worker = crew.worker("only", url=proxy.url, lease=15, sweep_interval=0.01)
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(patience(8)):
         await lost.wait()
     # By the end of this the pauses between repetitions are longer than those between sweeps.
     await proxy.refuse()

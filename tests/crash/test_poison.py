@@ -14,7 +14,7 @@ from headrace import App, FailReason, JobFailed, JobState
 from tests.apps.crash_app import QUEUE, slow
 from tests.crash.crew import CrashWorker, Crew
 from tests.support.ledger import check_ledger
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @asynccontextmanager
@@ -49,7 +49,7 @@ async def test_a_poison_pill_ends_after_its_stalls(crew: Crew, app: App[None]) -
     async with supervised(crew, 3) as starts:
         pill = await app.tasks["poison"].options(max_stalls=3).enqueue()
         with pytest.raises(JobFailed) as failure:
-            await pill.result(timeout=14)
+            await pill.result(timeout=patience(14))
         assert failure.value.reason == FailReason.STALLED
         record = await pill.status()
         assert (record.starts, record.stalls, record.attempts) == (3, 3, 0)
@@ -64,7 +64,7 @@ async def test_a_poison_pill_takes_no_neighbour_along(crew: Crew, app: App[None]
     neighbours = await app.enqueue_many(slow.job(0.3) for _ in range(8))
     async with supervised(crew, 2):
         with pytest.raises(JobFailed):
-            await pill.result(timeout=14)
+            await pill.result(timeout=patience(14))
         ids = [handle.id for handle in neighbours]
         # What was claimed with the pill died before its first step.
         every = [*ids, pill.id]
@@ -92,6 +92,6 @@ async def test_jobs_on_their_last_chance_run_one_at_a_time_and_hold_nobody_up(
     since = time.monotonic()
     crew.open("gate")
     for job in held:
-        assert await job.result(timeout=8) == "heir"
+        assert await job.result(timeout=patience(8)) == "heir"
     # Each end wakes a worker for the next: nobody waits for a poll.
-    assert time.monotonic() - since < 2
+    assert time.monotonic() - since < patience(2)

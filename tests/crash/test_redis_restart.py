@@ -18,7 +18,7 @@ from tests.apps.crash_app import QUEUE, echo, slow
 from tests.crash.crew import LEASE_S, Crew, passed
 from tests.support.ledger import check_ledger, outcomes, overlaps
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 async def load(app: App[None], ids: list[str], stopping: asyncio.Event) -> None:
@@ -112,7 +112,7 @@ async def test_a_redis_that_stands_still_for_less_than_a_lease_stops_nothing(
     own_crew.open("gate")
     await passed(1)
     own_server.resume()
-    assert await job.result(timeout=8) == "only"
+    assert await job.result(timeout=patience(8)) == "only"
     assert (await job.status()).starts == 1
     assert worker.count("QueueFenced") == 0
 
@@ -129,7 +129,7 @@ async def test_flushed_functions_are_loaded_again_under_load(
             handles += await own_app.enqueue_many(echo.job(number) for _ in range(20))
             handles.append(await own_app.tasks["echo"].enqueue(number))
     for handle in handles:
-        await handle.result(timeout=8)
+        await handle.result(timeout=patience(8))
     ids = [handle.id for handle in handles]
     records = await check_ledger(own_app, own_crew.ledger, ids, queue=QUEUE)
     assert {(r.starts, r.attempts) for r in records.values()} == {(1, 0)}
@@ -167,7 +167,7 @@ async def test_a_worker_without_redis_is_not_busy(
     own_crew.open("gate")
     await until(lambda: [e for e in own_crew.ledger.entries(job.id) if e.kind == "end"])
     own_server.start()
-    assert await job.result(timeout=12) == "only"
+    assert await job.result(timeout=patience(12)) == "only"
     assert (await job.status()).starts == 1
 
 
@@ -181,7 +181,7 @@ async def test_a_scheduled_job_survives_a_restart_and_runs_once_on_time(
     enqueued_at = time.monotonic()
     own_server.kill()
     own_server.start()
-    assert await job.result(timeout=12) == 1
+    assert await job.result(timeout=patience(12)) == 1
     (start,) = own_crew.ledger.starts(job.id)
     # The server's clock counts whole milliseconds from before the call's return.
     assert 3.9 < start.at - enqueued_at < 4 + 5
@@ -198,7 +198,7 @@ async def test_a_worker_started_while_redis_is_away_begins_when_it_comes(
     await until(lambda: worker.cpu_s() > 0.1, within=8)
     own_server.start()
     await worker.ready(within=12)
-    assert await job.result(timeout=5) == 1
+    assert await job.result(timeout=patience(5)) == 1
 
 
 async def test_a_restored_backup_in_which_a_finished_job_is_active_is_put_right(
@@ -211,7 +211,7 @@ async def test_a_restored_backup_in_which_a_finished_job_is_active_is_put_right(
     data, backup = own_server.directory / "appendonlydir", tmp_path / "backup"
     shutil.copytree(data, backup)
     own_crew.open("gate")
-    assert await job.result(timeout=5) == "only"
+    assert await job.result(timeout=patience(5)) == "only"
     own_server.kill()
     shutil.rmtree(data)
     shutil.copytree(backup, data)

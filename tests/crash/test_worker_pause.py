@@ -15,7 +15,7 @@ from tests.apps.crash_app import QUEUE, hold
 from tests.crash.crew import LEASE_S, CrashWorker, Crew, passed
 from tests.support.ledger import check_ledger, overlaps
 from tests.support.proxy import Proxy
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 def gave_up(worker: CrashWorker) -> bool:
@@ -38,7 +38,7 @@ async def test_the_late_outcome_of_a_stopped_worker_is_refused(
     await until(lambda: gave_up(late), within=8)
     assert (await job.status()).result is None
     crew.open("gate-heir")
-    assert await job.result(timeout=5) == "heir"
+    assert await job.result(timeout=patience(5)) == "heir"
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
     assert (records[job.id].attempts, records[job.id].stalls) == (0, 1)
     # It is a worker again, under a new incarnation.
@@ -60,7 +60,7 @@ async def test_an_outcome_held_up_in_the_network_past_the_lease_is_refused(
     proxy.flow()
     await late.ready(within=15)
     crew.open("gate-heir")
-    assert await job.result(timeout=5) == "heir"
+    assert await job.result(timeout=patience(5)) == "heir"
     await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
 
 
@@ -87,7 +87,7 @@ async def test_nothing_is_taken_from_a_worker_stopped_for_half_its_lease(
         await passed(lease / 2)
         stopped.cont()
     crew.open("gate")
-    assert await job.result(timeout=5) == "stopped"
+    assert await job.result(timeout=patience(5)) == "stopped"
     assert [entry.epoch for entry in crew.ledger.starts()] == [1]
     assert stopped.count("QueueFenced") + watcher.count("WorkerReaped") == 0
 
@@ -100,7 +100,7 @@ async def test_a_handler_that_blocks_the_loop_keeps_its_lease(
     job = await app.enqueue("block", seconds=3 * LEASE_S)
     await crew.ledger.started(job.id, by="blocked")
     watcher = await crew.worker("watcher", loop=loop).ready()
-    assert await job.result(timeout=10) == "blocked"
+    assert await job.result(timeout=patience(10)) == "blocked"
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
     assert (records[job.id].starts, records[job.id].stalls) == (1, 0)
     assert blocked.count("QueueFenced") + watcher.count("WorkerReaped") == 0
@@ -115,7 +115,7 @@ async def test_a_loop_blocked_for_too_long_gives_its_jobs_up(
     await crew.ledger.started(job.id, by="blocked")
     crew.open("gate-watcher")
     await crew.worker("watcher", loop=loop).ready()
-    assert await job.result(timeout=10) == "watcher"
+    assert await job.result(timeout=patience(10)) == "watcher"
     assert blocked.count("LoopStalled") == 1
     crew.open("gate-blocked")
     await until(lambda: gave_up(blocked), within=8)
@@ -139,7 +139,7 @@ async def test_a_partitioned_worker_stops_its_handlers_before_others_may_run_the
     proxy.flow()
     await cut_off.ready(within=10)
     crew.open("gate")
-    assert await job.result(timeout=5) == "heir"
+    assert await job.result(timeout=patience(5)) == "heir"
     await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
 
 
@@ -173,7 +173,7 @@ async def test_a_worker_cut_off_by_resets_works_on(
         job = await app.enqueue("echo", value=number)
         ids.append(job.id)
         proxy.reset_all()
-        await job.result(timeout=8)
+        await job.result(timeout=patience(8))
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
     assert {(r.starts, r.stalls) for r in records.values()} == {(1, 0)}
     assert worker.count("QueueFenced") == 0
@@ -201,4 +201,4 @@ async def test_a_worker_survives_a_network_that_cuts_words_to_bytes(
     await app.queue(QUEUE).stats()
     await crew.worker("sliced", url=proxy.url, lease=5).ready(within=12)
     handles = [await app.enqueue("echo", value=n) for n in range(30)]
-    assert [await handle.result(timeout=12) for handle in handles] == list(range(30))
+    assert [await handle.result(timeout=patience(12)) for handle in handles] == list(range(30))

@@ -17,12 +17,10 @@ from headrace.testing import Kit, running
 from tests.apps import zoo_app
 from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES
 from tests.support.jobs import ended
-from tests.support.until import until
+from tests.support.until import patience, until
 
 PLACES = ["loop", "thread", "process"]
 SLOTS = 2
-
-pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ async def sound(app: App[None], place: str = "loop", **options: Any) -> AsyncIte
         for place in PLACES if slots else PLACES[:2]:
             jobs = [well(app, place).job() for _ in range(SLOTS)]
             for handle in await app.enqueue_many(jobs):
-                assert await handle.result(timeout=15) == "well"
+                assert await handle.result(timeout=patience(15)) == "well"
         assert (worker.is_ready, worker.is_alive, worker.stuck) == (True, True, 0)
 
 
@@ -139,7 +137,7 @@ async def test_an_emit_that_raises_loses_its_events_and_nothing_else(
     async with sound(zoo, emit=emit):
         handles = await zoo.enqueue_many(well(zoo, "loop").job() for _ in EXCEPTIONS)
         for handle in handles:
-            assert await handle.result(timeout=15) == "well"
+            assert await handle.result(timeout=patience(15)) == "well"
     names = {type(event).__name__ for event in lost}
     assert {
         "WorkerStarted",

@@ -12,11 +12,9 @@ from tests.apps.zoo import EXCEPTIONS
 from tests.apps.zoo_app import QUEUE
 from tests.cli.workers import START_S, Site, log, logged, site_on
 from tests.support.jobs import ended
-from tests.support.until import until
+from tests.support.until import patience, until
 
 ANIMALS = ["NoAttributes", "ExitNotes", "SyntaxOfBytes", "TextExits", "ClassRaises"]
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.fixture
@@ -44,7 +42,7 @@ async def test_a_worker_outlives_what_its_handlers_raise(site: Site, processes: 
             assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXHAUSTED)
             assert (record.attempts, record.stalls, record.starts) == (1, 0, 1)
         go.touch()
-        assert await neighbour.result(timeout=10) == "waited"
+        assert await neighbour.result(timeout=patience(10)) == "waited"
         record = await neighbour.status()
         assert (record.stalls, record.starts) == (0, 1)
         assert logged(worker, "worker.process_ended") == logged(worker, "process.ended") == []

@@ -13,7 +13,7 @@ import pytest
 from headrace import App, Worker
 from headrace.events import WorkerQuiet, WorkerStopped, WorkerStopping
 from headrace.testing import EventLog
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 class Aside:
@@ -62,7 +62,7 @@ async def test_another_thread_can_end_the_grace(aside: Aside, storage_url: str) 
         aside.thread.start()
         await until(lambda: aside.worker.active, within=15, what="the job runs")
         await asyncio.to_thread(aside.worker.stop)
-        await aside.log.wait(WorkerStopping, within=15)
+        await aside.log.wait(WorkerStopping, within=patience(15))
         await asyncio.to_thread(aside.worker.stop)
         await aside.ended()
         assert aside.log.of(WorkerStopped)[0].put_back == 1
@@ -72,7 +72,7 @@ async def test_another_thread_can_make_it_quiet(aside: Aside) -> None:
     aside.thread.start()
     await until(lambda: aside.worker.is_ready, within=15, what="it is ready")
     await asyncio.to_thread(aside.worker.quiet)
-    await aside.log.wait(WorkerQuiet, within=15)
+    await aside.log.wait(WorkerQuiet, within=patience(15))
     await asyncio.to_thread(aside.worker.stop)
     await aside.ended()
 

@@ -16,8 +16,6 @@ MARK = "ORPHAN_MARK"
 PROGRAM = "tests.apps.orphan_parent"
 WITHIN_S = 40.0
 
-pytestmark = pytest.mark.timeout(90)
-
 
 def marked(mark: str) -> list[psutil.Process]:
     """Return the running processes that have a variable of ours."""

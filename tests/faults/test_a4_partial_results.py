@@ -23,8 +23,6 @@ MODULE = "primes_of_the_docs"
 LONG = 5_000_000
 """Primes up to here take minutes."""
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def count_primes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:

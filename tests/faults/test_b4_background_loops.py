@@ -23,7 +23,7 @@ from headrace.storage.sqlite.engine.writer import Writer
 from headrace.testing import EventLog, running
 from tests.support.answers import ODD, answer, answer_again
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ async def test_a_loop_that_meets_one_starts_again_and_the_worker_is_not_ready_me
             assert not worker.is_ready
             answer_again(server)
             await until(lambda: worker.is_ready, within=10)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(patience(10)):
                 assert await work.enqueue_and_wait(3) == 3
             # Nor does it turn without an end.
             calls, beaten = calls_of_functions(server), beats(server)
@@ -114,7 +114,7 @@ async def test_a_wait_whose_job_can_not_be_read_ends_with_that_error(server: Red
             await until(lambda: client.pubsub_channels("*:channel:*"), within=10)
             await until(lambda: client.hget(f"hr:{{default:q}}:job:{handle.id}", "channels"))
         answer(server, "watch", ODD)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             with pytest.raises(StorageFault):
                 await waiting
 
@@ -132,13 +132,13 @@ async def test_a_record_that_can_not_be_read_ends_nobody_elses_wait(server: Redi
             key = f"hr:{{default:q}}:job:{good.id}"
             await until(lambda: client.hget(key, "channels"), within=10)
             client.set(f"hr:{{default:q}}:job:{bad.id}", "rubbish")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             with pytest.raises(HeadraceError):
                 await waits[0]
         assert not waits[1].done()
         with server.client() as client:
             client.delete(f"hr:{{default:q}}:job:{bad.id}")
-        async with asyncio.timeout(10), running(Worker(app)):
+        async with asyncio.timeout(patience(10)), running(Worker(app)):
             assert await waits[1] == 5
 
 

@@ -17,6 +17,7 @@ from headrace.context import Context, Silent
 from headrace.job import Claim, ClaimedJob
 from headrace.json_codec import JSON
 from headrace.signature import Signature
+from tests.support.until import patience
 
 decode_any = partial(read, JSON.decoder(Any))
 
@@ -83,7 +84,7 @@ async def test_a_result_with_too_long_an_integer_fails_its_job_for_good(app: App
     async with asyncio.TaskGroup() as group:
         running = group.create_task(worker.run())
         with pytest.raises(JobFailed, match="300 digits") as caught:
-            await handle.result(timeout=15)
+            await handle.result(timeout=patience(15))
         await running
     assert caught.value.reason == FailReason.PERMANENT
 

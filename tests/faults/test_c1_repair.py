@@ -26,7 +26,7 @@ from headrace.testing.contract.steps import (
 from tests.storage.conftest import RedisSubject
 from tests.support.leaks import problems
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 ROOT = keys.root("acme", QUEUE)
 
@@ -188,7 +188,7 @@ async def test_the_sweep_of_a_worker_repairs_its_queue(
 
         await until(is_counted, within=10)
         go_on.set()
-        await handles[2].result(timeout=10)
+        await handles[2].result(timeout=patience(10))
         assert log.of(QueueRepaired)
     assert (await queue.stats()).active == 0
 
@@ -214,5 +214,5 @@ def test_the_doctor_says_what_is_wrong_and_puts_it_right(
 def doctor(*words: str) -> str:
     command = [sys.executable, "-m", "headrace", "doctor", *words]
     return subprocess.run(  # our own command
-        command, capture_output=True, text=True, timeout=60, check=False
+        command, capture_output=True, text=True, timeout=patience(60), check=False
     ).stdout

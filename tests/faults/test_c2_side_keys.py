@@ -8,7 +8,7 @@ from headrace import App, Context, JobFailed, JobState, ResultExpired, RetryLate
 from headrace.storage.redis import keys
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 OLD = "." * 100
 
@@ -27,7 +27,7 @@ async def test_the_result_of_a_lost_record_is_not_the_next_ones(
         return value
 
     async with running(Worker(app)):
-        await (await work.options(id="x").enqueue(OLD)).result(timeout=10)
+        await (await work.options(id="x").enqueue(OLD)).result(timeout=patience(10))
         lose_record(redis_server, app)
         job = await work.options(id="x", result_ttl=0).enqueue("new")
         waiting = await job.status()
@@ -39,7 +39,7 @@ async def test_the_result_of_a_lost_record_is_not_the_next_ones(
         await until(has_ended, within=10)
         assert (await job.status()).result is None
         with pytest.raises(ResultExpired):
-            await job.result(timeout=10)
+            await job.result(timeout=patience(10))
 
 
 async def test_the_errors_of_a_lost_record_are_not_the_next_ones(
@@ -66,7 +66,7 @@ async def test_the_errors_of_a_lost_record_are_not_the_next_ones(
     fails = False
     async with running(Worker(app)):
         with pytest.raises(JobFailed, match="new"):
-            await job.result(timeout=10)
+            await job.result(timeout=patience(10))
     assert [error.message for error in (await job.status()).errors] == ["new"]
 
 
@@ -87,7 +87,7 @@ async def test_an_expired_job_shows_no_error_of_a_lost_record(
     lose_record(redis_server, app)
     job = await work.options(id="x", expires=0.001).enqueue()
     with pytest.raises(JobFailed) as caught:
-        await job.result(timeout=10)
+        await job.result(timeout=patience(10))
     assert (caught.value.reason, caught.value.error_message) == ("expired", "")
     assert (await job.status()).errors == []
 
@@ -121,5 +121,5 @@ async def test_the_arguments_of_a_lost_record_are_not_the_next_ones(
     lose_record(redis_server, app)
     job = await work.options(id="x").enqueue("new")
     async with running(Worker(app)):
-        await job.result(timeout=10)
+        await job.result(timeout=patience(10))
     assert seen == ["new"]

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import App, Worker
 from headrace.testing import running
-from tests.support.until import until
+from tests.support.until import patience, until
 
 SIZE = 100_000
 
@@ -37,7 +37,7 @@ async def test_a_second_wait_for_a_running_job_brings_its_large_result(
         await app.client().waits.channel()
         assert (await call.enqueue()).outcome == "duplicate"  # and stand before this one
         go_on.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             assert len(await second) == len(await third) == SIZE
-    assert len(await first.result(timeout=10)) == SIZE
+    assert len(await first.result(timeout=patience(10))) == SIZE
     assert starts == 1

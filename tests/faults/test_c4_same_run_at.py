@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from headrace import App, Worker
 from headrace.testing import running
+from tests.support.until import patience
 
 
 async def test_jobs_of_the_same_run_at_run_in_the_order_of_their_creation(app: App[None]) -> None:
@@ -20,5 +21,5 @@ async def test_jobs_of_the_same_run_at_run_in_the_order_of_their_creation(app: A
     handles = [await work.options(id=name, run_at=at).enqueue(name) for name in names]
     async with running(Worker(app, concurrency=1)):
         for handle in handles:
-            await handle.result(timeout=10)
+            await handle.result(timeout=patience(10))
     assert ran == names

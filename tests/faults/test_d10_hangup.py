@@ -15,9 +15,7 @@ from headrace import JobState
 from tests.apps.operate_app import QUEUE
 from tests.cli.workers import APP, START_S, Site, log, logged, site_on
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
-
-pytestmark = pytest.mark.timeout(60)
+from tests.support.until import patience, until
 
 
 @pytest.fixture(params=["redis", "file"])
@@ -44,7 +42,7 @@ async def test_a_process_slot_leaves_a_hangup_to_its_worker(site: Site) -> None:
             if any("spawn_main" in word for word in process.cmdline()):
                 process.send_signal(signal.SIGHUP)
         site.release()
-        assert await job.result(timeout=START_S) == "crunched"
+        assert await job.result(timeout=patience(START_S)) == "crunched"
         assert (await job.status()).starts == 1
 
 
@@ -57,7 +55,7 @@ async def test_a_hangup_is_ignored_under_nohup(site: Site, words: tuple[str, ...
         await until(lambda: site.app.queue(QUEUE).workers(), within=START_S)
         os.kill(worker.pid, signal.SIGHUP)
         job = await site.enqueue("double", number=2)
-        assert await job.result(timeout=START_S) == 4
+        assert await job.result(timeout=patience(START_S)) == 4
         assert logged(worker, "worker.stopping") == []
         worker.term()
         assert await worker.wait(START_S) == 0

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.until import patience
+
 PROGRAM = """
 from headrace import App
 
@@ -42,7 +44,7 @@ def run(folder: Path, words: Sequence[str], stdin: str = "") -> tuple[str, str]:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=True,
     )
     return ran.stdout, ran.stderr

@@ -9,10 +9,9 @@ import psutil
 import pytest
 
 from tests.cli.workers import START_S, Site, logged, site_on
+from tests.support.until import patience
 
 APP = "tests.apps.fork_app"
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.fixture(params=["redis", "file"])
@@ -26,9 +25,9 @@ async def test_a_fork_leaves_the_process_slots_alone(site: Site, fork: str) -> N
     with site.start("--process-slots", "1", app=APP) as worker:
         crunch = await site.begin("crunch")
         for _ in range(2):
-            assert await (await site.enqueue(fork)).result(timeout=START_S) in (0, 7)
+            assert await (await site.enqueue(fork)).result(timeout=patience(START_S)) in (0, 7)
         site.release()
-        assert await crunch.result(timeout=START_S) == "crunched"
+        assert await crunch.result(timeout=patience(START_S)) == "crunched"
         record = await crunch.status()
         assert (record.starts, record.stalls) == (1, 0)
         assert logged(worker, "process.ended") == []
@@ -36,7 +35,7 @@ async def test_a_fork_leaves_the_process_slots_alone(site: Site, fork: str) -> N
 
 async def test_a_fork_that_returns_from_a_function_ends_there(site: Site) -> None:
     with site.start("--process-slots", "0", app=APP) as worker:
-        assert await (await site.enqueue("fork_bare")).result(timeout=START_S) == 0
+        assert await (await site.enqueue("fork_bare")).result(timeout=patience(START_S)) == 0
         assert psutil.Process(worker.pid).children() == []
         worker.term()
         assert await worker.wait(START_S) == 0

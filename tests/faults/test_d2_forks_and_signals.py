@@ -10,12 +10,10 @@ import psutil
 import pytest
 
 from tests.cli.workers import START_S, Site, logged, site_on
-from tests.support.until import until
+from tests.support.until import patience, until
 
 APP = "tests.apps.fork_app"
 STOPPING = (signal.SIGTERM, signal.SIGHUP)
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.fixture(params=["redis"])
@@ -30,7 +28,7 @@ async def test_a_forked_process_ends_at_a_signal(site: Site, task: str, loop: st
     with site.start("--process-slots", "0", "--loop", loop, app=APP) as worker:
         for number in STOPPING:
             job = await site.enqueue(task, number=number)
-            assert await job.result(timeout=START_S) == -number
+            assert await job.result(timeout=patience(START_S)) == -number
         assert logged(worker, "worker.stopping") == [], "the worker has heard nothing"
         worker.term()
         assert await worker.wait(START_S) == 0
@@ -39,13 +37,13 @@ async def test_a_forked_process_ends_at_a_signal(site: Site, task: str, loop: st
 async def test_so_does_one_that_is_forked_in_a_process_slot(site: Site) -> None:
     with site.start("--process-slots", "1", app=APP):
         job = await site.enqueue("fork_in_slot")
-        assert await job.result(timeout=START_S) == -signal.SIGTERM
+        assert await job.result(timeout=patience(START_S)) == -signal.SIGTERM
 
 
 async def test_a_pool_of_processes_in_a_function_ends_with_its_block(site: Site) -> None:
     with site.start("--process-slots", "0", app=APP) as worker:
         job = await site.enqueue("pool", note=str(site.note))
-        assert await job.result(timeout=START_S) == "gave up"
+        assert await job.result(timeout=patience(START_S)) == "gave up"
         pids = [int(word) for word in site.said().split()]
         assert len(pids) == 2
         assert [pid for pid in pids if psutil.pid_exists(pid)] == []
@@ -55,7 +53,7 @@ async def test_a_pool_of_processes_in_a_function_ends_with_its_block(site: Site)
 
 async def test_a_process_that_a_handler_has_left_does_not_survive_the_worker(site: Site) -> None:
     with site.start("--process-slots", "0", app=APP) as worker:
-        await (await site.enqueue("leave", note=str(site.note))).result(timeout=START_S)
+        await (await site.enqueue("leave", note=str(site.note))).result(timeout=patience(START_S))
         (left,) = psutil.Process(worker.pid).children()
         assert left.pid == int(site.said())
         worker.term()

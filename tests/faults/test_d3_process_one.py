@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.workers import START_S, Site, log, logged, site_on
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
+from tests.support.until import patience, until
 
 APP = "tests.apps.orphans_app"
 IN_FRONT = ("unshare", "--fork", "--pid", "--mount-proc", "--kill-child")
@@ -27,10 +27,7 @@ def can_unshare() -> bool:
         return False
 
 
-pytestmark = [
-    pytest.mark.timeout(90),
-    pytest.mark.skipif(not can_unshare(), reason="no process 1 can be made here"),
-]
+pytestmark = pytest.mark.skipif(not can_unshare(), reason="no process 1 can be made here")
 
 
 class Container(Site):
@@ -84,9 +81,10 @@ async def test_orphans_of_jobs_are_waited_for(site: Container, words: tuple[str,
         first = await site.first(worker)
         jobs = [await site.enqueue("orphan") for _ in range(10)]
         for job in jobs:
-            await job.result(timeout=START_S)
+            await job.result(timeout=patience(START_S))
         codes = [
-            await (await site.enqueue("own", code=code)).result(timeout=START_S) for code in (0, 3)
+            await (await site.enqueue("own", code=code)).result(timeout=patience(START_S))
+            for code in (0, 3)
         ]
         assert codes == [0, 3]
         await until(lambda: not defunct(first), within=START_S, what="no orphan is left")

@@ -16,12 +16,10 @@ from headrace.events import LifespanOverdue, WorkerStopped
 from headrace.testing import EventLog
 from tests.cli.workers import START_S, Site, logged, site_on
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
+from tests.support.until import patience, until
 
 APP = "tests.apps.lifespan_app"
 CUT_OFF = 6
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.fixture(params=["redis"])
@@ -49,7 +47,7 @@ async def test_the_first_signal_ends_a_start_that_hangs(site: Site) -> None:
 
 async def test_the_second_signal_ends_an_end_that_hangs(site: Site) -> None:
     with start(site, "end-wait", "--teardown-timeout", "1h") as worker:
-        assert await (await site.enqueue("double", number=1)).result(timeout=START_S) == 2
+        assert await (await site.enqueue("double", number=1)).result(timeout=patience(START_S)) == 2
         worker.term()
         await hangs(site)
         worker.term()
@@ -71,7 +69,7 @@ async def test_both_ends_have_a_limit(site: Site, phase: str) -> None:
 @pytest.mark.parametrize("how", ["swallow", "block"])
 async def test_one_that_can_t_be_cancelled_is_cut_off(site: Site, how: str) -> None:
     with start(site, f"end-{how}", "--teardown-timeout", "100ms", "--max-jobs", "1") as worker:
-        assert await (await site.enqueue("double", number=1)).result(timeout=START_S) == 2
+        assert await (await site.enqueue("double", number=1)).result(timeout=patience(START_S)) == 2
         assert await worker.wait(START_S) == CUT_OFF
         assert logged(worker, "lifespan.overdue")[-1]["is_stuck"] is True
         assert "goes on" in logged(worker, "worker.cut_off")[0]["error"]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from headrace import App, Worker
 from headrace.testing import running
 from tests.apps import decorated_app
-
-pytestmark = pytest.mark.timeout(60)
 
 
 async def test_a_job_sees_nothing_of_the_one_before(app: App[None]) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from headrace import App, FailReason, JobState, Worker
 from headrace.testing import Kit, running
 from tests.apps import decorated_app
 from tests.support.jobs import ended
-
-pytestmark = pytest.mark.timeout(60)
 
 
 async def test_its_coroutine_is_awaited_wherever_it_runs(app: App[None]) -> None:

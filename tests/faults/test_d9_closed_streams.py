@@ -12,8 +12,7 @@ import pytest
 
 from tests.cli.workers import START_S, Site, site_on
 from tests.support.processes import ROOT, WorkerProcess
-
-pytestmark = pytest.mark.timeout(60)
+from tests.support.until import patience
 
 HEADRACE = f"exec {sys.executable} -m headrace"
 APP = "tests.apps.operate_app"
@@ -47,7 +46,9 @@ async def test_a_worker_runs_without_streams(
     worker = WorkerProcess("bash", "-c", line, directory=site.directory, env=site.environment)
     with worker:
         jobs = [await site.enqueue("double", number=number) for number in range(20)]
-        assert [await job.result(timeout=START_S) for job in jobs] == list(range(0, 40, 2))
+        assert [await job.result(timeout=patience(START_S)) for job in jobs] == list(
+            range(0, 40, 2)
+        )
         worker.term()
         assert await worker.wait(START_S) == 0
         assert "Traceback" not in worker.stderr
@@ -97,6 +98,10 @@ configure("console", "info")
 log_events("warning")(LoopFailed(loop="fetch", error="x"))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=patience(30),
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

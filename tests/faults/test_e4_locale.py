@@ -11,6 +11,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 
 from tests.support.processes import ROOT
+from tests.support.until import patience
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 """A locale that has ASCII only, and Python takes it at its word."""
@@ -25,7 +26,7 @@ def headrace(
         env={**os.environ, **env},
         input=stdin,
         capture_output=True,
-        timeout=15,
+        timeout=patience(15),
         check=False,
     )
 
@@ -72,7 +73,7 @@ def test_a_mount_point_may_have_a_name_that_is_no_text(tmp_path: Path, env: dict
         cwd=ROOT,
         env={**os.environ, **env, "HEADRACE_REDIS_URL": f"file://{tmp_path}/data"},
         capture_output=True,
-        timeout=15,
+        timeout=patience(15),
         check=False,
     )
     if b"unshare" in ran.stderr:

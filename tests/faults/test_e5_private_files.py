@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from headrace import App, Worker
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -32,7 +32,7 @@ async def modes(directory: Path) -> dict[str, int]:
         worker = Worker(app, ["mail"], concurrency=1)
         async with anyio.create_task_group() as group:
             group.start_soon(worker.run)
-            await (await task.enqueue()).result(timeout=10)
+            await (await task.enqueue()).result(timeout=patience(10))
             await until(lambda: (directory / "wake").exists(), within=10, what="it listens")
             found = modes_in(directory)
             worker.stop()

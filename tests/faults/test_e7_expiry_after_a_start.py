@@ -9,7 +9,7 @@ import pytest
 
 from headrace import App, JobState, RetryLater, Worker
 from headrace.testing import running
-from tests.support.until import until
+from tests.support.until import patience, until
 
 EXPIRES_S = 1.0
 
@@ -39,7 +39,7 @@ async def test_a_job_that_a_deploy_hands_back_runs_after_its_expiry(
     await until(lambda: time.time() > expires_at + 0.1, within=10)
     go_on.set()
     async with running(Worker(app)):
-        assert await handle.result(timeout=10) == "done"
+        assert await handle.result(timeout=patience(10)) == "done"
     assert starts == 2
 
 
@@ -56,4 +56,4 @@ async def test_a_retry_that_is_due_after_the_expiry_runs(app: App[None]) -> None
 
     handle = await work.options(expires=EXPIRES_S).enqueue()
     async with running(Worker(app)):
-        assert await handle.result(timeout=10) == 2
+        assert await handle.result(timeout=patience(10)) == 2

@@ -13,7 +13,7 @@ from headrace import App, StorageUnavailable, Worker
 from headrace.events import AttemptStarted, LoopFailed
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 KEYS = 5_000
 
@@ -79,7 +79,7 @@ async def test_callers_workers_and_waits_outlast_a_server_that_loads(
             with pytest.raises(StorageUnavailable, match="loading"):
                 await handle.status()
             held.set()
-            async with asyncio.timeout(15), running(Worker(app, ["other"], emit=log)):
+            async with asyncio.timeout(patience(15)), running(Worker(app, ["other"], emit=log)):
                 later = await add.enqueue(1, 2)
                 assert await later.result() == 3
                 assert await result == "held"

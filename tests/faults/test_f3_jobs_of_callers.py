@@ -18,6 +18,7 @@ from headrace import App, InvalidOption, Job, JobState, PayloadTooLarge, Task, U
 from headrace.job import fresh
 from tests.support.jobs import reached
 from tests.support.nowhere import unreachable_app
+from tests.support.until import patience
 
 
 def declare(app: App[None]) -> Task[[int], int]:
@@ -86,7 +87,7 @@ async def test_a_job_that_is_sent_again_while_it_runs_leaves_its_attempt_alone(
         [again] = await app.enqueue_many([job])
         assert again.outcome == "duplicate"
         may_end.set()
-        assert await handle.result(timeout=15) == 5
+        assert await handle.result(timeout=patience(15)) == 5
         worker.stop()
     assert runs == [1]
     stats = await app.queue("q").stats()
@@ -201,6 +202,10 @@ def test_a_job_that_a_fork_copied_is_stored_once(
 ) -> None:
     url = f"file://{tmp_path}/data" if kind == "file" else request.getfixturevalue("redis_url")
     ran = subprocess.run(
-        [sys.executable, "-c", FORK, url], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FORK, url],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
     )
     assert ran.stdout == "duplicate\n", ran.stderr

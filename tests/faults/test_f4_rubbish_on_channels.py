@@ -14,7 +14,7 @@ from headrace import App, Worker
 from headrace.events import LoopFailed
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 RUBBISH = [
     b"",
@@ -76,7 +76,7 @@ async def test_a_worker_goes_on_and_is_told_of_cancels_at_once_after_rubbish(
                 for message in RUBBISH:
                     assert client.publish(channel, message) == 1
         await handle.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             await is_cancelled.wait()
         assert worker.is_ready
     assert log.of(LoopFailed) == []

@@ -12,6 +12,7 @@ from headrace.storage.redis.library import library
 from tests.support.answers import answer, answer_again, error
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
+from tests.support.until import patience
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ async def test_a_refusal_after_a_lost_answer_is_a_lost_answer(
         calling = asyncio.create_task(
             app.enqueue_many([job]) if is_bulk else work.options(id="mine").enqueue()
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             await lost.wait()
             await proxy.refuse()
             answer(server, "enqueue", error(words))

@@ -9,6 +9,7 @@ import pytest
 
 from headrace import App, StorageRefused, Worker
 from tests.support.redis_server import RedisServer
+from tests.support.until import patience
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ async def app(guarded: RedisServer, request: pytest.FixtureRequest) -> AsyncIter
 async def test_a_worker_that_may_not_work_raises_that_itself(
     app: App[None], queues: list[str]
 ) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         with pytest.raises(StorageRefused, match="no permissions to run the 'fcall'"):
             await Worker(app, queues).run()
 

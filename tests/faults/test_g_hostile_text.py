@@ -16,6 +16,7 @@ from headrace.outcome import Failed
 from headrace.storage.connect import open_storage
 from headrace.storage.values import CallId, IncarnationInfo, Settlement
 from tests.cli.conftest import Cli, cli, environment, here
+from tests.support.until import patience
 
 __all__ = ["cli", "environment", "here"]
 
@@ -110,7 +111,11 @@ emit(LoopFailed(loop="sweep", error=odd))
 def test_the_log_holds_nothing_that_a_terminal_obeys(log_format: str) -> None:
     program = LOG.format(log_format=log_format, odd=ODD)
     ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=True,
     )
     lines = ran.stderr.splitlines()
     assert len(lines) == 4, ran.stderr

@@ -9,6 +9,7 @@ from headrace import App, JobState, Retry, Worker
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
 from tests.support.silent import claim_and_die
+from tests.support.until import patience
 
 
 async def test_every_accepted_job_ends_once_while_workers_die_and_connections_break(
@@ -31,10 +32,10 @@ async def test_every_accepted_job_ends_once_while_workers_die_and_connections_br
     async with running(workers[0]), running(workers[1]):
         with redis_server.client() as client:
             for handle in handles[::100]:
-                await handle.result(timeout=15)
+                await handle.result(timeout=patience(15))
                 client.client_kill_filter(_type="normal", skipme=True)
         for number, handle in enumerate(handles):
-            assert await handle.result(timeout=15) == number
+            assert await handle.result(timeout=patience(15)) == number
     stats = await app.queue("default").stats()
     assert (stats.queued, stats.active, stats.retrying, stats.history) == (0, 0, 0, 400)
     assert runs.keys() == set(range(400))

@@ -9,6 +9,7 @@ from headrace.outcome import Completed
 from headrace.storage.values import CallId, Settlement
 from headrace.testing import running
 from tests.support.silent import claim_and_die
+from tests.support.until import patience
 
 
 async def test_a_job_that_was_done_but_not_reported_runs_again_with_one_outcome(
@@ -21,7 +22,7 @@ async def test_a_job_that_was_done_but_not_reported_runs_again_with_one_outcome(
     handle = await work.enqueue()
     (job,) = await claim_and_die(app)
     async with running(Worker(app, lease=0.6, sweep_interval=0.1)):
-        assert await handle.result(timeout=10) == "by the second"
+        assert await handle.result(timeout=patience(10)) == "by the second"
         outcome = Completed(encode_result(JSON, "by the first"), 60_000, 60_000)
         late = Settlement(job.id, job.claim, 5, outcome)
         incarnation = job.claim.nonce.partition("/")[0]

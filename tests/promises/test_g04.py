@@ -10,6 +10,7 @@ import asyncio
 from headrace import App, Worker
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
+from tests.support.until import patience
 
 
 async def test_with_fsync_always_nothing_accepted_is_lost_when_the_server_is_killed() -> None:
@@ -26,7 +27,9 @@ async def test_with_fsync_always_nothing_accepted_is_lost_when_the_server_is_kil
             server.start()
             # The functions are there again too.
             async with running(Worker(app, lease=1.0, sweep_interval=0.2)):
-                results = await asyncio.gather(*(handle.result(timeout=15) for handle in handles))
+                results = await asyncio.gather(
+                    *(handle.result(timeout=patience(15)) for handle in handles)
+                )
             assert results == list(range(310))
 
 

@@ -11,7 +11,7 @@ import pytest
 from headrace import App, JobState, Task, Worker
 from headrace.testing import running
 from tests.support.jobs import reached
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_a_delayed_job_never_starts_early_and_soon_after_it_is_due(app: Ap
     async with running(Worker(app)):
         handle = await work.options(delay=0.4).enqueue()
         due_ms = (await handle.status()).due_ms
-        await handle.result(timeout=10)
+        await handle.result(timeout=patience(10))
     late_ms = started[0] * 1000 - due_ms
     assert 0 <= late_ms < 1_000
 
@@ -114,7 +114,7 @@ async def test_an_earlier_due_time_is_noticed_while_the_worker_waits_for_a_later
     async with running(Worker(app)):
         await note.options(delay=30).enqueue(1)
         soon = await note.options(delay=0.1).enqueue(2)
-        await soon.result(timeout=10)
+        await soon.result(timeout=patience(10))
     assert order == [2]
 
 

@@ -10,7 +10,7 @@ from headrace import App, CancelOutcome, JobCancelled, JobNotFound, JobState, Re
 from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
 from tests.support.silent import claim_and_die
-from tests.support.until import until
+from tests.support.until import patience, until
 
 LEASE = 0.9
 
@@ -59,7 +59,7 @@ async def test_an_active_job_is_asked_to_stop_within_a_beat(app: App[None]) -> N
         async with asyncio.timeout(LEASE / 3 + 2):
             await stopped.wait()
         with pytest.raises(JobCancelled):
-            await handle.result(timeout=10)
+            await handle.result(timeout=patience(10))
         record = await handle.status()
     assert (record.state, record.attempts) == (JobState.CANCELLED, 0)
     assert [event.outcome for event in log.finished(handle.id)] == ["cancelled"]
@@ -79,7 +79,7 @@ async def test_a_handler_that_finishes_all_the_same_has_completed(app: App[None]
         handle = await finish.enqueue()
         await reached(handle, JobState.ACTIVE)
         await handle.cancel()
-        assert await handle.result(timeout=10) == "done before it was noticed"
+        assert await handle.result(timeout=patience(10)) == "done before it was noticed"
 
 
 async def test_an_active_job_that_fails_meanwhile_is_cancelled_and_not_retried(

@@ -9,7 +9,7 @@ from headrace.testing import running
 from tests.support.jobs import reached
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 async def test_an_end_whose_message_was_lost_is_read_by_the_slow_poll(
@@ -27,7 +27,7 @@ async def test_an_end_whose_message_was_lost_is_read_by_the_slow_poll(
         await until(lambda: client.hdel(f"hr:{{{app.tenant}:default}}:job:{handle.id}", "channels"))
         assert len(channels) == 1
     async with running(Worker(app)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             assert await waiting == 5
 
 
@@ -40,7 +40,7 @@ async def test_a_record_that_vanished_ends_the_wait(
     with redis_server.client() as client:
         await until(lambda: client.pubsub_channels("*:channel:*"))
         client.flushall()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         try:
             await waiting
         except JobNotFound:
@@ -74,5 +74,5 @@ async def test_waits_outlast_a_connection_that_breaks_again_and_again(
             for handle in handles:
                 await reached(near.job(handle.id), JobState.COMPLETED)
             proxy.reset_all()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(patience(15)):
             assert await asyncio.gather(*waits) == list(range(10))

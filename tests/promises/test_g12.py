@@ -8,7 +8,7 @@ from functools import partial
 from headrace import App, Context, FailReason, JobState, Retry, Worker
 from headrace.testing import running
 from tests.support.jobs import ended
-from tests.support.until import until
+from tests.support.until import patience, until
 
 FAST = Retry(min=0.001, max=0.01)
 
@@ -29,7 +29,7 @@ async def test_an_attempt_is_cancelled_at_its_limit_and_retried(app: App[None]) 
         record = await ended(await hang.enqueue())
     assert (record.reason, record.attempts) == (FailReason.EXHAUSTED, 2)
     assert {error.type for error in record.errors} == {"TimeoutError"}
-    assert all(0.19 <= seconds < 1.5 for seconds in took)
+    assert all(0.19 <= seconds < patience(1.5) for seconds in took)
 
 
 async def test_a_limit_of_the_call_wins_over_the_task_s(app: App[None]) -> None:

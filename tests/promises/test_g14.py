@@ -12,7 +12,7 @@ from headrace.job import ErrorInfo
 from headrace.testing import EventLog, running
 from tests.support.jobs import reached
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def test_a_second_stop_ends_the_grace(app: App[None]) -> None:
 
     handle = await hang.enqueue()
     worker = Worker(app, shutdown_timeout=3_600)
-    async with asyncio.timeout(15), running(worker):
+    async with asyncio.timeout(patience(15)), running(worker):
         await until(lambda: worker.active == 1)
         worker.stop()
         await asyncio.sleep(0)
@@ -109,7 +109,7 @@ async def test_a_worker_whose_task_is_cancelled_hands_its_jobs_back(app: App[Non
     await until(lambda: worker.active == 1)
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             await serving
     record = await handle.status()
     assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
@@ -150,7 +150,7 @@ async def test_a_worker_stops_in_time_while_the_server_is_away() -> None:
 
             await hang.enqueue()
             worker = Worker(app, shutdown_timeout=0.1)
-            async with asyncio.timeout(18), running(worker):
+            async with asyncio.timeout(patience(18)), running(worker):
                 await until(lambda: worker.active == 1)
                 server.kill()
 
@@ -179,7 +179,7 @@ async def test_a_worker_that_was_taken_for_dead_stops_its_handlers_and_begins_an
         await _condemn(app, info.incarnation)
         fenced = (await log.wait(QueueFenced))[0]
         assert (fenced.incarnation, fenced.cancelled) == (info.incarnation, 1)
-        assert await handle.result(timeout=10) == "by the second"
+        assert await handle.result(timeout=patience(10)) == "by the second"
         record = await handle.status()
         assert record.incarnation != info.incarnation
     assert runs == ["begun", "stopped", "begun"]

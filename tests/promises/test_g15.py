@@ -7,7 +7,7 @@ import pytest
 from headrace import App, StorageFull, Worker
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 
 @pytest.mark.parametrize("is_running_before", [False, True])
@@ -44,7 +44,7 @@ async def test_a_full_server_refuses_new_jobs_and_drains_the_old(
                     await drained(app, count=1_000)
             with server.client() as client:
                 client.config_set("maxmemory", 0)
-            assert await handles[-1].result(timeout=10) == 999
+            assert await handles[-1].result(timeout=patience(10)) == 999
             assert (await app.queue("default").stats()).completed == 1_000
 
 

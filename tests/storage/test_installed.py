@@ -14,6 +14,7 @@ from headrace import App, InvalidOption
 from headrace.storage import open_storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.support.processes import ROOT
+from tests.support.until import patience
 
 CANARY = "S3CR3T"
 MODULE = '''
@@ -89,7 +90,7 @@ async def test_the_command_line_takes_an_installed_scheme(
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=patience(60),
         )
         assert CANARY not in ran.stdout + ran.stderr
         return ran.stdout

@@ -19,6 +19,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.support.processes import dying_with_parent
+from tests.support.until import patience
 
 HOST = "127.0.0.1"
 START_SECONDS = 10
@@ -175,7 +176,7 @@ class RedisServer:
         return self._process
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + patience(START_SECONDS)
         with self.client() as client:
             while not self._answers(client):
                 if self._running().poll() is not None:

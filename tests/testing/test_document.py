@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support.processes import ROOT
 from tests.testing.test_plugin import run_pytest
 
 DOCUMENT = ROOT / "docs" / "testing.md"
 
 
-@pytest.mark.timeout(120)
 def test_all_tests_of_the_document_pass(tmp_path: Path) -> None:
     text = DOCUMENT.read_text()
     files = re.findall(r"^```python no-run\n# (\w+\.py)\n(.*?)^```$", text, re.M | re.S)

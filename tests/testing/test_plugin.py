@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import ROOT
-
-pytestmark = pytest.mark.timeout(120)
+from tests.support.until import patience
 
 SHOP = """
     from headrace import App
@@ -109,7 +108,7 @@ def run_pytest(folder: Path, *arguments: str, path: str = "") -> tuple[str, dict
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (path, str(folder))))},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
     lines = done.stdout.splitlines()
@@ -173,7 +172,7 @@ def test_the_plugin_is_in_the_wheel(tmp_path: Path) -> None:
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", built],
         cwd=ROOT,
         capture_output=True,
-        timeout=60,
+        timeout=patience(60),
         check=True,
     )
     [wheel] = built.glob("*.whl")
@@ -201,7 +200,11 @@ def test_the_plugin_is_in_the_wheel(tmp_path: Path) -> None:
 def test_without_the_extra_the_error_names_it(missing: str) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None; import headrace.testing"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=patience(30),
+        check=False,
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (

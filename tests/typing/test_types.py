@@ -7,12 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 CALLS = Path(__file__).with_name("calls.py")
-
-pytestmark = pytest.mark.timeout(180)
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -27,6 +27,7 @@ from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Ret
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
 from tests.support.nowhere import unreachable_app
+from tests.support.until import patience
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ class Run:
         self._ended.set_result(outcome)
 
     async def outcome(self) -> Outcome | None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             return await self._ended
 
 

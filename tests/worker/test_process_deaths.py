@@ -21,10 +21,8 @@ from headrace.events import ProcessEnded
 from headrace.outcome import Completed, Retried, Stalled
 from headrace.worker.attempt import StopReason
 from tests.apps import process_app as handlers
-from tests.support.until import until
+from tests.support.until import patience, until
 from tests.worker.slots import Crew, Run, children, claimed, crew_of
-
-pytestmark = pytest.mark.timeout(90)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +96,9 @@ async def test_a_hundred_jobs_behind_a_death_run_and_neighbours_are_not_disturbe
             assert isinstance(await crew.run(claimed(handlers.die, {"how": how})), Stalled)
             died_at = time.monotonic()
             await until(lambda: crew.offers, within=20, what="the slot is back")
-            assert time.monotonic() - died_at < 10, "2 seconds on a machine that does nothing else"
+            assert time.monotonic() - died_at < patience(10), (
+                "2 seconds on a machine that does nothing else"
+            )
         for number in range(100):
             run = await crew.start(claimed(handlers.add, {"a": number}))
             assert await run.result() == str(number + 2).encode()
@@ -114,7 +114,7 @@ async def test_a_job_that_kills_every_process_is_charged_each_time_and_holds_up_
         began_at = time.monotonic()
         for _ in range(8):
             assert isinstance(await crew.run(claimed(handlers.die, {"how": "exit"})), Stalled)
-        assert time.monotonic() - began_at < 60
+        assert time.monotonic() - began_at < patience(60)
 
 
 async def test_an_idle_child_that_is_killed_is_replaced_and_no_job_is_charged() -> None:
@@ -196,7 +196,7 @@ class Storm:
             await until(lambda: self.crew.offers, within=30, what="a slot is offered")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_whatever_happens_every_slot_is_offered_once_at_the_end(seed: int) -> None:
     """G1 in small: no offer is lost, and no slot is offered twice."""
     async with crew_of(handlers.app, slots=3) as crew:
@@ -211,7 +211,7 @@ async def test_whatever_happens_every_slot_is_offered_once_at_the_end(seed: int)
                 # Killed by the storm, perhaps, but then it is charged once and not lost.
                 assert isinstance(outcome, Completed | Stalled)
         await crew.full()
-        with anyio.fail_after(60):
+        with anyio.fail_after(patience(60)):
             for _ in range(2 * crew.slots):  # each is there to be used
                 runs = [await crew.start(claimed(handlers.add, {"a": 1})) for _ in range(3)]
                 assert [await run.result() for run in runs] == [b"3"] * 3

@@ -328,7 +328,6 @@ async def test_what_a_function_says_after_it_was_given_up_is_not_passed_on(app: 
             assert heard.said == [0.5, b"1"]
 
 
-@pytest.mark.timeout(60)
 async def test_garbage_collection_takes_no_running_function(app: App[Any]) -> None:
     # BC-82: nothing but the attempt itself refers to what runs.
     @app.task

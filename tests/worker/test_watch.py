@@ -7,15 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from headrace.events import LoopBlocked, WorkerEvent
 from headrace.guard import Guard
 from headrace.worker.watch import LoopWatch
 from tests.support.until import until
 
 WITHIN_S = 20.0
-pytestmark = pytest.mark.timeout(60)
 
 
 class Told:

@@ -27,7 +27,7 @@ from headrace.storage.values import CallId
 from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 FAST = Retry(min=0.001, max=0.01)
 
@@ -284,7 +284,7 @@ async def test_collecting_garbage_all_the_time_takes_no_loop_and_no_job(app: App
         for number in range(5):
             gc.collect()
             assert await work.enqueue_and_wait(number) == number
-        assert await delayed.result(timeout=10) == 1
+        assert await delayed.result(timeout=patience(10)) == 1
 
 
 # Events, slots and weights
@@ -315,7 +315,7 @@ async def test_a_worker_that_is_stopped_while_it_starts_ends(
     for turns in range(40):
         log = EventLog()
         worker = Worker(app, ["default"], emit=log)
-        async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(patience(15)), asyncio.TaskGroup() as group:
             group.create_task(worker.run())
             await log.wait(WorkerStarted)
             if is_quiet:
@@ -442,4 +442,4 @@ async def test_a_paused_queue_starts_nothing_until_it_is_resumed(app: App[None])
             await handle.result(timeout=0.2)
         assert (await handle.status()).state is JobState.QUEUED
         await queue.resume()
-        assert await handle.result(timeout=10) == 5
+        assert await handle.result(timeout=patience(10)) == 5

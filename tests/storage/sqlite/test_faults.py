@@ -29,7 +29,7 @@ from headrace.testing.contract.steps import (
 )
 from tests.apps.apart import fail_fsync
 from tests.storage.sqlite.apart import OWN_MOUNTS, mount_tmpfs, run_apart
-from tests.support.until import until
+from tests.support.until import patience, until
 
 NOBODY = 65534
 BIG = b"." * 100_000
@@ -92,10 +92,10 @@ async def fill_it_under_a_worker(place: str) -> None:
         fill(Path(place, "ballast"))
         gate.set()
         # It can't say that it lives either.
-        await log.wait(QueueFenced, within=10)
+        await log.wait(QueueFenced, within=patience(10))
         os.unlink(f"{place}/ballast")
         for handle in handles:
-            assert len(await handle.result(timeout=10)) == 50_000
+            assert len(await handle.result(timeout=patience(10))) == 50_000
             record = await handle.status()
             assert (record.starts, record.stalls, record.attempts) == (1, 0, 0)
 

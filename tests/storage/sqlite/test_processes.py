@@ -23,7 +23,7 @@ from headrace.testing.contract.steps import (
 from tests.apps.embedded_app import QUEUE as SHARED
 from tests.apps.embedded_app import make_app
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
+from tests.support.until import patience, until
 
 MODULE = "tests.apps.embedded_app"
 
@@ -45,7 +45,7 @@ async def test_a_waiter_hears_of_an_enqueue_elsewhere(
             pass
         woken.append(time.monotonic())
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(patience(10)):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             await ContractClient(elsewhere).enqueue(a_job())
@@ -72,7 +72,7 @@ async def test_an_end_is_told_to_the_process_that_waits(
     await ContractClient(file_storage).enqueue(a_job(reply_to=channel.name))
     worker = await ContractIncarnation(elsewhere, "w1").register()
     await worker.settle(await worker.claim_one(), completed(b"\x00\xff"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(patience(5)):
         end = await channel.receive()
     assert end is not None
     assert (end.id, end.state, end.result) == ("x", JobState.COMPLETED, b"\x00\xff")
