@@ -136,7 +136,13 @@ async def test_a_worker_whose_directory_is_removed_exits(
         "headrace", "worker", APP, *LEASE, directory=tmp_path, env=environment
     ) as worker:
         await until(lambda: "worker.started" in worker.stderr, within=15)
-        shutil.rmtree(directory)
+
+        def is_removed() -> bool:
+            # The worker may be about to open another file in it.
+            shutil.rmtree(directory, ignore_errors=True)
+            return not directory.exists()
+
+        await until(is_removed)
         assert await worker.wait(15) == 3
     last = worker.stderr.splitlines()[-1]
     assert last.startswith("Error: the database file ")

@@ -14,7 +14,7 @@ from tests.apps.crash_app import QUEUE, echo, hold
 from tests.crash.crew import NOISE_S, RECOVERED_S, CrashWorker, Crew, left_of_others
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
-from tests.support.until import until
+from tests.support.until import patience, until
 
 CLAIM = library().function("claim").encode()
 SETTLE = library().function("settle").encode()
@@ -27,7 +27,7 @@ async def load_library(app: App[None]) -> None:
 
 async def kill_at(event: asyncio.Event, worker: CrashWorker) -> None:
     """Kill it as soon as the proxy did something, before it passes anything more on."""
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(patience(8)):
         await event.wait()
     worker.kill()
 
@@ -61,15 +61,15 @@ async def test_a_killed_workers_job_runs_again_within_the_bound(
     first = await crew.worker("first", loop=loop).ready()
     await app.tasks["hold"].options(timeout=timedelta(minutes=30)).enqueue("open")
     crew.open("open")
-    job = await app.tasks["hold"].options(timeout=3).enqueue("gate")
+    job = await app.tasks["hold"].options(timeout=patience(3)).enqueue("gate")
     await crew.ledger.started(job.id, by="first")
     await crew.worker("second", loop=loop).ready()
     first.kill()
     killed_at = time.monotonic()
     again = await crew.ledger.started(job.id, by="second")
-    assert again.at - killed_at < RECOVERED_S + NOISE_S
+    assert again.at - killed_at < patience(RECOVERED_S + NOISE_S)
     crew.open("gate")
-    assert await job.result(timeout=5) == "second"
+    assert await job.result(timeout=patience(5)) == "second"
     record = await job.status()
     assert (record.attempts, record.stalls, record.starts) == (0, 1, 2)
     assert [error.type for error in record.errors] == ["WorkerDied"]
@@ -86,7 +86,7 @@ async def test_any_live_worker_recovers_a_job_again_and_again(crew: Crew, app: A
         workers[entry.worker].kill()
     last = await crew.ledger.started(job.id, times=3)
     crew.open("gate")
-    assert await job.result(timeout=5) == last.worker
+    assert await job.result(timeout=patience(5)) == last.worker
     record = await job.status()
     assert (record.attempts, record.stalls, record.starts) == (0, 2, 3)
 
@@ -102,7 +102,7 @@ async def test_a_worker_restarted_under_its_name_recovers_its_own_job(
     await crew.worker("pod").ready()
     await crew.ledger.started(job.id, times=2)
     crew.open("gate")
-    assert await job.result(timeout=5) == "pod"
+    assert await job.result(timeout=patience(5)) == "pod"
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
     assert (records[job.id].attempts, records[job.id].stalls) == (0, 1)
 
@@ -114,7 +114,7 @@ async def test_a_full_worker_that_is_killed_loses_nothing(crew: Crew, app: App[N
     held = await app.enqueue_many(hold.job("gate") for _ in range(450))
     await until(lambda: len({start.job_id for start in crew.ledger.starts()}) == 750, within=8)
     for handle in done:
-        await handle.result(timeout=5)
+        await handle.result(timeout=patience(5))
     victim.kill()
     heir = await crew.worker("heir", concurrency=500).ready()
     crew.open("gate")
@@ -142,7 +142,7 @@ async def test_a_worker_killed_with_a_token_in_its_hand_delays_at_most(
     await killer
     crew.open("gate")
     await crew.worker("heir").ready()
-    assert await job.result(timeout=5) == 1
+    assert await job.result(timeout=patience(5)) == 1
     records = await check_ledger(app, crew.ledger, [held.id, job.id], queue=QUEUE)
     assert (records[job.id].starts, records[job.id].stalls) == (1, 0)
 
@@ -159,7 +159,7 @@ async def test_an_idle_worker_killed_as_its_waiting_claim_is_made_loses_nothing(
     job = await app.enqueue("echo", value=1)
     await killer
     await crew.worker("heir").ready()
-    assert await job.result(timeout=5) == 1
+    assert await job.result(timeout=patience(5)) == 1
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE, unseen_claims=1)
     assert (records[job.id].starts, records[job.id].stalls) == (2, 1)
 
@@ -192,4 +192,4 @@ async def test_a_job_settled_by_a_worker_that_died_unaware_is_not_run_again(
     await until(lambda: heir.count("WorkerReaped") == 1, within=8)
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
     assert (records[job.id].starts, records[job.id].stalls) == (1, 0)
-    assert await job.result(timeout=5) == 7
+    assert await job.result(timeout=patience(5)) == 7

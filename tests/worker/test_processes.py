@@ -21,7 +21,7 @@ from tests.support.nowhere import unreachable_app
 from tests.support.until import until
 from tests.worker.slots import Crew, Run, claimed, crew_of
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -88,6 +88,7 @@ async def test_the_context_in_the_process_is_that_of_the_job(crew: Crew) -> None
 
 
 async def test_attempts_run_side_by_side_in_processes_that_are_used_again(crew: Crew) -> None:
+    await crew.full()
     runs = [await crew.start(claimed(handlers.nap, {"ms": 5})) for _ in range(20)]
     assert len({await run.result() for run in runs}) == 2
 
