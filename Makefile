@@ -4,6 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Tests start hundreds of interpreters, which would compile the package each time.
+export PYTHONDONTWRITEBYTECODE :=
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# What a change is most likely to break, and each storage but the one in files.
+QUICK := tests/unit tests/model tests/promises tests/storage/test_contract.py tests/testing/test_kit.py \
+	tests/testing/test_run.py tests/app/test_enqueue.py tests/app/test_results.py tests/worker/test_worker.py \
+	-k "not [file and not TestFile and not fifty_thousand"
+
 # $(call apt,PACKAGE): install one Debian package, as root or by sudo.
 define apt
 if [ "$$(id -u)" = 0 ]; then as_root="env"; \
@@ -20,7 +28,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions \
+.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind
 
 help: ## Show the targets
@@ -32,10 +40,13 @@ demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… fo
 	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL)) $(ARGS)
 
 test: $(VENV)/.dev redis ## Run the tests, in parallel (ARGS=… goes to pytest; ARGS=-n0: in one process)
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(PYTEST) $(ARGS)
 
-test-slow: $(VENV)/.dev redis ## Run the short runs of the chaos soak, on both storages
-	@$(BIN)/python -m pytest -m slow tests/chaos $(ARGS)
+quick: $(VENV)/.dev redis ## Run the tests that find most in two minutes, for the inner loop
+	@$(PYTEST) $(QUICK) $(ARGS)
+
+test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos soak, the whole model, many kills
+	@$(PYTEST) -m slow $(ARGS)
 
 test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose
 	@$(BIN)/python -m pytest -m mutants tests/chaos $(ARGS)

@@ -20,11 +20,9 @@ from tests.crash.crew import CrashWorker, Crew, passed
 from tests.support import sqlite_check
 from tests.support.ledger import check_ledger
 from tests.support.processes import WorkerProcess
-from tests.support.until import until
+from tests.support.until import patience, until
 
 pytestmark = pytest.mark.parametrize("crew_url", ["file"], indirect=True)
-
-KILLS = 100
 
 
 async def test_two_producers_and_two_workers_lose_and_double_nothing(
@@ -78,19 +76,19 @@ async def exists(app: App[None], job_id: str) -> bool:
     return True
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.slow)])
 async def test_a_process_killed_in_the_middle_of_a_commit_leaves_the_database_in_order(
-    crew: Crew,
+    crew: Crew, kills: int
 ) -> None:
-    """Fault 51, G1: a hundred kills; each accepted job is there and each outcome that was told."""
-    words = (str(crew.directory), str(KILLS), "51")
+    """Fault 51, G1: each accepted job is there and each outcome that was told."""
+    words = (str(crew.directory), str(kills), "51")
     with WorkerProcess.module("tests.apps.kill_loop", *words, directory=crew.directory) as loop:
         assert await loop.wait(timeout=50) == 0, loop.stderr
         accepted, settled = map(int, loop.stdout.split())
-    assert accepted > KILLS
-    assert settled > KILLS
+    assert accepted > kills
+    assert settled > kills
     storage = SqliteStorage(crew.url).for_tenant("acme")
-    for number in range(KILLS):
+    for number in range(kills):
         await ContractIncarnation(storage, f"worker-{number}").die()
     heir = await ContractIncarnation(storage, "heir").register()
     while jobs := await heir.claim():
@@ -134,7 +132,7 @@ async def test_idle_processes_are_woken_at_once_and_cost_little(crew: Crew, app:
     assert used < 0.2 * len(workers) * (time.monotonic() - since)
     assert crew.ledger.starts() == []
     await app.queue(QUEUE).resume()
-    await asyncio.gather(*(handle.result(timeout=8) for handle in handles))
+    await asyncio.gather(*(handle.result(timeout=patience(8)) for handle in handles))
     assert {entry.epoch for entry in crew.ledger.starts()} == {1}
     assert len(crew.ledger.starts()) == 1000
     took = []
@@ -143,4 +141,4 @@ async def test_idle_processes_are_woken_at_once_and_cost_little(crew: Crew, app:
         assert await app.tasks["echo"].enqueue_and_wait(number) == number
         took.append(time.monotonic() - asked_at)
     # A poll of the two seconds' block would take a second on average.
-    assert sorted(took)[10] < 0.3
+    assert sorted(took)[10] < patience(0.3)

@@ -1,7 +1,8 @@
 """What concurrent clients see of jobs can be explained by one order of steps, whatever goes wrong.
 
-Each kind of storage has as many histories as ``HEADRACE_HISTORIES`` says, 60 by default; a failure
-shows the ``HEADRACE_SEED`` of their choices. What happens at once is never quite the same again.
+Each kind of storage has 15 histories, 60 more in `make test-slow`, or as many as
+``HEADRACE_HISTORIES`` says; a failure shows the ``HEADRACE_SEED`` of their choices. What happens at
+once is never quite the same again.
 """
 
 from __future__ import annotations
@@ -33,25 +34,26 @@ from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
 
-HISTORIES = int(os.environ.get("HEADRACE_HISTORIES", "60"))
+ASKED = os.environ.get("HEADRACE_HISTORIES")
+HISTORIES = [int(ASKED)] if ASKED else [15, pytest.param(60, marks=pytest.mark.slow)]
 SEED = int(os.environ.get("HEADRACE_SEED") or secrets.randbits(32))
 PROCESSES = 2
-TIMEOUT_SECONDS = 30 + HISTORIES
 
 pytestmark = [
-    pytest.mark.timeout(TIMEOUT_SECONDS),
+    pytest.mark.timeout(300 + int(ASKED or 0)),
+    pytest.mark.parametrize("histories", HISTORIES),
     pytest.mark.parametrize("kind", ["jobs", "order"]),
 ]
 
 
-def plans(kind: Kind) -> list[Plan]:
+def plans(kind: Kind, histories: int) -> list[Plan]:
     # pytest shows it beside a failure, and with -s at once.
-    sys.stdout.write(f"HEADRACE_SEED={SEED} HEADRACE_HISTORIES={HISTORIES}\n")
-    return [Plan(kind, number, SEED) for number in range(HISTORIES)]
+    sys.stdout.write(f"HEADRACE_SEED={SEED} HEADRACE_HISTORIES={histories}\n")
+    return [Plan(kind, number, SEED) for number in range(histories)]
 
 
 async def test_histories_on_redis_have_an_explanation(
-    kind: Kind, redis_server: RedisServer, redis_url: str
+    kind: Kind, histories: int, redis_server: RedisServer, redis_url: str
 ) -> None:
     """G1, G5-G8, G10: through proxies that delay, lose replies and reset connections."""
     library = library_with_test_clock()
@@ -67,7 +69,7 @@ async def test_histories_on_redis_have_an_explanation(
         )
         for storage in (direct, *broken):
             stack.push_async_callback(storage.aclose)
-        for plan in plans(kind):
+        for plan in plans(kind, histories):
             clients = {
                 name: (storage, BrokenConnections(proxy, library, plan.seed_of(name)))
                 for name, storage, proxy in zip(plan.names, broken, proxies, strict=False)
@@ -77,7 +79,7 @@ async def test_histories_on_redis_have_an_explanation(
     assert not found, "\n\n".join(found[:3])
 
 
-async def test_histories_in_memory_have_an_explanation(kind: Kind) -> None:
+async def test_histories_in_memory_have_an_explanation(kind: Kind, histories: int) -> None:
     """G1, G5-G8, G10: several storages of one loop, whose callers lose their patience."""
     url = f"memory://test-{secrets.token_hex(6)}"
     found = []
@@ -87,7 +89,7 @@ async def test_histories_in_memory_have_an_explanation(kind: Kind) -> None:
         ]
         for storage in storages:
             stack.push_async_callback(storage.aclose)
-        for plan in plans(kind):
+        for plan in plans(kind, histories):
             clients = {
                 name: (storage, Impatience(plan.seed_of(name)))
                 for name, storage in zip(plan.names, storages, strict=False)
@@ -98,11 +100,11 @@ async def test_histories_in_memory_have_an_explanation(kind: Kind) -> None:
 
 
 async def test_histories_of_several_processes_on_a_directory_have_an_explanation(
-    kind: Kind, tmp_path: Path
+    kind: Kind, histories: int, tmp_path: Path
 ) -> None:
     """G1, G5-G8, G10: each process has some of the clients, on storages of its own."""
     assignments = [
-        Assignment(str(tmp_path), kind, SEED, HISTORIES, index, PROCESSES)
+        Assignment(str(tmp_path), kind, SEED, histories, index, PROCESSES)
         for index in range(PROCESSES)
     ]
     with ExitStack() as stack:
@@ -118,7 +120,7 @@ async def test_histories_of_several_processes_on_a_directory_have_an_explanation
             for assignment in assignments
         ]
         for process in processes:
-            assert await process.wait(TIMEOUT_SECONDS) == 0
+            assert await process.wait(30 + histories) == 0
         reports = [
             msgspec.json.decode(line, type=Report)
             for process in processes
@@ -128,7 +130,7 @@ async def test_histories_of_several_processes_on_a_directory_have_an_explanation
     async with AsyncExitStack() as stack:
         storage = SqliteStorage(f"file://{tmp_path}/data", clock=lambda: NOW_MS).for_tenant(TENANT)
         stack.push_async_callback(storage.aclose)
-        for plan in plans(kind):
+        for plan in plans(kind, histories):
             lines = [x for report in reports if report.number == plan.number for x in report.lines]
             found += plan.problems([*lines, *await look(plan, storage)])
     assert not found, "\n\n".join(found[:3])

@@ -12,6 +12,7 @@ import pytest
 from headrace.testing.contract import StorageContract, Subject
 from tests.storage.foreign import CountingStorage, ForeignSubject
 from tests.support.processes import ROOT
+from tests.support.until import patience
 
 TESTS = '''
 """The tests of a user's storage."""
@@ -27,8 +28,6 @@ class TestStorage(StorageContract):
     def subject(self) -> Subject:
         return ForeignSubject({kind})
 '''
-# Those with many jobs take their time and find nothing here that the others don't.
-QUICK = "not thousand and not 500 and not 200"
 SETTLING = "test_another_claim_is_stale_and_changes_nothing"
 OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "PutBack", "Stalled"]
 
@@ -58,7 +57,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=patience(100),
     )
     said = ran.stdout + ran.stderr
     failed = {
@@ -70,18 +69,16 @@ def run(
     return failed, said
 
 
-@pytest.mark.timeout(120)
 def test_a_storage_that_ignores_the_nonce_is_found(tmp_path: Path) -> None:
-    failed, said = run(tmp_path, "NonceBlindStorage", "-k", QUICK)
+    failed, said = run(tmp_path, "NonceBlindStorage", "-k", SETTLING)
     assert failed >= {f"{SETTLING}[nonce-{outcome}]" for outcome in OUTCOMES}, said
     assert not failed & {f"{SETTLING}[epoch-{outcome}]" for outcome in OUTCOMES}
     # pytest rewrites the assertions of the suite as it does a project's own.
     assert "assert not True" in said
 
 
-@pytest.mark.timeout(120)
 def test_a_storage_that_remembers_no_call_is_found(tmp_path: Path) -> None:
-    failed, said = run(tmp_path, "ForgetfulStorage", "-k", QUICK)
+    failed, said = run(tmp_path, "ForgetfulStorage", "-k", "repeated_call or two_behind")
     assert failed >= {
         "test_a_repeated_call_answers_the_same_and_changes_nothing",
         "test_a_repeated_call_says_queued_even_when_the_job_has_ended_meanwhile",
@@ -89,7 +86,6 @@ def test_a_storage_that_remembers_no_call_is_found(tmp_path: Path) -> None:
     }, said
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("scope", ["function", "session"])
 @pytest.mark.parametrize("mode", ["strict", "auto"])
 def test_the_contract_runs_in_either_mode_and_whatever_loop_is_the_default(
@@ -102,7 +98,6 @@ def test_the_contract_runs_in_either_mode_and_whatever_loop_is_the_default(
     assert "skipped" not in said
 
 
-@pytest.mark.timeout(120)
 def test_a_class_without_a_subject_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "test_empty.py").write_text(
         "from headrace.testing.contract import StorageContract\n"

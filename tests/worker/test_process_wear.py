@@ -20,25 +20,24 @@ from headrace.worker.limits import Wear
 from headrace.worker.process_slots.functions import Function
 from tests.apps import large_import
 from tests.apps import process_app as handlers
-from tests.support.until import until
+from tests.support.until import patience, until
 from tests.worker.slots import children, claimed, crew_of
-
-pytestmark = pytest.mark.timeout(120)
 
 MIB = 1 << 20
 
 
-async def test_a_thousand_jobs_pass_through_processes_that_are_replaced_every_fifty() -> None:
+@pytest.mark.parametrize("jobs", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+async def test_jobs_pass_through_processes_that_are_replaced_every_fifty(jobs: int) -> None:
     # RELIABILITY §3 43: the standard library's own recycling hangs on Python 3.11.
     me = psutil.Process()
     async with crew_of(handlers.app, slots=2, wear=Wear(max_jobs=50)) as crew:
         await crew.full()
         before = (me.num_fds(), me.memory_info().rss)
-        runs = [await crew.start(claimed(handlers.add, {"a": number})) for number in range(1_000)]
-        assert [await run.result() for run in runs] == [b"%d" % (n + 2) for n in range(1_000)]
+        runs = [await crew.start(claimed(handlers.add, {"a": number})) for number in range(jobs)]
+        assert [await run.result() for run in runs] == [b"%d" % (n + 2) for n in range(jobs)]
         ended = crew.log.of(ProcessEnded)
         assert {(event.jobs, event.cause) for event in ended} == {(50, "it ran 50 jobs")}
-        assert len(ended) >= 18
+        assert len(ended) >= jobs // 50 - 2
         await crew.full()
         after = (me.num_fds(), me.memory_info().rss)
         assert after[0] <= before[0] + 1, "two slots at the same stage, but for one socket"
@@ -106,7 +105,7 @@ async def test_a_module_that_a_child_can_not_import_is_tried_again_until_it_can(
 ) -> None:
     await flag.touch()
     async with crew_of(module.app, slots=2) as crew:
-        failed = await crew.log.wait(ProcessFailed, 6, within=60)
+        failed = await crew.log.wait(ProcessFailed, 6, within=patience(60))
         assert {event.error for event in failed} == {"RuntimeError: no licence here"}
         assert crew.offers == 0, "no job is claimed for it"
         await flag.unlink()
@@ -124,7 +123,7 @@ async def test_a_job_that_waits_for_a_process_runs_once_there_is_one(
         (process,) = children()
         process.kill()
         run = await crew.start(claimed(module.work))
-        await crew.log.wait(ProcessFailed, 2, within=60)
+        await crew.log.wait(ProcessFailed, 2, within=patience(60))
         assert not run.outcomes
         await flag.unlink()
         assert await run.result() == b'"done"'
@@ -133,20 +132,20 @@ async def test_a_job_that_waits_for_a_process_runs_once_there_is_one(
 async def test_a_function_that_is_gone_is_said_by_name() -> None:
     functions = {handlers.add.name: Function("tests.apps.process_app", "no_such_function")}
     async with crew_of(handlers.app, functions=functions) as crew:
-        failed = await crew.log.wait(ProcessFailed, within=60)
+        failed = await crew.log.wait(ProcessFailed, within=patience(60))
         assert "no_such_function" in failed[0].error
 
 
 async def test_a_child_that_dies_of_its_imports_says_how(tmp_path: Path) -> None:
     functions = {handlers.add.name: Function("tests.apps.dies_on_import", "add")}
     async with crew_of(handlers.app, functions=functions) as crew:
-        failed = await crew.log.wait(ProcessFailed, 2, within=60)
+        failed = await crew.log.wait(ProcessFailed, 2, within=patience(60))
         assert {event.error for event in failed} == {"the process ended with status 7"}
 
 
 async def test_a_memory_limit_that_leaves_no_room_for_the_imports_is_said() -> None:
     async with crew_of(large_import.app, memory_limit_bytes=128 * MIB) as crew:
-        failed = await crew.log.wait(ProcessFailed, 2, within=60)
+        failed = await crew.log.wait(ProcessFailed, 2, within=patience(60))
         assert all("MemoryError" in event.error for event in failed)
         assert crew.offers == 0
 
@@ -162,7 +161,7 @@ async def test_without_room_for_another_socket_the_slot_waits_and_recovers() -> 
         try:
             outcome = await crew.run(claimed(handlers.die, {"how": "exit"}))
             assert not isinstance(outcome, Completed)
-            failed = await crew.log.wait(ProcessFailed, 2, within=60)
+            failed = await crew.log.wait(ProcessFailed, 2, within=patience(60))
             assert "Too many open files" in failed[0].error
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
