@@ -13,8 +13,6 @@ from tests.apps import shop_app
 from tests.apps.shop_app import app, bill, forget, hang, hold, quote, send, tick
 from tests.support.until import until
 
-pytestmark = pytest.mark.timeout(10)
-
 
 async def test_a_result_is_there_for_who_waits(kit: Kit) -> None:
     job = await bill.enqueue(7)
