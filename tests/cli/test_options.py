@@ -14,6 +14,7 @@ from headrace.cli import cli as root
 from headrace.cli.options import duration
 from headrace.cli.worker import weights
 from tests.cli.conftest import Cli
+from tests.support.until import patience
 
 UNSET_BY_VARIABLE = {"--yes", "--dry-run", "--all", "--help"}
 
@@ -136,7 +137,11 @@ def test_the_command_line_adds_little_to_the_package_itself() -> None:
     script = "import sys, headrace; a = set(sys.modules); import headrace.cli; "
     script += "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - a}))"
     ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(60),
     )
     heavy = {"uvloop", "rich", "litestar", "jinja2", "pydantic", "multiprocessing"}
     assert not heavy & set(ran.stdout.split())
@@ -146,6 +151,10 @@ def test_what_only_process_slots_need_is_not_imported_without_them() -> None:
     script = "import sys, headrace, headrace.cli; headrace.Worker(headrace.App(), ['default']); "
     script += "print('multiprocessing' in sys.modules)"
     ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(60),
     )
     assert ran.stdout == "False\n"

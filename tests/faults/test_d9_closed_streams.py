@@ -32,7 +32,7 @@ def shell(site: Site, line: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **site.environment},
         capture_output=True,
         text=True,
-        timeout=START_S,
+        timeout=patience(START_S),
         check=False,
     )
 
@@ -82,7 +82,7 @@ def test_nobody_is_told_that_a_reader_has_had_enough() -> None:
     with open(write, "wb") as stdout:
         argv = [sys.executable, "-m", "headrace", "version"]
         done = subprocess.run(
-            argv, stdout=stdout, stderr=subprocess.PIPE, timeout=START_S, check=False
+            argv, stdout=stdout, stderr=subprocess.PIPE, timeout=patience(START_S), check=False
         )
     assert (done.returncode, done.stderr) == (1, b"")
 

@@ -106,7 +106,7 @@ def test_a_class_without_a_subject_says_what_it_needs(tmp_path: Path) -> None:
     )
     words = [sys.executable, "-m", "pytest", "-q", "-k", "paused", str(tmp_path)]
     ran = subprocess.run(
-        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=patience(60)
     )
     assert ran.returncode == 1
     assert "TestStorage needs a fixture `subject` that returns a Subject" in ran.stdout

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.support.processes import ROOT
+from tests.support.until import patience
 
 LIMIT_S = 18
 AS_ROOT = () if os.geteuid() == 0 else ("--map-root-user",)
@@ -32,7 +33,7 @@ def run_apart(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=patience(LIMIT_S),
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
