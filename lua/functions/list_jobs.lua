@@ -19,12 +19,12 @@ function functions.list_jobs(roots, args)
   local reply = { #found == limit and found.cursor or '' }
   for _, row in ipairs(found) do
     local v = unit.call('HMGET', keys.job(unit.root, row.id), unpack(FIELDS))
-    local its_state, _, _, generation, at, created_ms, run_ms = record.parts(v[1])
+    local its_state, _, _, generation, at_ms, created_ms, run_ms = record.parts(v[1])
     if its_state == state and is_its_place(row, state, created_ms, generation) then
       local epoch, nonce = record.claim_parts(v[2])
       local words = {
-        row.id, row.due or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at, run_ms, nonce,
-        v[7] or '', v[8] or '',
+        row.id, row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
+        nonce, v[7] or '', v[8] or '',
       }
       for _, word in ipairs(words) do
         reply[#reply + 1] = word

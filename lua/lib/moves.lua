@@ -253,11 +253,11 @@ end
 local function write_counts(unit, call)
   local key = keys.counts(unit.root)
   for name, delta in pairs(unit.counts) do
-    local now = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta))
+    local remaining = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta))
     unit.counts[name] = nil
     if name == 'queued' then
-      unit.queued = now
-    elseif now == 0 and string.sub(name, 1, 7) == 'queued:' then
+      unit.queued = remaining
+    elseif remaining == 0 and string.sub(name, 1, 7) == 'queued:' then
       call('HDEL', key, name) -- or lanes that were used once would pile up
     end
   end

@@ -119,7 +119,7 @@ local function sorted(unit, command, key, cursor, limit)
   for i = 1, #pairs_of, 2 do
     local member, score_of_it = pairs_of[i], pairs_of[i + 1]
     local its_id = key == keys.delayed(unit.root) and record.id_of(member) or member
-    found[#found + 1] = { id = its_id, due = score_of_it, member = member }
+    found[#found + 1] = { id = its_id, due_ms = score_of_it, member = member }
     found.cursor = score_of_it .. ':' .. member
   end
   return found
