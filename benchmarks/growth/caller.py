@@ -9,7 +9,8 @@ from benchmarks.growth.workload import GrowthLoad
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
 from headrace.outcome import Completed, Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, CallId, IncarnationInfo, Settlement
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import CallId, IncarnationInfo, Settlement
 
 COMPLETED = Completed(b"1", DEFAULT_KEEP_MS, DEFAULT_KEEP_MS)
 

@@ -13,8 +13,8 @@ from benchmarks.growth.points import Place, Point, Values, take_turns
 from benchmarks.growth.workload import FAR_DELAYS_S, GrowthLoad
 from benchmarks.harness import serving
 from headrace import Job
+from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.redis import keys
-from headrace.storage.values import BATCH_LIMIT
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
 

@@ -20,7 +20,8 @@ from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, fresh
 from headrace.plain import shown
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
-from headrace.storage.values import BATCH_LIMIT, End, OutputPage
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import End, OutputPage
 from headrace.waiting import Waits
 
 CHUNKS_AHEAD = 3

@@ -16,7 +16,8 @@ from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Admin, Inspector
 from headrace.storage.batches import batches
-from headrace.storage.values import BATCH_LIMIT, IncarnationInfo, QueueSettings, QueueStats
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import IncarnationInfo, QueueSettings, QueueStats
 
 PURGEABLE = (
     JobState.QUEUED,

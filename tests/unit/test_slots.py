@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.job import DEFAULT_LANE, PROCESS_LANE
-from headrace.storage.values import BATCH_LIMIT
+from headrace.storage.limits import BATCH_LIMIT
 from headrace.worker.slots import ROUND, Slot, Slots
 
 QUEUES = "abcdefgh"

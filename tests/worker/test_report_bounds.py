@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from headrace.storage.base import Consumer
+from headrace.storage.limits import PIECES_LIMIT
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import PIECES_LIMIT, Report
+from headrace.storage.values import Report
 from headrace.testing.contract.steps import QUEUE, ContractClient, ContractIncarnation, a_job
 from headrace.worker.reports import Reports
 

@@ -17,7 +17,8 @@ import pytest
 
 from headrace.errors import StorageUnavailable
 from headrace.job import CHUNK_LIMIT_BYTES, Claim, ClaimedJob
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, Report
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES
+from headrace.storage.values import Report
 from headrace.worker import reports as module
 from headrace.worker.reports import OUTPUT_LIMIT, Reports
 from tests.support.until import until

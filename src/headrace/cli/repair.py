@@ -7,7 +7,8 @@ import msgspec
 from headrace.cli.output import echo_json, note, table
 from headrace.job import JobState
 from headrace.storage.base import Inspector, Storage
-from headrace.storage.values import BATCH_LIMIT, Finding, QueueStats
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import Finding, QueueStats
 
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 

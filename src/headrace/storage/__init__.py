@@ -33,10 +33,9 @@ from headrace.storage.base import (
     Waiter,
 )
 from headrace.storage.connect import open_storage
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES
 from headrace.storage.opener import Opener
 from headrace.storage.values import (
-    BATCH_LIMIT,
-    BATCH_LIMIT_BYTES,
     Beat,
     BeatReply,
     CallId,

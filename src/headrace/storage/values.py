@@ -14,10 +14,6 @@ from headrace.events import JobEvent
 from headrace.job import Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
 from headrace.storage import limits
-from headrace.storage.limits import BATCH_LIMIT as BATCH_LIMIT
-from headrace.storage.limits import BATCH_LIMIT_BYTES as BATCH_LIMIT_BYTES
-from headrace.storage.limits import OUTPUT_PAGE_LIMIT as OUTPUT_PAGE_LIMIT
-from headrace.storage.limits import PIECES_LIMIT as PIECES_LIMIT
 
 _OUTPUT_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})", re.ASCII)
 

@@ -22,7 +22,8 @@ from headrace.job import ClaimedJob
 from headrace.middleware import CallNext
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import BATCH_LIMIT, ClaimReply
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
 from headrace.testing.inner import InnerSlots
 from headrace.testing.place import LANES, LEASE_MS, Place

@@ -18,7 +18,8 @@ import anyio
 from headrace.errors import StorageError
 from headrace.job import CHUNK_LIMIT_BYTES, ClaimedJob
 from headrace.storage.base import Consumer
-from headrace.storage.values import BATCH_LIMIT, BATCH_LIMIT_BYTES, PIECES_LIMIT, Report
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, PIECES_LIMIT
+from headrace.storage.values import Report
 
 PROGRESS_S = 0.5
 """Least time between two reports of an attempt's progress, but for the last."""

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from headrace.job import PROCESS_LANE
-from headrace.storage.values import BATCH_LIMIT
+from headrace.storage.limits import BATCH_LIMIT
 
 ROUND = 2
 """How many times the worker's slots the portions of one round of turns are.

@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from headrace.job import JobRecord, JobState
-from headrace.storage.values import (
-    OUTPUT_PAGE_LIMIT,
-    EventPage,
-    IncarnationInfo,
-    OutputPage,
-    Page,
-    QueueStats,
-)
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT
+from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueStats
 from headrace.storage.verbs import reads
 
 

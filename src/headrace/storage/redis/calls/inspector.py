@@ -10,11 +10,11 @@ from typing import Any
 from headrace.errors import InvalidOption
 from headrace.events import JobEvent
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState, is_name
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, T, command, read_beat, read_error, text
 from headrace.storage.values import (
-    OUTPUT_PAGE_LIMIT,
     EventPage,
     IncarnationInfo,
     OutputPage,

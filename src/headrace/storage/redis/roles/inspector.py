@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from headrace.job import JobRecord, JobState
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.redis.calls import inspector
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import (
-    OUTPUT_PAGE_LIMIT,
-    EventPage,
-    IncarnationInfo,
-    OutputPage,
-    Page,
-    QueueStats,
-)
+from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueStats
 
 
 class RedisInspector(RedisRole):

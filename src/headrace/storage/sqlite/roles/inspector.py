@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headrace.job import JobRecord, JobState
+from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import inspector, listing, output
 from headrace.storage.values import (
-    OUTPUT_PAGE_LIMIT,
     EventPage,
     IncarnationInfo,
     OutputPage,
