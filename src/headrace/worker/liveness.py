@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Self
 
 import anyio
 
@@ -21,6 +22,9 @@ from headrace.events import Emit, LoopStalled
 from headrace.guard import Guard
 from headrace.storage.base import Beater, Channel
 from headrace.storage.values import BeatReply
+from headrace.worker.watch import LoopWatch
+
+JOIN_S = 1.0
 
 REPEATED_SOONER = 10
 """How many times sooner than the next beat one is repeated that was not answered: there is time for
@@ -107,7 +111,7 @@ class Liveness:
         open_beater: opens the synchronous side of the storage, in the thread.
         interval_s: time between beats of an incarnation.
         max_loop_stall_s: how long the loop may stand still before beats stop.
-        stalled_s: how long the loop has stood still.
+        watch: knows how long the loop has stood still; runs as long as this.
         worker: the worker's name.
         emit: told when that is too long.
         guard: keeps the thread alive.
@@ -119,7 +123,7 @@ class Liveness:
         *,
         interval_s: float,
         max_loop_stall_s: float,
-        stalled_s: Callable[[], float],
+        watch: LoopWatch,
         worker: str,
         emit: Emit,
         guard: Guard,
@@ -127,7 +131,7 @@ class Liveness:
         self._open_beater = open_beater
         self._interval_s = interval_s
         self._max_loop_stall_s = max_loop_stall_s
-        self._stalled_s = stalled_s
+        self._watch = watch
         self._worker = worker
         self._emit = emit
         self._guard = guard
@@ -138,9 +142,19 @@ class Liveness:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="headrace-beat", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
+    async def __aenter__(self) -> Self:
+        self._watch.start()
         self._thread.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End both threads; this one may take a call's time-out to be gone."""
+        self._is_closing.set()
+        self._due.set()
+        self._watch.stop()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._thread.join, JOIN_S)
+            await anyio.to_thread.run_sync(self._watch.join, JOIN_S)
 
     def add(self, lease: Lease) -> None:
         """Beat for an incarnation from now on, in place of an earlier one of its queue."""
@@ -167,15 +181,6 @@ class Liveness:
                 backoff.reset()
                 self._due.set()
 
-    def stop(self) -> None:
-        """End the thread; it may take one call's time-out to be gone."""
-        self._is_closing.set()
-        self._due.set()
-
-    def join(self, timeout_s: float) -> None:
-        """Wait for the thread to be gone."""
-        self._thread.join(timeout_s)
-
     def _run(self) -> None:
         self._guard.keep_thread("beat", self._beat_forever, sleep=self._is_closing.wait)
 
@@ -199,7 +204,7 @@ class Liveness:
             beater.close()
 
     def _loop_turns(self) -> bool:
-        stalled_s = self._stalled_s()
+        stalled_s = self._watch.stalled_s
         is_stalled = stalled_s > self._max_loop_stall_s
         if is_stalled and not self._is_stalled:
             self._emit(LoopStalled(worker=self._worker, stalled_s=stalled_s))

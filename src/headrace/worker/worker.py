@@ -1,52 +1,36 @@
-"""The worker: wires its queues to the slots, threads, processes and beats that they share."""
+"""The worker as its users see it: what it takes, how it is, and its way from start to end."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
-
-import anyio
 
 from headrace.app import App
 from headrace.clock import Duration
 from headrace.errors import LifespanTimeout
 from headrace.events import (
     Emit,
-    WorkerEnding,
-    WorkerQuiet,
-    WorkerStarted,
     WorkerStopped,
     WorkerStopping,
 )
 from headrace.guard import Guard
-from headrace.job import DEFAULT_LANE, PROCESS_LANE, check_text
-from headrace.logs import configured, log_events, unfailing
-from headrace.release import VERSION
+from headrace.job import check_text
+from headrace.logs import log_events, unfailing
 from headrace.repeat import repeat_until_answered
-from headrace.storage.base import Channel, Storage
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.base import Storage
 from headrace.worker.cause import sole_cause
-from headrace.worker.consumer import QueueConsumer
-from headrace.worker.execute import Executor
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_emit, check_limits, process_functions, queue_weights
-from headrace.worker.liveness import Liveness
-from headrace.worker.memory import resident_bytes
-from headrace.worker.slots import Slots
-from headrace.worker.threads import Threads
-from headrace.worker.watch import LoopWatch
+from headrace.worker.service import Service
+from headrace.worker.stops import Stops
 
 if TYPE_CHECKING:
-    from headrace.worker.process_slots.processes import Processes
+    pass
 
 STARTUP_RETRY_S = 10.0
-LOOK_S = 0.05
 
 
 class Worker:
@@ -135,11 +119,10 @@ class Worker:
             max_memory=max_memory,
             max_lifetime=max_lifetime,
         )
-        self._is_burst = burst
         own_name = f"{socket.gethostname()}:{os.getpid()}"
         self.name: str = check_text(own_name if name is None else name, what="worker name")
-        told = check_emit(emit)
-        self._emit = unfailing(log_events("warning") if told is None else told)
+        checked = check_emit(emit)
+        self._emit = unfailing(log_events("warning") if checked is None else checked)
         self._guard = Guard(self._emit)
         self._lifespan = Lifespan(
             app.lifespan,
@@ -148,14 +131,18 @@ class Worker:
             end_s=self._limits.end_s,
             emit=self._emit,
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_quiet = False
-        self._stops = 0
-        self._stops_seen = 0  # that the lifespan's end need not heed
-        self._has_told = False
-        self._consumers: list[QueueConsumer] = []
-        self._executor: Executor | None = None
-        self._watch: LoopWatch | None = None
+        self._stops = Stops(self._act)
+        self._is_stopping = False
+        self._service = Service(
+            app,
+            self._limits,
+            self._functions,
+            name=self.name,
+            is_burst=burst,
+            stops=self._stops,
+            emit=self._emit,
+            guard=self._guard,
+        )
 
     @property
     def app(self) -> App[Any]:
@@ -179,40 +166,36 @@ class Worker:
         Each queue's last claim was answered, all that works in the background does, and it is not
         stopping.
         """
-        return (
-            not self._is_closing
-            and self._guard.is_whole
-            and bool(self._consumers)
-            and all(consumer.is_consuming for consumer in self._consumers)
-        )
+        return not self._stops.is_closing and self._guard.is_whole and self._service.is_consuming
 
     @property
     def is_alive(self) -> bool:
         """Whether the event loop turns: it has answered within ``max_loop_stall``."""
-        return self._watch is None or self._watch.stalled_s <= self._limits.loop_stall_s
+        watch = self._service.watch
+        return watch is None or watch.stalled_s <= self._limits.loop_stall_s
 
     @property
     def loop_lag(self) -> float:
         """How late the event loop was when it was last asked, twice a second, in seconds."""
-        return 0.0 if self._watch is None else self._watch.lag_s
+        watch = self._service.watch
+        return 0.0 if watch is None else watch.lag_s
 
     @property
     def active(self) -> int:
         """How many attempts run."""
-        return sum(consumer.active for consumer in self._consumers)
+        return self._service.active
 
     @property
     def stuck(self) -> int:
         """How many handlers go on although they were stopped and given up."""
-        return 0 if self._executor is None else self._executor.stuck
+        return self._service.stuck
 
     def quiet(self) -> None:
         """Claim no more, but go on running and beating until `stop`.
 
         May be called in any thread, in a signal handler, and before `run`.
         """
-        self._is_quiet = True
-        self._heed_soon()
+        self._stops.quiet()
 
     def stop(self) -> None:
         """Claim no more, give running jobs the grace, then hand back the rest and end.
@@ -221,31 +204,15 @@ class Worker:
         lifespan starts the first call cancels that, while it ends the second one does. May be
         called in any thread, in a signal handler, and before `run`.
         """
-        self._stops += 1
-        self._heed_soon()
+        self._stops.stop()
 
-    @property
-    def _is_closing(self) -> bool:
-        return self._stops > 0
-
-    def _heed_soon(self) -> None:
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it was closed: the worker has ended
-                self._loop.call_soon_threadsafe(self._heed)
-
-    def _heed(self) -> None:
-        """Have everybody do what was asked for by now; in the loop, and safe to repeat."""
-        for consumer in self._consumers:
-            if self._is_quiet:
-                consumer.quiet()
-            if self._stops:
-                consumer.close()
-            if self._stops > 1:
-                consumer.end_grace()
-        if self._stops > self._stops_seen:
+    def _act(self) -> None:
+        """Have everybody do what was asked for by now."""
+        self._service.act()
+        if self._stops.is_pressing:
             self._lifespan.cut()
-        if self._stops and not self._has_told:
-            self._has_told = True
+        if self._stops.is_closing and not self._is_stopping:
+            self._is_stopping = True
             self._emit(
                 WorkerStopping(worker=self.name, active=self.active, grace_s=self._limits.grace_s)
             )
@@ -259,14 +226,9 @@ class Worker:
             StorageRefused: it can't be used, at the start or any more.
             StorageFault: it failed, and nothing that it says can be relied on.
         """
-        self._loop = asyncio.get_running_loop()
-        self._heed()  # what was said before
-        try:
-            with sole_cause():
-                await self._run()
-        finally:
-            self._loop = None
-        put_back = sum(consumer.put_back for consumer in self._consumers)
+        with self._stops.listening(), sole_cause():
+            await self._run()
+        put_back = self._service.put_back
         self._emit(WorkerStopped(worker=self.name, put_back=put_back, stuck=self.stuck))
 
     async def _run(self) -> None:
@@ -274,188 +236,22 @@ class Worker:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
             await self._connect(storage)
-            if self._is_closing:
+            if self._stops.is_closing:
                 return
             # What handlers and the lifespan enqueue goes through the app's own client.
             await stack.enter_async_context(self._app)
             try:
                 state = await stack.enter_async_context(self._lifespan)
             except LifespanTimeout:
-                if self._stops:
+                if self._stops.count:
                     return  # which has cut it
                 raise
             try:
-                await self._serve(storage, state)
+                await self._service.run(storage, state)
             finally:
-                self._stops_seen = max(1, self._stops)
+                self._stops.acted_on()
 
     async def _connect(self, storage: Storage) -> None:
         await repeat_until_answered(
-            storage.check, is_over=lambda: self._is_closing, for_s=STARTUP_RETRY_S
+            storage.check, is_over=lambda: self._stops.is_closing, for_s=STARTUP_RETRY_S
         )
-
-    async def _serve(self, storage: Storage, state: Any) -> None:
-        limits = self._limits
-        watch = self._watch = LoopWatch(worker=self.name, emit=self._emit, guard=self._guard)
-        interval_s = limits.lease_ms / 3000
-        liveness = Liveness(
-            lambda: storage.open_beater(timeout_s=min(interval_s, 5.0)),
-            interval_s=interval_s,
-            max_loop_stall_s=limits.loop_stall_s,
-            stalled_s=lambda: watch.stalled_s,
-            worker=self.name,
-            emit=self._emit,
-            guard=self._guard,
-        )
-        watch.start()
-        liveness.start()
-        self._emit(
-            WorkerStarted(
-                worker=self.name,
-                queues=limits.queues,
-                concurrency=limits.concurrency,
-                process_slots=limits.process_slots,
-                tasks=len(self._app.tasks),
-            )
-        )
-        try:
-            await self._serve_lanes(storage, state, liveness)
-        finally:
-            liveness.stop()
-            watch.stop()
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(liveness.join, 1.0)
-                await anyio.to_thread.run_sync(watch.join, 1.0)
-
-    async def _serve_lanes(self, storage: Storage, state: Any, liveness: Liveness) -> None:
-        limits = self._limits
-        lanes = {DEFAULT_LANE: Slots(limits.concurrency, limits.queues)}
-        threads = Threads(limits.threads)
-        processes = None
-        if limits.process_slots:
-            lanes[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
-            processes = self._processes(offer=lanes[PROCESS_LANE].release)
-        for slots in lanes.values():
-            slots.begin()
-        executor = self._executor = Executor(
-            self._app.tasks,
-            middleware=self._app.middlewares,
-            state=state,
-            emit=self._emit,
-            threads=threads,
-            processes=processes,
-        )
-        try:
-            async with anyio.create_task_group() as group:
-                if processes is not None:
-                    group.start_soon(processes.serve)
-                try:
-                    await self._consume(storage, executor, lanes, liveness)
-                finally:
-                    if processes is not None:
-                        processes.close()
-        finally:
-            threads.close()
-
-    def _processes(self, *, offer: Callable[[], None]) -> Processes:
-        # A worker without them need not have the 1 MB that multiprocessing takes.
-        from headrace.worker.process_slots.child import ChildSettings
-        from headrace.worker.process_slots.processes import Processes
-
-        return Processes(
-            self._limits.process_slots,
-            self._functions,
-            settings=ChildSettings(
-                parent=os.getpid(),
-                codec=self._app.codec,
-                memory_limit_bytes=self._limits.process_memory_bytes,
-                logging=configured(),
-            ),
-            wear=self._limits.wear,
-            offer=offer,
-            emit=self._emit,
-        )
-
-    async def _consume(
-        self, storage: Storage, executor: Executor, lanes: Mapping[str, Slots], liveness: Liveness
-    ) -> None:
-        limits = self._limits
-        channel = storage.open_channel()
-        info = IncarnationInfo(
-            incarnation="",
-            name=self.name,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            version=VERSION,
-            concurrency=limits.concurrency,
-            process_slots=limits.process_slots,
-            tasks={name: task.settings.lane for name, task in self._app.tasks.items()},
-            channel=channel.name,
-            lease_ms=limits.lease_ms,
-            registered_ms=0,
-        )
-        self._consumers = [
-            QueueConsumer(
-                storage,
-                queue=queue,
-                info=info,
-                executor=executor,
-                lanes=lanes,
-                liveness=liveness,
-                grace_s=limits.grace_s,
-                sweep_s=limits.sweep_s,
-                emit=self._emit,
-                guard=self._guard,
-            )
-            for queue in limits.queues
-        ]
-        keep = self._guard.keep
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._listen, channel, liveness)
-            group.start_soon(keep, "quiet", self._notify_when_quiet)
-            if self._limits.has_end or self._is_burst:
-                group.start_soon(keep, "limits", self._end_by_itself)
-            async with anyio.create_task_group() as queues:
-                self._heed()  # what was said before they were there
-                for consumer in self._consumers:
-                    queues.start_soon(consumer.run)
-            group.cancel_scope.cancel()
-
-    async def _listen(self, channel: Channel, liveness: Liveness) -> None:
-        try:
-            await self._guard.keep("control", partial(liveness.listen, channel))
-        finally:
-            with anyio.CancelScope(shield=True):
-                await channel.aclose()
-
-    async def _notify_when_quiet(self) -> None:
-        for consumer in self._consumers:
-            await consumer.has_made_last_claim.wait()
-        if self._is_quiet:
-            self._emit(WorkerQuiet(worker=self.name))
-
-    async def _end_by_itself(self) -> None:
-        """Stop when a limit is reached, or in a burst when there is nothing left to do."""
-        started_at = time.monotonic()
-        while not self._is_closing:
-            await anyio.sleep(LOOK_S)
-            cause = self._cause_to_end(time.monotonic() - started_at)
-            if cause:
-                self._emit(WorkerEnding(worker=self.name, cause=cause))
-                self.stop()
-
-    def _cause_to_end(self, age_s: float) -> str:
-        limits = self._limits
-        ended = sum(consumer.ended for consumer in self._consumers)
-        if limits.max_jobs and ended >= limits.max_jobs:
-            return f"it ran {ended} attempts"
-        if limits.max_lifetime_s and age_s >= limits.max_lifetime_s:
-            return f"it has run for {age_s:.0f} s"
-        if limits.max_resident_bytes and (size := resident_bytes()) > limits.max_resident_bytes:
-            return f"it has {size:,} bytes of memory"
-        if self._is_burst:
-            if all(consumer.has_nothing for consumer in self._consumers):
-                return "there is nothing left to do"
-            for consumer in self._consumers:
-                consumer.look_again()
-        return ""

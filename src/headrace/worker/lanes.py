@@ -1,0 +1,105 @@
+"""What attempts run on: the slots of each lane, threads and processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from headrace.app import App
+from headrace.events import Emit
+from headrace.job import DEFAULT_LANE, PROCESS_LANE
+from headrace.logs import configured
+from headrace.worker.execute import Executor
+from headrace.worker.limits import Limits
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.slots import Slots
+from headrace.worker.threads import Threads
+
+if TYPE_CHECKING:
+    from headrace.worker.process_slots.processes import Processes
+
+
+class Lanes(msgspec.Struct, frozen=True):
+    """The slots of a worker by lane, and what runs the attempts that hold them."""
+
+    slots: dict[str, Slots]
+    executor: Executor
+
+
+@asynccontextmanager
+async def open_lanes(
+    app: App[Any],
+    limits: Limits,
+    functions: Mapping[str, Function],
+    *,
+    state: Any,
+    emit: Emit,
+) -> AsyncIterator[Lanes]:
+    """Keep threads and processes for a worker's attempts; none is left afterwards.
+
+    Args:
+        app: the tasks.
+        limits: the worker's.
+        functions: by task name, where child processes find them.
+        state: what the lifespan yielded.
+        emit: told of processes that end and handlers that don't.
+    """
+    slots = {DEFAULT_LANE: Slots(limits.concurrency, limits.queues)}
+    threads = Threads(limits.threads)
+    processes = None
+    if limits.process_slots:
+        offered = slots[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
+        processes = _processes(app, limits, functions, offer=offered.release, emit=emit)
+    for shared in slots.values():
+        shared.begin()
+    executor = Executor(
+        app.tasks,
+        middleware=app.middlewares,
+        state=state,
+        emit=emit,
+        threads=threads,
+        processes=processes,
+    )
+    try:
+        async with anyio.create_task_group() as group:
+            if processes is not None:
+                group.start_soon(processes.serve)
+            try:
+                yield Lanes(slots, executor)
+            finally:
+                if processes is not None:
+                    processes.close()
+    finally:
+        threads.close()
+
+
+def _processes(
+    app: App[Any],
+    limits: Limits,
+    functions: Mapping[str, Function],
+    *,
+    offer: Callable[[], None],
+    emit: Emit,
+) -> Processes:
+    # A worker without them need not have the 1 MB that multiprocessing takes.
+    from headrace.worker.process_slots.child import ChildSettings
+    from headrace.worker.process_slots.processes import Processes
+
+    return Processes(
+        limits.process_slots,
+        functions,
+        settings=ChildSettings(
+            parent=os.getpid(),
+            codec=app.codec,
+            memory_limit_bytes=limits.process_memory_bytes,
+            logging=configured(),
+        ),
+        wear=limits.wear,
+        offer=offer,
+        emit=emit,
+    )

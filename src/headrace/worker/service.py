@@ -1,0 +1,197 @@
+"""What a worker does while its lifespan is open.
+
+It wires the queues to the slots, threads, processes and beats that they share.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+
+from headrace.app import App
+from headrace.events import Emit, WorkerEnding, WorkerQuiet, WorkerStarted
+from headrace.guard import Guard
+from headrace.release import VERSION
+from headrace.storage.base import Channel, Storage
+from headrace.storage.values import IncarnationInfo
+from headrace.worker.consumer import QueueConsumer
+from headrace.worker.end_observer import EndObserver
+from headrace.worker.execute import Executor
+from headrace.worker.lanes import Lanes, open_lanes
+from headrace.worker.limits import Limits
+from headrace.worker.liveness import Liveness
+from headrace.worker.process_slots.functions import Function
+from headrace.worker.stops import Stops
+from headrace.worker.watch import LoopWatch
+
+
+class Service:
+    """The queues of a worker, and what they share.
+
+    Args:
+        app: the tasks.
+        limits: the worker's.
+        functions: by task name, where child processes find them.
+        name: the worker's.
+        is_burst: whether it ends when nothing is ready and nothing runs.
+        stops: what is asked for.
+        emit: told what happens.
+        guard: keeps its loops and threads alive.
+
+    Attributes:
+        watch: of the event loop, None before it has begun.
+    """
+
+    def __init__(
+        self,
+        app: App[Any],
+        limits: Limits,
+        functions: Mapping[str, Function],
+        *,
+        name: str,
+        is_burst: bool,
+        stops: Stops,
+        emit: Emit,
+        guard: Guard,
+    ) -> None:
+        self.watch: LoopWatch | None = None
+        self._app = app
+        self._limits = limits
+        self._functions = functions
+        self._name = name
+        self._is_burst = is_burst
+        self._stops = stops
+        self._emit = emit
+        self._guard = guard
+        self._consumers: list[QueueConsumer] = []
+        self._executor: Executor | None = None
+
+    @property
+    def is_consuming(self) -> bool:
+        """Whether each queue's last claim was answered."""
+        return bool(self._consumers) and all(c.is_consuming for c in self._consumers)
+
+    @property
+    def active(self) -> int:
+        """How many attempts run."""
+        return sum(consumer.active for consumer in self._consumers)
+
+    @property
+    def stuck(self) -> int:
+        """How many handlers go on although they were stopped and given up."""
+        return 0 if self._executor is None else self._executor.stuck
+
+    @property
+    def put_back(self) -> int:
+        """How many jobs were returned to their queues at the end."""
+        return sum(consumer.put_back for consumer in self._consumers)
+
+    def act(self) -> None:
+        """Have the queues do what was asked for by now; in the loop, and safe to repeat."""
+        for consumer in self._consumers:
+            if self._stops.is_quiet:
+                consumer.quiet()
+            if self._stops.is_closing:
+                consumer.close()
+            if self._stops.count > 1:
+                consumer.end_grace()
+
+    async def run(self, storage: Storage, state: Any) -> None:
+        """Serve the queues until `Stops` says to end; ``state`` is what the lifespan yielded."""
+        limits = self._limits
+        watch = self.watch = LoopWatch(worker=self._name, emit=self._emit, guard=self._guard)
+        interval_s = limits.lease_ms / 3000
+        async with Liveness(
+            lambda: storage.open_beater(timeout_s=min(interval_s, 5.0)),
+            interval_s=interval_s,
+            max_loop_stall_s=limits.loop_stall_s,
+            watch=watch,
+            worker=self._name,
+            emit=self._emit,
+            guard=self._guard,
+        ) as liveness:
+            self._emit(
+                WorkerStarted(
+                    worker=self._name,
+                    queues=limits.queues,
+                    concurrency=limits.concurrency,
+                    process_slots=limits.process_slots,
+                    tasks=len(self._app.tasks),
+                )
+            )
+            async with open_lanes(
+                self._app, limits, self._functions, state=state, emit=self._emit
+            ) as lanes:
+                self._executor = lanes.executor
+                await self._consume(storage, lanes, liveness)
+
+    async def _consume(self, storage: Storage, lanes: Lanes, liveness: Liveness) -> None:
+        limits = self._limits
+        channel = storage.open_channel()
+        info = self._info(channel.name)
+        self._consumers = [
+            QueueConsumer(
+                storage,
+                queue=queue,
+                info=info,
+                executor=lanes.executor,
+                lanes=lanes.slots,
+                liveness=liveness,
+                grace_s=limits.grace_s,
+                sweep_s=limits.sweep_s,
+                emit=self._emit,
+                guard=self._guard,
+            )
+            for queue in limits.queues
+        ]
+        end = EndObserver(limits, self._consumers, is_burst=self._is_burst)
+        keep = self._guard.keep
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._listen, channel, liveness)
+            group.start_soon(keep, "quiet", self._notify_when_quiet)
+            group.start_soon(keep, "limits", partial(end.observe, self._end))
+            async with anyio.create_task_group() as queues:
+                self.act()  # on what was asked for before they were there
+                for consumer in self._consumers:
+                    queues.start_soon(consumer.run)
+            group.cancel_scope.cancel()
+
+    def _info(self, channel: str) -> IncarnationInfo:
+        """Return what the worker says of itself."""
+        limits = self._limits
+        return IncarnationInfo(
+            incarnation="",
+            name=self._name,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=VERSION,
+            concurrency=limits.concurrency,
+            process_slots=limits.process_slots,
+            tasks={name: task.settings.lane for name, task in self._app.tasks.items()},
+            channel=channel,
+            lease_ms=limits.lease_ms,
+            registered_ms=0,
+        )
+
+    async def _listen(self, channel: Channel, liveness: Liveness) -> None:
+        try:
+            await self._guard.keep("control", partial(liveness.listen, channel))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await channel.aclose()
+
+    async def _notify_when_quiet(self) -> None:
+        for consumer in self._consumers:
+            await consumer.has_made_last_claim.wait()
+        if self._stops.is_quiet:
+            self._emit(WorkerQuiet(worker=self._name))
+
+    def _end(self, cause: str) -> None:
+        if not self._stops.is_closing:
+            self._emit(WorkerEnding(worker=self._name, cause=cause))
+            self._stops.stop()
