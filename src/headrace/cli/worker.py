@@ -67,7 +67,7 @@ def worker(
 
     \b
     TERM, INT, HUP  stop claiming and let running jobs end, for --shutdown-timeout
-    the second      hand back what still runs now, free of charge
+    the second      put back what still runs now, free of charge
     the third       exit at once with 128 + signal; others take the jobs when the lease ends
     TSTP            claim no more, but go on running, until one of the others
 

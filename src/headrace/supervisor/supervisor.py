@@ -48,14 +48,14 @@ class Supervisor:
     async def run(self) -> int:
         """Keep the processes until a signal or their own work ends them; return the worst code."""
         async with anyio.create_task_group() as group:
-            await group.start(self._obey)
+            await group.start(self._handle_signals)
             code = await self._keep_all()
             group.cancel_scope.cancel()
         if self._systemd is not None and not self._crew.is_ending:
             self._systemd.stopping(0)
         return code
 
-    async def _obey(
+    async def _handle_signals(
         self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         with anyio.open_signal_receiver(*stopping(), signal.SIGTSTP) as signals:

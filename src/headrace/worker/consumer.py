@@ -83,7 +83,7 @@ class QueueConsumer:
         )
         self._is_closing = anyio.Event()
         self._is_quiet = False
-        self._hurries = False
+        self._has_grace_ended = False
         self._incarnation: Incarnation | None = None
         self._fetchers: list[Fetcher] = []
         self._ended_before = 0
@@ -129,14 +129,14 @@ class QueueConsumer:
             fetcher.close()
 
     def close(self) -> None:
-        """Claim no more, give running jobs the grace, then hand back the rest."""
+        """Claim no more, give running jobs the grace, then put back the rest."""
         self._is_closing.set()
         for fetcher in self._fetchers:
             fetcher.close()
 
     def end_grace(self) -> None:
         """End the grace now."""
-        self._hurries = True
+        self._has_grace_ended = True
         if self._incarnation is not None:
             self._incarnation.end_grace()
 
@@ -198,7 +198,7 @@ class QueueConsumer:
                 if not incarnation.lease.is_gone.is_set():
                     self.has_made_last_claim.set()
                     await self._is_closing.wait()
-                    await incarnation.finish(0.0 if self._hurries else self._grace_s)
+                    await incarnation.finish(0.0 if self._has_grace_ended else self._grace_s)
                 else:
                     await self._reconnect(incarnation)
             finally:

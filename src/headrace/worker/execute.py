@@ -67,7 +67,7 @@ class Executor:
         state: what the lifespan yielded.
         emit: told of handlers that can't be stopped.
         threads: for plain functions; without them none can run.
-        processes: for tasks with ``executor="process"``; without them their jobs are released.
+        processes: for tasks with ``executor="process"``; without them their jobs are put back.
         unwind_s: how long a handler may take to end once it was stopped.
         draw: source of random numbers from 0 to 1, for the waits of retries.
     """
@@ -184,7 +184,7 @@ class Executor:
         return result
 
     async def _in_child(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> Any:
-        assert self._processes is not None, "else it was released"  # noqa: S101
+        assert self._processes is not None, "else it was put back"  # noqa: S101
         # Middleware may call this again, when its slot was offered to the next job already.
         is_offered = attempt.slot.pass_on()
         attempt.enter_child()

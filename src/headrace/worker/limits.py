@@ -175,18 +175,18 @@ def queue_weights(
     if queues is not None and (isinstance(queues, str) or not isinstance(queues, Iterable)):
         raise InvalidOption(f"queues={shown(queues)}: pass a list of names or a dict of weights")
     if queues is None:
-        said: dict[str, int] = dict.fromkeys(
+        weights: dict[str, int] = dict.fromkeys(
             sorted({t.settings.queue for t in app.tasks.values()}), 1
         )
     elif isinstance(queues, Mapping):
-        said = dict(queues)
+        weights = dict(queues)
     else:
-        said = dict.fromkeys(queues, 1)
-    if not said:
+        weights = dict.fromkeys(queues, 1)
+    if not weights:
         raise UsageError("there is no queue to serve: the app has no tasks and no queues are named")
     return {
         check_name(queue, what="queue"): check_count(
             weight, name=f"the weight of queue {shown(queue)}", most=1000
         )
-        for queue, weight in said.items()
+        for queue, weight in weights.items()
     }

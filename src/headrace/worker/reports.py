@@ -31,7 +31,7 @@ OUTPUT_LIMIT = 1_000
 """Pieces of one attempt that wait for the storage; the oldest make room."""
 
 
-class Said:
+class Unreported:
     """What one attempt has said since the last report."""
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Reports:
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._turn = asyncio.Lock()  # one call at a time, so that pieces arrive in order
-        self._said: dict[tuple[str, int], Said] = {}
+        self._unreported: dict[tuple[str, int], Unreported] = {}
         self._has_some = asyncio.Event()
         self._has_output = asyncio.Event()
         self._is_urgent = asyncio.Event()
@@ -100,24 +100,24 @@ class Reports:
     def progress(self, job: ClaimedJob, fraction: float, text: str) -> None:
         """Note how far a job's attempt is."""
         with self._lock:
-            said = self._of(job)
-            said.fraction, said.text = fraction, text
+            unreported = self._of(job)
+            unreported.fraction, unreported.text = fraction, text
         self._note(self._has_some)
 
     def emit(self, job: ClaimedJob, chunk: bytes) -> None:
         """Note a piece of a job's output."""
         with self._lock:
-            said = self._of(job)
-            said.chunks.append(chunk)
-            said.next_number += 1
+            unreported = self._of(job)
+            unreported.chunks.append(chunk)
+            unreported.next_number += 1
         self._note(self._has_some, self._has_output)
 
-    def _of(self, job: ClaimedJob) -> Said:
+    def _of(self, job: ClaimedJob) -> Unreported:
         key = (job.id, job.claim.epoch)
-        said = self._said.get(key)
-        if said is None:
-            said = self._said[key] = Said(job)
-        return said
+        unreported = self._unreported.get(key)
+        if unreported is None:
+            unreported = self._unreported[key] = Unreported(job)
+        return unreported
 
     def _note(self, *events: asyncio.Event) -> None:
         # Asked after something was added, and cleared before it is taken: nothing is overlooked.
@@ -131,25 +131,29 @@ class Reports:
         """
         key = (job.id, job.claim.epoch)
         with self._lock:
-            said = self._said.get(key)
-            if said is not None and said.is_empty and not said.is_underway:
-                del self._said[key]
-                said = None
-        if said is None:
+            unreported = self._unreported.get(key)
+            if unreported is not None and unreported.is_empty and not unreported.is_underway:
+                del self._unreported[key]
+                unreported = None
+        if unreported is None:
             then()
             return
-        said.on_reported = then
+        unreported.on_reported = then
         _set((self._has_some, self._has_output, self._is_urgent))
 
     @property
     def is_idle(self) -> bool:
-        """Whether no attempt has said anything: then its end needs no `finish`."""
-        return not self._said
+        """Whether no attempt has anything unreported: then its end needs no `finish`."""
+        return not self._unreported
 
     def holds(self) -> set[str]:
         """Return the ids of attempts that have ended and are not reported yet."""
         with self._lock:
-            return {said.job.id for said in self._said.values() if said.on_reported is not None}
+            return {
+                unreported.job.id
+                for unreported in self._unreported.values()
+                if unreported.on_reported is not None
+            }
 
     async def run(self) -> None:
         """Report for ever."""
@@ -170,7 +174,7 @@ class Reports:
                 while reports := self._take():
                     await self._report(reports)
             with self._lock:
-                has_more = any(not said.is_empty for said in self._said.values())
+                has_more = any(not unreported.is_empty for unreported in self._unreported.values())
             if has_more:
                 self._has_some.set()  # progress that came too soon
 
@@ -187,11 +191,11 @@ class Reports:
         room, room_bytes = PIECES_LIMIT, BATCH_LIMIT_BYTES
         now = time.monotonic()
         with self._lock:
-            for said in self._said.values():
+            for unreported in self._unreported.values():
                 if not room or room_bytes < CHUNK_LIMIT_BYTES or len(reports) == BATCH_LIMIT:
                     break
-                if said.is_due(now):
-                    report, size = said.take(room, room_bytes, now)
+                if unreported.is_due(now):
+                    report, size = unreported.take(room, room_bytes, now)
                     reports.append(report)
                     room -= len(report.chunks)
                     room_bytes -= size
@@ -200,17 +204,17 @@ class Reports:
     def _finish(self, *, is_lost: bool) -> None:
         """Let go of who has ended and has nothing left to say, or of all who have ended."""
         with self._lock:
-            for said in self._said.values():
-                said.is_underway = False
+            for unreported in self._unreported.values():
+                unreported.is_underway = False
             ended = [
                 key
-                for key, said in self._said.items()
-                if said.on_reported is not None and (is_lost or said.is_empty)
+                for key, unreported in self._unreported.items()
+                if unreported.on_reported is not None and (is_lost or unreported.is_empty)
             ]
-            finished = [self._said.pop(key) for key in ended]
-        for said in finished:
-            if said.on_reported is not None:
-                said.on_reported()
+            finished = [self._unreported.pop(key) for key in ended]
+        for unreported in finished:
+            if unreported.on_reported is not None:
+                unreported.on_reported()
 
 
 def _set(events: Iterable[asyncio.Event]) -> None:

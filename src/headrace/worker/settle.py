@@ -97,7 +97,7 @@ class Settler:
             try:
                 verdicts = await self._send([settlement for _, settlement in self._sending])
             except StorageError:
-                # It can't be recorded; the sweep will find the jobs and hand them back.
+                # It can't be recorded; the sweep will find the jobs and put them back.
                 self._sending = []
                 raise
             if verdicts is None:

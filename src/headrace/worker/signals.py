@@ -28,7 +28,7 @@ def stopping() -> list[signal.Signals]:
 class Signals:
     """Handles signals inside its ``with`` block; afterwards the former handlers are back.
 
-    The first SIGTERM, SIGINT or SIGHUP gives running jobs the grace, the second hands them back
+    The first SIGTERM, SIGINT or SIGHUP gives running jobs the grace, the second puts them back
     now, the third ends the process at once with status 128 + signal: other workers take its jobs
     over when the lease ends. SIGTSTP makes the worker quiet. Before there is a worker, while its
     app is imported, the first one ends the process at once with 0: nothing has begun.

@@ -198,9 +198,9 @@ class Worker:
         self._stops.quiet()
 
     def stop(self) -> None:
-        """Claim no more, give running jobs the grace, then hand back the rest and end.
+        """Claim no more, give running jobs the grace, then put back the rest and end.
 
-        A second call ends the grace: what runs is cancelled and handed back now. While the app's
+        A second call ends the grace: what runs is cancelled and put back now. While the app's
         lifespan starts the first call cancels that, while it ends the second one does. May be
         called in any thread, in a signal handler, and before `run`.
         """
