@@ -1,10 +1,10 @@
-"""How an attempt or a wait comes to its end: decides where the job goes, and tells its waiters."""
+"""How jobs end: what is kept of each, and the word to waiters."""
 
 from __future__ import annotations
 
 from headrace.job import ErrorInfo, JobState
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
-from headrace.storage.sqlite.moves import ERASED, Ended, Ready, move
+from headrace.storage.sqlite.moves import ERASED, Ended, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.sqlite.wake import notify
@@ -59,38 +59,6 @@ def cancel(
     _end(unit, record, Ended("cancelled", keep_ms, run_ms, reason=reason))
     if record.channels:
         _notify(unit, record, JobState.CANCELLED, reason=reason)
-
-
-def stall(
-    unit: UnitOfWork, record: Record, incarnation: str, error: ErrorInfo, run_ms: int = 0
-) -> None:
-    """Charge an active job with the death of what ran it: it waits at the head again, or ends."""
-    record.stalls += 1
-    unit.stats.tally("stalled")
-    unit.events.add(
-        "stalled",
-        record.id,
-        record.task,
-        attempt=record.epoch,
-        worker=incarnation,
-        run_ms=run_ms,
-        detail=error.type,
-    )
-    if record.cancel:
-        cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
-    elif record.stalls >= record.max_stalls:
-        fail(unit, record, "stalled", error=error, run_ms=run_ms)
-    else:
-        remember_error(unit, record, error)
-        move(unit, record, Ready(unit.next_head()))
-
-
-def put_back(unit: UnitOfWork, record: Record) -> None:
-    """Return a claimed job to the head, or end it if it was asked to stop."""
-    if record.cancel:
-        cancel(unit, record, keep_ms=record.keep_ms)
-    else:
-        move(unit, record, Ready(unit.next_head()), "put_back", worker=record.owner)
 
 
 def delete(unit: UnitOfWork, record: Record) -> None:

@@ -54,7 +54,7 @@ _COLUMNS = NewJob.__struct_fields__
 _INSERT = f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
-def new_job(unit: UnitOfWork, job: Job) -> NewJob:
+def new(unit: UnitOfWork, job: Job) -> NewJob:
     """Return a job's first row, which needs a place before it is written."""
     now_ms = unit.now_ms
     return NewJob(
@@ -77,10 +77,10 @@ def new_job(unit: UnitOfWork, job: Job) -> NewJob:
 def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
     """Write new jobs, whose ids are free."""
     payloads = []
-    for new in jobs:
-        if new.payload is not None and len(new.payload) > INLINE_LIMIT_BYTES:
-            payloads.append((new.queue, new.id, new.payload))
-            new.payload = None
+    for job in jobs:
+        if job.payload is not None and len(job.payload) > INLINE_LIMIT_BYTES:
+            payloads.append((job.queue, job.id, job.payload))
+            job.payload = None
     if jobs:
         unit.db.executemany(_INSERT, map(msgspec.structs.astuple, jobs))
         unit.stats.tally("enqueued", len(jobs))
@@ -88,18 +88,18 @@ def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
         unit.db.executemany(_ADD_PAYLOAD, payloads)
 
 
-def make_room(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
-    """Erase the records that new ones replace, and return those that stay: their ids are taken."""
-    standing = load(unit, job_ids)
+def standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
+    """Return the jobs that keep their ids; erase those that make room for new ones."""
+    known = load(unit, job_ids)
     over = unit.db.execute(_OVER, (unit.key, json_list(job_ids), unit.now_ms)).fetchall()
-    for job_id, record in list(standing.items()):
+    for job_id, record in list(known.items()):
         if record.state in ("failed", "cancelled"):
             over.append((record.key, record.state))
-            del standing[job_id]
+            del known[job_id]
     for key, state in over:
         unit.erase_ended(key, state)
     unit.flush()
-    return standing
+    return known
 
 
 def _lane_of(unit: UnitOfWork, task: str) -> str:

@@ -149,7 +149,7 @@ class Erased(msgspec.Struct, frozen=True):
 ERASED = Erased()
 
 
-def place(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
+def enter(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
     """Give a new job its first place: it waits for a worker, or for its time if that is to come."""
     if due_ms > unit.now_ms:
         new.state, new.due_ms = "scheduled", due_ms

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headrace.job import CancelOutcome, JobState
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import channel_of
+from headrace.storage.sqlite.incarnations import channel_of
 from headrace.storage.sqlite.record import TERMINAL, Record, ask_to_stop, load
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import notify

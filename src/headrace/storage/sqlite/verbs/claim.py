@@ -10,10 +10,15 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS
-from headrace.storage.sqlite import finish, moves
+from headrace.storage.sqlite import due, finish, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import Claimant, find
-from headrace.storage.sqlite.record import load, load_one
+from headrace.storage.sqlite.incarnations import (
+    Claimant,
+    find,
+    note_claim,
+    note_last_chance,
+)
+from headrace.storage.sqlite.record import load_one
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
 from headrace.storage.values import CallId, ClaimReply
@@ -28,7 +33,6 @@ _OWNED = f"""
 SELECT id, task, {_PAYLOAD}, created_ms, epoch, attempts, stalls, options
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
-_DUE = "SELECT id FROM jobs WHERE queue = ? AND due_ms <= ? ORDER BY due_ms, key LIMIT ?"
 
 
 Passed = Literal["", "expired", "waits"]
@@ -57,12 +61,11 @@ def claim(
     if call.number < me.claim:
         raise StaleCall(f"claim call {call.number} is older than {me.claim}")
     if call.number == me.claim:
-        return _reply(unit, _again(unit, me, nonce), due_ms=_due_ms(unit))
-    sql = "UPDATE incarnations SET claim = ? WHERE key = ?"
-    step.db.execute(sql, (call.number, me.key))
+        return _reply(unit, _again(unit, me, nonce), due_ms=due.next_ms(unit))
+    note_claim(unit, me, call.number)
     if unit.is_paused:
         return _reply(unit, [], is_paused=True)
-    due_ms = _promote(unit)
+    due_ms = due.promote(unit)
     taking = Taking(call.client, me, nonce)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
@@ -88,28 +91,6 @@ def _reply(
     return ClaimReply(
         is_gone=False, is_paused=is_paused, has_more=has_more, next_due_ms=due_ms, jobs=jobs
     )
-
-
-def _due_ms(unit: UnitOfWork) -> int | None:
-    due = unit.wakes.first_due_ms()
-    return None if due is None else max(0, due - unit.now_ms)
-
-
-def _promote(unit: UnitOfWork) -> int | None:
-    """Make ready what fell due; return the ms to the next due job."""
-    due_ms = _due_ms(unit)
-    if due_ms != 0:
-        return due_ms
-    rows = unit.db.execute(_DUE, (unit.key, unit.now_ms, BATCH_LIMIT)).fetchall()
-    known = load(unit, [row[0] for row in rows])
-    for (job_id,) in rows:
-        record = known[job_id]
-        if record.is_overdue(unit.now_ms):
-            finish.fail(unit, record, "expired")
-        else:
-            moves.move(unit, record, moves.Ready(unit.next_tail()), "queued")
-    unit.flush()
-    return _due_ms(unit)
 
 
 def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool:
@@ -184,8 +165,7 @@ SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= 
     ):
         return True
     taking.has_last_chance = True
-    sql = "UPDATE incarnations SET last_chance = ? WHERE key = ?"
-    unit.db.execute(sql, (key, taking.me.key))
+    note_last_chance(unit, taking.me, key)
     return False
 
 

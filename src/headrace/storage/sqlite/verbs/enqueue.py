@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import EnqueueOutcome, Job
+from headrace.storage.sqlite import intake, moves
 from headrace.storage.sqlite.calls import Memory
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.intake import NewJob, make_room, new_job, write
-from headrace.storage.sqlite.moves import place
+from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import add_channel, join, with_channel
 from headrace.storage.sqlite.unit import UnitOfWork, list_queue, open_unit
 from headrace.storage.values import CallId
@@ -33,7 +33,7 @@ def enqueue(step: Step, name: QueueName, jobs: Sequence[Job], call: CallId) -> l
 def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
-    standing = make_room(unit, asked) if asked else {}
+    standing = intake.standing(unit, asked) if asked else {}
     new: dict[str, NewJob] = {}
     outcomes = []
     joined: list[str] = []
@@ -52,11 +52,11 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
                 twin.channels = with_channel(twin.channels, job.reply_to)
                 joined.append(job.id)
         else:
-            new[job.id] = born = new_job(unit, job)
-            place(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
+            new[job.id] = born = intake.new(unit, job)
+            moves.enter(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
             is_ready = born.due_ms is None
             outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
-    write(unit, new.values())
+    intake.write(unit, new.values())
     if joined:
         join(unit, joined)
     return outcomes

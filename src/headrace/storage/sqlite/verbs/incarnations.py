@@ -4,45 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from headrace.job import DEFAULT_LANE, Claim
 from headrace.storage.limits import CANCELS_A_BEAT, RETIRED_A_CALL
-from headrace.storage.sqlite import finish
+from headrace.storage.sqlite import attempts, incarnations
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import count_owned, key_of, owned
+from headrace.storage.sqlite.incarnations import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
 from headrace.storage.values import BeatReply, IncarnationInfo
-
-_REGISTER = """
-INSERT INTO incarnations (queue, name, info, channel, lease_ms, registered_ms, beat_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET info = excluded.info, channel = excluded.channel,
-  lease_ms = excluded.lease_ms, registered_ms = excluded.registered_ms,
-  beat_ms = excluded.beat_ms, beat = 0,
-  is_condemned = 0
-"""
-_BEAT = """
-UPDATE incarnations SET beat = beat + 1, beat_ms = ?
-WHERE queue = (SELECT key FROM queues WHERE tenant = ? AND name = ?) AND name = ?
-  AND NOT is_condemned
-RETURNING key
-"""
 
 
 def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
     """Make an incarnation known."""
     unit = open_unit(step, name)
     list_queue(unit)
-    info = msgspec.json.encode(worker)
-    step.db.execute(
-        _REGISTER,
-        (
-            *(unit.key, worker.incarnation, info, worker.channel),
-            *(worker.lease_ms, step.now_ms, step.now_ms),
-        ),
-    )
+    incarnations.register(unit, worker)
     for task, lane in worker.tasks.items():
         if lane == DEFAULT_LANE:
             step.db.execute("DELETE FROM lanes WHERE queue = ? AND task = ?", (unit.key, task))
@@ -53,11 +29,11 @@ def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
     """Say that an incarnation lives."""
-    row = step.db.execute(_BEAT, (step.now_ms, *name, incarnation)).fetchone()
-    if row is None:
+    key = incarnations.beat(step, name, incarnation)
+    if key is None:
         return BeatReply(is_gone=True, cancel_ids=[])
     sql = "SELECT id FROM jobs WHERE owner = ? AND cancel LIMIT ?"
-    asked = step.db.execute(sql, (row[0], CANCELS_A_BEAT)).fetchall()
+    asked = step.db.execute(sql, (key, CANCELS_A_BEAT)).fetchall()
     return BeatReply(is_gone=False, cancel_ids=[job_id for (job_id,) in asked])
 
 
@@ -82,22 +58,22 @@ def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> 
         if record is None or record.state != "active":
             continue
         if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
-            finish.put_back(unit, record)
+            attempts.put_back(unit, record)
     unit.close()
 
 
 def retire(step: Step, name: QueueName, incarnation: str) -> int:
-    """Hand back what an incarnation still has, and forget it."""
+    """Put back what an incarnation still has, and forget it."""
     unit = find_unit(step, name)
     if unit is None:
         return 0
     owner = key_of(unit, incarnation)
     for record in owned(unit, owner, RETIRED_A_CALL):
-        finish.put_back(unit, record)
+        attempts.put_back(unit, record)
     # A wake-up that ends with it must not leave jobs unseen.
     unit.wakes.all()
     unit.close()
     left = count_owned(unit, owner)
     if left == 0:
-        step.db.execute("DELETE FROM incarnations WHERE key = ?", (owner,))
+        incarnations.forget(unit, owner)
     return left

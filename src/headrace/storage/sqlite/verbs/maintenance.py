@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo
 from headrace.storage.limits import PRUNED_A_CALL, REAPED_A_CALL
-from headrace.storage.sqlite import calls, finish, history, moves
+from headrace.storage.sqlite import attempts, calls, history, incarnations, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import count_owned, owned
+from headrace.storage.sqlite.incarnations import count_owned, owned
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.values import Beat
@@ -45,15 +45,9 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     if row is None or (not row[2] and row[1] != seen):
         return None
     owner = row[0]
-    # Condemned for good: every later call of it answers gone, and its numbers end with it.
-    sql = """
-UPDATE incarnations SET is_condemned = 1, claim = 0, settle = 0, settled = '', last_chance = NULL,
-  info = x'', channel = ''
-WHERE key = ?
-"""
-    step.db.execute(sql, (owner,))
+    incarnations.condemn(unit, owner)
     for record in owned(unit, owner, REAPED_A_CALL):
-        finish.stall(unit, record, incarnation, error)
+        attempts.stall(unit, record, incarnation, error)
     unit.wakes.all()
     unit.close()
     return count_owned(unit, owner)
@@ -70,7 +64,7 @@ def forget(step: Step, name: QueueName, incarnation: str) -> bool:
         return True
     if not row[1] or count_owned(unit, row[0]):
         return False
-    step.db.execute("DELETE FROM incarnations WHERE key = ?", (row[0],))
+    incarnations.forget(unit, row[0])
     return True
 
 
@@ -103,7 +97,7 @@ def recount(step: Step, name: QueueName) -> int:
     ids = [row[0] for row in step.db.execute(_LOST_OWNERS, (unit.key, unit.key)).fetchall()]
     lost = load(unit, ids) if ids else {}
     for record in lost.values():
-        finish.put_back(unit, record)
+        attempts.put_back(unit, record)
     unit.flush()
     mended = len(lost) + moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
     unit.close()

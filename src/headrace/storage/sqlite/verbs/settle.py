@@ -14,9 +14,9 @@ from headrace.outcome import (
     Retried,
     Stalled,
 )
-from headrace.storage.sqlite import finish
+from headrace.storage.sqlite import attempts, finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.incarnation import find
+from headrace.storage.sqlite.incarnations import find, note_settle
 from headrace.storage.sqlite.moves import Delayed, move
 from headrace.storage.sqlite.record import TERMINAL, Record, load, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
@@ -42,8 +42,7 @@ def settle(
         for settlement in settlements
     ]
     settled = "".join(["1" if verdict else "0" for verdict in verdicts])
-    sql = "UPDATE incarnations SET settle = ?, settled = ? WHERE key = ?"
-    step.db.execute(sql, (call.number, settled, me.key))
+    note_settle(unit, me, call.number, settled)
     unit.close()
     return verdicts
 
@@ -101,7 +100,7 @@ def _settle_other(
         case PutBack():
             _put_back(unit, record, outcome)
         case Stalled(error):
-            finish.stall(unit, record, record.owner, error, run_ms)
+            attempts.stall(unit, record, record.owner, error, run_ms)
 
 
 def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> None:

@@ -1,0 +1,41 @@
+"""What becomes of an active job whose attempt brought no outcome of its own."""
+
+from __future__ import annotations
+
+from headrace.job import ErrorInfo
+from headrace.storage.sqlite import finish
+from headrace.storage.sqlite.moves import Ready, move
+from headrace.storage.sqlite.record import Record, remember_error
+from headrace.storage.sqlite.unit import UnitOfWork
+
+
+def put_back(unit: UnitOfWork, record: Record) -> None:
+    """Return a claimed job to the head, or end it if it was asked to stop."""
+    if record.cancel:
+        finish.cancel(unit, record, keep_ms=record.keep_ms)
+    else:
+        move(unit, record, Ready(unit.next_head()), "put_back", worker=record.owner)
+
+
+def stall(
+    unit: UnitOfWork, record: Record, incarnation: str, error: ErrorInfo, run_ms: int = 0
+) -> None:
+    """Charge an active job with the death of what ran it: it waits at the head again, or ends."""
+    record.stalls += 1
+    unit.stats.tally("stalled")
+    unit.events.add(
+        "stalled",
+        record.id,
+        record.task,
+        attempt=record.epoch,
+        worker=incarnation,
+        run_ms=run_ms,
+        detail=error.type,
+    )
+    if record.cancel:
+        finish.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
+    elif record.stalls >= record.max_stalls:
+        finish.fail(unit, record, "stalled", error=error, run_ms=run_ms)
+    else:
+        remember_error(unit, record, error)
+        move(unit, record, Ready(unit.next_head()))
