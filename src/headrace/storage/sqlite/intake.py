@@ -11,7 +11,7 @@ import msgspec
 
 from headrace.job import DEFAULT_LANE, Job
 from headrace.storage.sqlite.engine.rows import json_list
-from headrace.storage.sqlite.record import Record, load
+from headrace.storage.sqlite.record import FIELDS, Record
 from headrace.storage.sqlite.unit import UnitOfWork
 
 INLINE_LIMIT_BYTES = 256
@@ -21,11 +21,10 @@ _ADD_PAYLOAD = """
 INSERT INTO payloads (job, body)
 VALUES ((SELECT key FROM jobs WHERE queue = ? AND id = ? AND is_next = 0), ?)
 """
-_OVER = """
-SELECT key, state FROM jobs
+_STANDING = f"""
+SELECT {FIELDS}, purge_at_ms <= ? FROM jobs
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
-  AND purge_at_ms <= ?
-"""
+"""  # noqa: S608
 _LANE = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
 
 
@@ -90,14 +89,15 @@ def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
 
 def standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
     """Return the jobs that keep their ids; erase those that make room for new ones."""
-    known = load(unit, job_ids)
-    over = unit.db.execute(_OVER, (unit.key, json_list(job_ids), unit.now_ms)).fetchall()
-    for job_id, record in list(known.items()):
-        if record.state in ("failed", "cancelled"):
-            over.append((record.key, record.state))
-            del known[job_id]
-    for key, state in over:
-        unit.erase_ended(key, state)
+    known = {}
+    for *fields, is_over in unit.db.execute(
+        _STANDING, (unit.now_ms, unit.key, json_list(job_ids))
+    ).fetchall():
+        record = Record(*fields)
+        if is_over or record.state in ("failed", "cancelled"):
+            unit.erase_ended(record.key, record.state)
+        else:
+            known[record.id] = record
     unit.flush()
     return known
 

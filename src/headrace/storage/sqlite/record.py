@@ -13,16 +13,18 @@ from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
 
-_FIELDS = """
+FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, channels, lane, tier,
 expires_at_ms, max_stalls, keep_ms, unknown_since_ms, joined
 """
+"""The columns of a `Record`, in its order."""
+
 _LOAD = f"""
-SELECT {_FIELDS} FROM jobs
+SELECT {FIELDS} FROM jobs
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
   AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """  # noqa: S608
-_LOAD_ONE = f"SELECT {_FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
+_LOAD_ONE = f"SELECT {FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
 _JOIN = """
 UPDATE jobs SET joined = 1
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
