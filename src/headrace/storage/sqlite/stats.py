@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache
 
 from headrace.storage.limits import STATS_BUCKET_MS, STATS_BUCKETS, STATS_TTL_MS
@@ -23,7 +23,7 @@ class Stats:
     __slots__ = ("_counts",)
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._counts: defaultdict[str, int] = defaultdict(int)
 
     def tally(self, field: str, n: int = 1) -> None:
         """Count what happened."""

@@ -6,7 +6,7 @@ Every verb opens a unit of work first and closes it last.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,7 +77,7 @@ class UnitOfWork:
         self.wakes: Wakes = Wakes(step.db, row[0])
         self._head, self._tail, self._event, self._wake = row[13:17]
         self._before = row[7:17]
-        self._ended: Counter[str] = Counter()
+        self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []
 
