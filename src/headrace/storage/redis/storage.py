@@ -43,10 +43,10 @@ class RedisStorage(
         """Return the storage of another tenant over the same connection."""
         other = copy(self)
         other.tenant = check_name(tenant, what="tenant")
-        other.joined = None
+        vars(other).pop("_client", None)
         return other
 
     async def aclose(self) -> None:
         """Leave the connection, which ends with its last user."""
-        self.joined = None
+        vars(self).pop("_client", None)
         await self.shared.leave(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.producer import introduce
@@ -19,19 +20,15 @@ class RedisRole:
     Attributes:
         tenant: whose queues.
         shared: the way to the server, for this tenant and others.
-        joined: the client of ``shared`` while this storage is a user of it.
     """
 
     tenant: str
     shared: Shared
-    joined: AsyncClient | None = None
 
-    @property
+    @cached_property
     def _client(self) -> AsyncClient:
         """The client; from the first use on, this storage is a user of its connection."""
-        if self.joined is None:
-            self.joined = self.shared.join(self)
-        return self.joined
+        return self.shared.join(self)
 
     def _root(self, queue: str) -> str:
         return keys.root(self.tenant, queue)
