@@ -1,6 +1,5 @@
 -- Store jobs, each with a verdict of its own; atomic because a batch is accepted whole or not at all.
 -- Reply: a verdict a job, a blank between two, or STALECALL. A repeated call answers from memory.
-flags.enqueue = {}
 
 -- A job is id, kind, task, payload; then, unless it is plain: lane, delay, run at, expires in, expires at,
 -- max_stalls, keep, options, channel. The kind is three digits: 1 for an id that was just drawn at random,

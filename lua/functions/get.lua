@@ -1,7 +1,6 @@
 -- All that is kept of one job. Reply: nothing, or: the due time; 1 or 0 and the payload; 1 or 0 and the
 -- result; the number of errors, the errors; the record's fields and the parts of two of them, with their
 -- values.
-flags.get = { 'no-writes' }
 
 local PARTS = { 'state', 'big', 'more', 'generation', 'at_ms', 'created_ms', 'run_ms', 'epoch', 'nonce' }
 

@@ -1,5 +1,4 @@
 -- What an incarnation has claimed. Reply: id, epoch, nonce a job. Reads only.
-flags.held = { 'no-writes' }
 
 function functions.held(roots, args)
   local unit = unit.open(roots[1])

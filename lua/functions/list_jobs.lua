@@ -1,6 +1,5 @@
 -- One page of jobs in a state, without payloads, from behind the last entry of the page before, which is looked for
 -- anew: others may have come and gone. Reply: the next cursor ('' at the end), WIDTH strings a job.
-flags.list_jobs = { 'no-writes' }
 
 local FIELDS = { 'head', 'claim', 'task', 'tier', 'attempts', 'stalls', 'reason', 'error' }
 

@@ -1,5 +1,4 @@
 -- Pieces of a job's output behind a cursor. Reply: cursor and piece, in order.
-flags.output = { 'no-writes' }
 
 function functions.output(roots, args)
   local id, after, limit = unpack(args)

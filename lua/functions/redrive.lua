@@ -1,5 +1,4 @@
 -- Queue dead letters again, counts and error history reset. Reply: how many were.
-flags.redrive = {}
 
 function functions.redrive(roots, args)
   local unit = unit.open(roots[1])

@@ -1,6 +1,5 @@
 -- Store progress and output of running attempts, each only for the claim that owns it; what is there already, of a
 -- repeated call, is passed. Reply: ok or stale a report.
-flags.report = {} -- refused when memory is full: it only grows, and no outcome rests on it
 
 local KEPT = '' .. limits.PIECES_LIMIT -- pieces of output a job
 local HEAD = 7 -- id, epoch, nonce, fraction ('' for none), text, number of the first piece, number of pieces

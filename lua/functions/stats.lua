@@ -1,5 +1,4 @@
 -- Counts of a queue and its work over the last minute. Reply: names and values, flat.
-flags.stats = { 'no-writes' }
 
 local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 

@@ -1,5 +1,4 @@
 -- The incarnations of a queue. Reply: incarnation, beat, ms since it, info, registered_ms, active an incarnation.
-flags.workers = { 'no-writes' }
 
 function functions.workers(roots)
   local unit = unit.open(roots[1])

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from headrace.storage import limits
+from headrace.storage.base import VERBS
+from headrace.storage.verbs import Verb
 
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
@@ -46,20 +48,19 @@ def lua_folder() -> Path:
 def assemble(replacements: Mapping[str, str] | None = None) -> Library:
     """Join the sources; ``replacements`` gives other text for a lib file, as tests do."""
     folder = lua_folder()
-    parts = [_limits()]
+    paths = sorted((folder / "functions").glob("*.lua"))
+    parts = [_limits(), _flags(path.stem for path in paths)]
     parts.append(f"local {', '.join(LIB_ORDER)} = {', '.join('{}' for _ in LIB_ORDER)}")
-    parts.append("local functions, flags = {}, {}")
+    parts.append("local functions = {}")
     for name in LIB_ORDER:
         text = (replacements or {}).get(name) or _text(folder / "lib" / f"{name}.lua")
         parts.append(f"do -- lib/{name}.lua\n{text}end")
-    paths = sorted((folder / "functions").glob("*.lua"))
     parts += [f"do -- functions/{path.name}\n{_text(path)}end" for path in paths]
     body = "\n".join(parts)
     name = PREFIX + hashlib.sha256(body.encode()).hexdigest()[:8]
-    # Memory may be full, and yet workers must drain: only what adds jobs is refused then.
     registrations = "\n".join(
         f"redis.register_function{{ function_name = '{name}_{verb}', callback = functions.{verb}, "
-        f"flags = flags.{verb} or {{ 'allow-oom' }} }}"
+        f"flags = flags.{verb} }}"
         for verb in (path.stem for path in paths)
     )
     return Library(name=name, source=f"#!lua name={name}\n{body}\n{registrations}\n")
@@ -73,6 +74,19 @@ def _limits() -> str:
         for name, value in known.items()
     )
     return f"local limits = {{ {', '.join(words)} }}"
+
+
+def _flags(functions: Iterable[str]) -> str:
+    """Return what Redis has to know of each function, by what its verb is, as a Lua table."""
+    words = (f"{name} = {{ {_flag(VERBS.get(name, Verb()))} }}" for name in functions)
+    return f"local flags = {{ {', '.join(words)} }}"
+
+
+def _flag(verb: Verb) -> str:
+    if verb.reads:
+        return "'no-writes'"
+    # Memory may be full, and yet workers must drain: only what grows is refused then.
+    return "" if verb.grows else "'allow-oom'"
 
 
 def _text(path: Path) -> str:
