@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
-
-import anyio
 
 from headrace.backoff import Backoff
 from headrace.errors import ReplyLost, StorageError, StorageUnavailable
@@ -28,7 +27,7 @@ async def repeat_until_answered(
     *,
     is_over: Callable[[], bool] = _never,
     on_failure: Callable[[StorageError], None] = _unseen,
-    pause: Callable[[float], Awaitable[None]] = anyio.sleep,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     for_s: float = math.inf,
 ) -> T | None:
     """Call until there is an answer, with growing pauses.
