@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from benchmarks.growth.workload import GrowthLoad
+from headrace.admit import admit
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
 from headrace.outcome import Completed, Outcome
 from headrace.storage.base import Storage
@@ -50,7 +51,7 @@ class Caller:
 
     async def enqueue(self, jobs: Sequence[Job]) -> None:
         """Enqueue one batch."""
-        await self._storage.enqueue(self._queue, jobs, call=self._call())
+        await self._storage.enqueue(self._queue, [admit(job) for job in jobs], call=self._call())
 
     async def claim(self, count: int) -> list[ClaimedJob]:
         """Claim one batch of so many jobs."""

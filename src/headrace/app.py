@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, Unpack, overload
 
 import msgspec
 from typing_extensions import TypeVar
@@ -20,9 +20,6 @@ from headrace.declaration import default_name, executor_kind
 from headrace.errors import InvalidArguments, UnknownTask, UsageError
 from headrace.handle import JobHandle
 from headrace.job import (
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_MAX_STALLS,
-    DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
     DEFAULT_TENANT,
     Job,
@@ -31,13 +28,14 @@ from headrace.job import (
 )
 from headrace.json_codec import JSON
 from headrace.middleware import Middleware
+from headrace.options import SharedOptions, TaskOptions, spelled_out, task_settings
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
-from headrace.retry import Retry, RetryFunction
-from headrace.settings import TaskSettings, call_settings, task_settings, variable
+from headrace.settings import TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.task import Task, make_job
+from headrace.task import Task
+from headrace.template import JobTemplate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -157,37 +155,11 @@ class App(Generic[S]):
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
     @overload
-    def task(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        queue: str = DEFAULT_QUEUE,
-        priority: int = DEFAULT_PRIORITY,
-        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-        max_stalls: int = DEFAULT_MAX_STALLS,
-        timeout: Duration | None = None,
-        retry: Retry | RetryFunction | None = None,
-        result_ttl: Duration | None = None,
-        keep: Duration | None = None,
-        executor: Literal["thread", "process"] | None = None,
-    ) -> TaskDecorator[S]: ...
+    def task(self, /, **options: Unpack[TaskOptions]) -> TaskDecorator[S]: ...
 
+    @spelled_out(SharedOptions, TaskOptions)
     def task(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        queue: str = DEFAULT_QUEUE,
-        priority: int = DEFAULT_PRIORITY,
-        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
-        max_stalls: int = DEFAULT_MAX_STALLS,
-        timeout: Duration | None = None,
-        retry: Retry | RetryFunction | None = None,
-        result_ttl: Duration | None = None,
-        keep: Duration | None = None,
-        executor: Literal["thread", "process"] | None = None,
+        self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskOptions]
     ) -> Any:
         """Register a function as a task, as ``@app.task`` or ``@app.task(...)``.
 
@@ -201,35 +173,15 @@ class App(Generic[S]):
 
         Args:
             function: the handler.
-            name: what it is stored under, default ``module.qualname``.
-            queue: where its jobs wait, default ``default``.
-            priority: 0 to 9, 9 runs first, default 5.
-            max_attempts: handler errors after which a job fails, default 3.
-            max_stalls: worker deaths after which a job fails, default 3.
-            timeout: how long one attempt may take, default without limit.
-            retry: a `Retry`, or a function of (handler errors so far, last error) to seconds.
-            result_ttl: how long results are kept, default 1 hour; 0 keeps none.
-            keep: how long records of completed and cancelled jobs are kept, default 1 hour or
-                ``result_ttl`` if that is longer; 0 keeps nothing.
-            executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
-                imports the function by its module and name, and has no lifespan state.
+            **options: see `TaskOptions`.
 
         Raises:
             UsageError: it is no function, can't run in that executor, its name is taken, or an
                 annotation can't be decoded.
             InvalidOption: a setting is out of bounds.
         """
-        settings = task_settings(
-            queue=queue,
-            priority=priority,
-            max_attempts=max_attempts,
-            max_stalls=max_stalls,
-            timeout=timeout,
-            retry=retry,
-            result_ttl=result_ttl,
-            keep=keep,
-        )
-        register = TaskDecorator(self, name, settings, executor)
+        settings = task_settings(**options)
+        register = TaskDecorator(self, options.get("name"), settings, options.get("executor"))
         return register if function is None else register(function)
 
     def add_task(
@@ -309,9 +261,8 @@ class App(Generic[S]):
                 f"got {len(args)} positional"
             )
         # Workers have told the storage in which lane the task runs.
-        settings = msgspec.structs.replace(call_settings(task_settings(queue=queue)), lane="")
-        payload = encode_arguments(self.codec, kwargs)
-        return make_job(name, settings, payload, is_plain=settings.is_plain)
+        template = JobTemplate(name, task_settings(queue=queue), {}, lane="")
+        return template.request(encode_arguments(self.codec, kwargs))
 
     async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.

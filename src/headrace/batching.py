@@ -15,8 +15,9 @@ from functools import partial
 
 from headrace.description import told
 from headrace.errors import ReplyLost, StorageError, StorageFault
-from headrace.job import EnqueueOutcome, Job
+from headrace.job import EnqueueOutcome
 from headrace.repeat import repeat_until_answered
+from headrace.request import JobRequest
 from headrace.storage.base import Producer
 from headrace.storage.batches import fitting
 from headrace.storage.values import CallId
@@ -42,7 +43,7 @@ class Batcher:
         self._storage = storage
         self._client = client
         self._retry_for_s = retry_for_s
-        self._pending: deque[tuple[Sequence[Job], Answer]] = deque()
+        self._pending: deque[tuple[Sequence[JobRequest], Answer]] = deque()
         self._number = 0
         # A first call may have to load the library, and the second must not overtake it.
         self._window = 1
@@ -57,7 +58,7 @@ class Batcher:
         """Whether nothing is on its way, so that nobody can share a call with the next job."""
         return not self._in_flight and not self._pending
 
-    async def send(self, job: Job) -> list[EnqueueOutcome]:
+    async def send(self, job: JobRequest) -> list[EnqueueOutcome]:
         """Send one job at once, while `is_idle`.
 
         Its caller does it: a task and two turns of the loop would add a fifth to the time.
@@ -70,7 +71,7 @@ class Batcher:
         self._window = WINDOW
         return outcomes
 
-    def submit(self, jobs: Sequence[Job]) -> Answer:
+    def submit(self, jobs: Sequence[JobRequest]) -> Answer:
         """Send up to 500 jobs in one call; await the answer for their outcomes."""
         loop = asyncio.get_running_loop()
         answer: Answer = loop.create_future()
@@ -105,13 +106,13 @@ class Batcher:
         self._has_ended.set()
         self._flush()
 
-    def _take(self) -> list[tuple[Sequence[Job], Answer]]:
+    def _take(self) -> list[tuple[Sequence[JobRequest], Answer]]:
         count = fitting(
             (len(jobs), sum(len(job.payload) for job in jobs)) for jobs, _ in self._pending
         )
         return [self._pending.popleft() for _ in range(count)]
 
-    async def _send(self, number: int, batch: list[tuple[Sequence[Job], Answer]]) -> None:
+    async def _send(self, number: int, batch: list[tuple[Sequence[JobRequest], Answer]]) -> None:
         jobs = [job for part, _ in batch for job in part]
         try:
             outcomes = await self._repeat(CallId(self._client, number), jobs)
@@ -133,7 +134,7 @@ class Batcher:
         finally:
             self._end(number)
 
-    async def _repeat(self, call: CallId, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
+    async def _repeat(self, call: CallId, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
         lost: ReplyLost | None = None
 
         def on_failure(error: StorageError) -> None:

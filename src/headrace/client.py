@@ -16,8 +16,9 @@ from headrace.admit import admit
 from headrace.batching import Answer, Batcher
 from headrace.errors import StorageError, UsageError
 from headrace.handle import JobClient, JobHandle
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, fresh
+from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
 from headrace.plain import shown
+from headrace.request import JobRequest
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
@@ -78,7 +79,10 @@ class Client:
             UsageError: it was made by no task and is not valid; nothing was sent.
             StorageError: see `Batcher`.
         """
-        job = admit(job)
+        return await self.send(admit(job))
+
+    async def send(self, job: JobRequest) -> JobHandle[Any]:
+        """Store one job that was admitted."""
         batcher = self._batcher(job.queue)
         outcomes = await (batcher.send(job) if batcher.is_idle else batcher.submit((job,)))
         return JobHandle(job.id, job.queue, outcomes[0], self._jobs, self._decoder_of(job.task))
@@ -86,7 +90,7 @@ class Client:
     async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store jobs in chunks, each chunk whole or not at all; see `App.enqueue_many`."""
         handles: list[JobHandle[Any]] = []
-        ahead: deque[tuple[Sequence[Job], Answer]] = deque()
+        ahead: deque[tuple[Sequence[JobRequest], Answer]] = deque()
         try:
             for chunk in _chunks(_iterated(jobs)):
                 ahead.append((chunk, self._batcher(chunk[0].queue).submit(chunk)))
@@ -100,7 +104,7 @@ class Client:
         return handles
 
     async def _collect(
-        self, ahead: deque[tuple[Sequence[Job], Answer]], handles: list[JobHandle[Any]]
+        self, ahead: deque[tuple[Sequence[JobRequest], Answer]], handles: list[JobHandle[Any]]
     ) -> None:
         chunk, answer = ahead.popleft()
         outcomes = await answer
@@ -112,19 +116,18 @@ class Client:
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job and return its result; the storage hears of the wait with the job."""
-        job = admit(job)
-        channel = await self.waits.channel()
-        asked = replying(job, channel)
-        future = self.waits.expect(job.queue, job.id, is_stored=False)
+        request = admit(job)
+        asked = replying(request, await self.waits.channel())
+        future = self.waits.expect(asked.queue, asked.id, is_stored=False)
         try:
-            handle = await self.submit(asked)
+            handle = await self.send(asked)
             self.waits.stored(future)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
             end = await self.waits.whole(await future)
             return handle.result_of(end)
         finally:
-            self.waits.drop(job.queue, job.id, future)
+            self.waits.drop(asked.queue, asked.id, future)
 
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
@@ -184,9 +187,9 @@ class CurrentClient:
         return self._client().decode(chunk)
 
 
-def replying(job: Job, channel: str) -> Job:
-    """Return an admitted job that tells a channel how it ends."""
-    return fresh(msgspec.structs.replace(job, reply_to=channel, is_plain=False))
+def replying(request: JobRequest, channel: str) -> JobRequest:
+    """Return a request of a job that tells a channel how it ends."""
+    return msgspec.structs.replace(request, channel=channel, is_plain=False)
 
 
 def _iterated(jobs: Iterable[Job]) -> Iterator[Job]:
@@ -195,7 +198,7 @@ def _iterated(jobs: Iterable[Job]) -> Iterator[Job]:
     return iter(jobs)
 
 
-def _chunks(source: Iterator[Job]) -> Iterable[Sequence[Job]]:
+def _chunks(source: Iterator[Job]) -> Iterable[Sequence[JobRequest]]:
     """Admit jobs and split them, in order, where the queue changes or a call would be too large."""
     while block := list(map(admit, islice(source, BATCH_LIMIT))):
         for _, jobs in groupby(block, attrgetter("queue")):

@@ -11,12 +11,10 @@ import time
 from enum import StrEnum
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from headrace.errors import InvalidOption
 from headrace.forks import on_fork
 from headrace.plain import has_control, plain_text, shown
-from headrace.retry import Retry
 
 DEFAULT_LANE = "default"
 PROCESS_LANE = "process"
@@ -87,29 +85,14 @@ class CancelOutcome(StrEnum):
     NOT_FOUND = "not_found"
 
 
-class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one job asks of the worker, over its task's own settings. None: as the task says."""
-
-    max_attempts: int | None = None
-    timeout_ms: int | None = None
-    retry: Retry | None = None
-    result_ttl_ms: int | None = None
-    keep_ms: int | None = None
-    headers: dict[str, str] = {}
-
-
 class Job(msgspec.Struct, frozen=True):
     """One request to run a task, ready to be stored.
 
     Made by ``task.job(...)``; pass it to ``app.enqueue_many``. ``payload`` and ``options`` are
-    encoded. ``is_new_id``: the id was drawn at random for this job, which was not sent before.
-    ``is_plain``: nothing between it and ``era`` differs from its default, which shortens the
-    call. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
+    encoded. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
     ``expires_at_ms`` are instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as
-    workers have said of its task. ``reply_to`` is the channel that is told how the job ends.
-    ``era``: if it is the current one's number, a task made the job of checked values, and it was
-    not sent yet. Only `fresh` sets it, and no copy has it; any other job is checked before it is
-    sent.
+    workers have said of its task. ``options`` are those that the storage only keeps: an object of
+    names and values for who reads them, such as its worker.
     """
 
     id: str
@@ -117,8 +100,6 @@ class Job(msgspec.Struct, frozen=True):
     task: str
     payload: bytes
     priority: int = DEFAULT_PRIORITY
-    is_new_id: bool = False
-    is_plain: bool = False
     lane: str = DEFAULT_LANE
     delay_ms: int = 0
     run_at_ms: int = 0
@@ -127,41 +108,6 @@ class Job(msgspec.Struct, frozen=True):
     max_stalls: int = DEFAULT_MAX_STALLS
     keep_ms: int = DEFAULT_KEEP_MS
     options: bytes = b""
-    reply_to: str = ""
-    era: int = 0
-
-    def __post_init__(self) -> None:
-        # Whatever else makes a job says what it likes: a caller, `msgspec.structs.replace`, pickle.
-        if self.era:
-            force_setattr(self, "era", 0)
-
-    def __copy__(self) -> Job:
-        return msgspec.structs.replace(self)
-
-
-class Era:
-    """The time between two forks of this process: a job made before one is in two processes."""
-
-    __slots__ = ("number",)
-
-    def __init__(self) -> None:
-        self.number: int = 1
-
-    def end(self) -> None:
-        """Begin the next; in a fork's parent as in its child."""
-        self.number += 1
-
-
-era: Era = Era()
-"""The current one."""
-
-on_fork(before=era.end)
-
-
-def fresh(job: Job) -> Job:
-    """Return ``job``, now marked as just made of checked values."""
-    force_setattr(job, "era", era.number)
-    return job
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace import App, CallNext, Context
-from headrace.settings import ExecutorKind, task_settings
+from headrace.options import task_settings
+from headrace.settings import ExecutorKind
 from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES, Fussy, Strategy
 
 QUEUE = "zoo"

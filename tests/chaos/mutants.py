@@ -13,8 +13,9 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo, Job
+from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo
 from headrace.outcome import Completed, Failed
+from headrace.request import JobRequest
 from headrace.storage import Storage, open_storage
 from headrace.storage.redis.library import PREFIX, Library, library
 from headrace.storage.redis.storage import RedisStorage
@@ -120,7 +121,7 @@ class EnqueuesAgain(Mutant):
     """Does not know a repeated call."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         """Repeat one call in ten, under another name."""
         if self._every(10):
@@ -151,7 +152,7 @@ class StartsEarly(Mutant):
     """Starts delayed jobs before their time."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         """Take half of each delay off."""
         early = [msgspec.structs.replace(job, delay_ms=job.delay_ms // 2) for job in jobs]

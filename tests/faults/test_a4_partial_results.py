@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from headrace import App, CallNext, Context, JobHandle, JobState, Worker
-from headrace.settings import task_settings
+from headrace.options import task_settings
 from headrace.testing import running
 from tests.support.processes import ROOT
 from tests.support.until import until

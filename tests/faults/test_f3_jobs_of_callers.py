@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from headrace import App, InvalidOption, Job, JobState, PayloadTooLarge, Task, UsageError, Worker
-from headrace.job import fresh
+from headrace.request import JobRequest, fresh
 from tests.support.jobs import reached
 from tests.support.nowhere import unreachable_app
 from tests.support.until import patience
@@ -36,7 +36,7 @@ COPIES: list[Callable[[Job], Job]] = [
     lambda job: pickle.loads(pickle.dumps(job)),  # noqa: S301
     msgspec.structs.replace,
     lambda job: msgspec.structs.replace(job, priority=3),
-    lambda job: Job(**msgspec.structs.asdict(job)),
+    lambda job: type(job)(**msgspec.structs.asdict(job)),
 ]
 
 
@@ -95,7 +95,9 @@ async def test_a_job_that_is_sent_again_while_it_runs_leaves_its_attempt_alone(
 
 
 async def test_a_job_made_by_hand_of_valid_values_is_stored(app: App[None]) -> None:
-    job = Job(id="by hand", queue="q", task="double", payload=b'{"number":1}', is_new_id=True)
+    job = JobRequest(
+        id="by hand", queue="q", task="double", payload=b'{"number":1}', is_new_id=True
+    )
     first, second = await app.enqueue_many([job, job])
     assert (first.outcome, second.outcome) == ("queued", "duplicate")
     later = msgspec.structs.replace(
@@ -141,8 +143,8 @@ WRONG: list[dict[str, Any]] = [
     {"options": b'{"result_ttl_ms":-5}'},
     {"options": b'{"retry":{"min":-1}}'},
     {"options": b'{"headers":{"a":"%s"}}' % (b"x" * 9000)},
-    {"reply_to": "hr:{other}:channel:abc"},
-    {"reply_to": None},
+    {"channel": "hr:{other}:channel:abc"},
+    {"channel": None},
 ]
 
 
@@ -150,7 +152,7 @@ WRONG: list[dict[str, Any]] = [
 async def test_a_jobs_values_are_checked_before_anything_is_sent(changes: dict[str, Any]) -> None:
     async with unreachable_app() as nowhere:
         made = declare(nowhere).job(1)
-        by_hand = Job(id="x", queue="q", task="t", payload=b"{}")
+        by_hand = JobRequest(id="x", queue="q", task="t", payload=b"{}")
         for job in (made, by_hand):
             wrong = msgspec.structs.replace(job, **changes)
             for send in (
@@ -165,12 +167,14 @@ async def test_a_jobs_values_are_checked_before_anything_is_sent(changes: dict[s
 
 
 def test_only_what_a_task_made_is_taken_as_it_is() -> None:
-    job = Job("x", "q", "t", b"{}", era=1)
+    job = JobRequest("x", "q", "t", b"{}", era=1)
     assert job.era == 0
     marked = fresh(job)
     assert marked.era > 0
     for again in COPIES[1:]:
-        assert again(marked).era == 0
+        copied = again(marked)
+        assert isinstance(copied, JobRequest)
+        assert copied.era == 0
 
 
 FORK = """

@@ -53,8 +53,8 @@ async def test_an_outcome_is_written_whole_when_nobody_may_be_told(
 ) -> None:
     worker = await ContractIncarnation(storage, "w1", channel=CHANNEL).register()
     client = ContractClient(storage)
-    job = await started(client, worker, reply_to=CHANNEL)
-    await client.enqueue(a_job("y", reply_to=CHANNEL))
+    job = await started(client, worker, channel=CHANNEL)
+    await client.enqueue(a_job("y", channel=CHANNEL))
     assert await worker.settle(job, outcome)
     assert leaks.problems(server) == []
     assert await storage.cancel(QUEUE, ["y"]) == ["cancelled"]
@@ -66,9 +66,9 @@ async def test_cancel_expiry_purge_and_reap_are_whole_too(
 ) -> None:
     worker = await ContractIncarnation(storage, "w1", channel=CHANNEL).register()
     client = ContractClient(storage)
-    await started(client, worker, reply_to=CHANNEL, max_stalls=1)
-    await client.enqueue(a_job("late", reply_to=CHANNEL, expires_at_ms=1))
-    await client.enqueue(a_job("unwanted", reply_to=CHANNEL))
+    await started(client, worker, channel=CHANNEL, max_stalls=1)
+    await client.enqueue(a_job("late", channel=CHANNEL, expires_at_ms=1))
+    await client.enqueue(a_job("unwanted", channel=CHANNEL))
     assert await storage.cancel(QUEUE, ["x"]) == ["requested"]
     assert await storage.purge(QUEUE, JobState.QUEUED, ["unwanted"]) == 1
     assert await worker.claim() == []
@@ -79,7 +79,7 @@ async def test_cancel_expiry_purge_and_reap_are_whole_too(
 
 async def test_the_doctor_says_that_channels_are_refused(storage: Storage) -> None:
     worker = await ContractIncarnation(storage, "w1").register()
-    job = await started(ContractClient(storage), worker, reply_to=CHANNEL)
+    job = await started(ContractClient(storage), worker, channel=CHANNEL)
     assert await worker.settle(job, failed())
     found = {f.topic: f for f in await storage.diagnose()}
     assert found["channels"].level == "warning"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace import App, FailReason, HeadraceError, Job, UsageError
+from headrace import App, FailReason, HeadraceError, UsageError
 from headrace.job import ErrorInfo
 from headrace.outcome import Failed
+from headrace.request import JobRequest
 from headrace.storage.connect import open_storage
 from headrace.storage.values import CallId, IncarnationInfo, Settlement
 from tests.cli.conftest import Cli, cli, environment, here
@@ -56,16 +57,16 @@ async def plant(url: str, tenant: str) -> None:
     storage = open_storage(url, tenant=tenant)
     try:
         await storage.register("q", a_worker())
-        dead = Job(ODD, "q", ODD, '{"a":"\x9b"}'.encode())
+        dead = JobRequest(ODD, "q", ODD, '{"a":"\x9b"}'.encode())
         await storage.enqueue("q", [dead], call=CallId("c", 1))
         found = await storage.claim("q", call=CallId("i", 1), nonce="i/1", slots={"default": 1})
         [job] = found.jobs
         error = ErrorInfo(type=ODD, message=f"the text {ODD}", traceback=ODD)
         failed = Settlement(job.id, job.claim, 0, Failed(FailReason.PERMANENT, error))
         await storage.settle("q", [failed], call=CallId("i", 2))
-        waiting = Job(f"{ODD}2", "q", ODD, b"{}")
+        waiting = JobRequest(f"{ODD}2", "q", ODD, b"{}")
         await storage.enqueue("q", [waiting], call=CallId("c", 2))
-        await storage.enqueue(ODD, [Job("x", ODD, "t", b"{}")], call=CallId("c", 3))
+        await storage.enqueue(ODD, [JobRequest("x", ODD, "t", b"{}")], call=CallId("c", 3))
     finally:
         await storage.aclose()
 

@@ -9,8 +9,9 @@ import msgspec
 
 from headrace import outcome
 from headrace.job import Claim as Token
-from headrace.job import ErrorInfo, FailReason, Job, JobRecord
+from headrace.job import ErrorInfo, FailReason, JobRecord
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
+from headrace.request import JobRequest
 from headrace.storage.values import ClaimReply, Settlement
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.history import Line
@@ -255,8 +256,8 @@ class RandomClient:
             self._note(job_id, Get(), answer, _seen(answer.reply))
 
 
-def _job(job_id: str, queue: str, call: Enqueue) -> Job:
-    return Job(
+def _job(job_id: str, queue: str, call: Enqueue) -> JobRequest:
+    return JobRequest(
         id=job_id,
         queue=queue,
         task="send",

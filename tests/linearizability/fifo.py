@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.job import CancelOutcome, Job
+from headrace.job import CancelOutcome
+from headrace.request import JobRequest
 from tests.linearizability.caller import UNTIL_ANSWERED, Answer, Caller
 
 TIERS = (3, 5)
@@ -104,7 +105,7 @@ class FifoClient:
 
     async def _enqueue(self, job_ids: list[str]) -> None:
         jobs = [
-            Job(
+            JobRequest(
                 id=job_id,
                 queue=self._queue,
                 task="send",

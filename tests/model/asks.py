@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.job import Claim, ErrorInfo, FailReason, Job
+from headrace.job import Claim, ErrorInfo, FailReason
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
 from tests.model.subjects import QUEUE
 
@@ -46,9 +47,9 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "two lives, urgent": {"max_stalls": 2, "priority": 9},
     "not kept": {"keep_ms": 0},
     "kept long": {"keep_ms": 2 * DAY_MS},
-    "watched": {"reply_to": OURS},
-    "watched, in a minute": {"reply_to": OURS, "delay_ms": MINUTE_MS},
-    "watched elsewhere": {"reply_to": ELSEWHERE},
+    "watched": {"channel": OURS},
+    "watched, in a minute": {"channel": OURS, "delay_ms": MINUTE_MS},
+    "watched elsewhere": {"channel": ELSEWHERE},
 }
 
 ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
@@ -108,7 +109,7 @@ TAMPERING = ("", "", "", "", "epoch", "old epoch", "nonce", "id")
 """What is wrong with a claim that is shown; mostly nothing."""
 
 
-def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Job:
+def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> JobRequest:
     """Return a job of some kinds at once; later ones win."""
     options: dict[str, Any] = {"payload": b"[]"}
     for kind in kinds:
@@ -116,11 +117,13 @@ def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Jo
     for relative, instant in (("run_in_ms", "run_at_ms"), ("expires_at_in_ms", "expires_at_ms")):
         if relative in options:
             options[instant] = now + options.pop(relative)
-    if options.get("reply_to") == OURS:
-        options["reply_to"] = channel
+    if options.get("channel") == OURS:
+        options["channel"] = channel
     is_plain = set(options) <= {"payload", "priority"}
     is_new = job_id not in IDS
-    return Job(id=job_id, queue=QUEUE, task="send", is_plain=is_plain, is_new_id=is_new, **options)
+    return JobRequest(
+        id=job_id, queue=QUEUE, task="send", is_plain=is_plain, is_new_id=is_new, **options
+    )
 
 
 def tampered(job_id: str, claim: Claim, how: str) -> tuple[str, Claim]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from headrace.job import Claim, Job, JobState
+from headrace.job import Claim, JobState
+from headrace.request import JobRequest
 from headrace.storage.values import CallId
 from tests.model import asks
 from tests.model.driver import Driver
@@ -60,7 +61,7 @@ class MachineMemory(RuleBasedStateMachine):
         self._last = (verb, args, kwargs)
         return self._driver.call(verb, *args, **kwargs)
 
-    def _new_jobs(self, drawn: Sequence[tuple[str, list[str]]]) -> list[Job]:
+    def _new_jobs(self, drawn: Sequence[tuple[str, list[str]]]) -> list[JobRequest]:
         now, channel = self._driver.subject.now, self._driver.channel
         made = []
         for job_id, kinds in drawn:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, Job, JobState
+from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, JobState
+from headrace.request import JobRequest
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Report, Settlement
 
@@ -88,7 +89,7 @@ class EnqueuesAgain(SqliteStorage):
     """Does not know a repeated call."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         anew = [msgspec.structs.replace(job, is_new_id=False) for job in jobs]
         return await super().enqueue(queue, anew, call=CallId(secrets.token_hex(8), call.number))
@@ -96,7 +97,7 @@ class EnqueuesAgain(SqliteStorage):
 
 class ForgetsTheOrder(SqliteStorage):
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         return (await super().enqueue(queue, jobs[::-1], call=call))[::-1]
 
@@ -105,7 +106,7 @@ class StartsEarly(SqliteStorage):
     """Starts a delayed job a millisecond before its time."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         early = [msgspec.structs.replace(j, delay_ms=max(0, j.delay_ms - 1)) for j in jobs]
         return await super().enqueue(queue, early, call=call)
@@ -115,7 +116,7 @@ class LosesTheToken(SqliteStorage):
     """Wakes nobody when a job comes."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         outcomes = await super().enqueue(queue, jobs, call=call)
         await self.open_waiter(queue, "thief", "default").wait(0)

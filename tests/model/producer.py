@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import StaleCall
-from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, Job, JobState
+from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, JobState
+from headrace.request import JobRequest
 from headrace.storage.values import CallId, End
 from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remembered
 from tests.model.state import State
@@ -16,7 +17,9 @@ CALLS_REMEMBERED = 2
 class ProducerModel(State):
     """``enqueue``, ``cancel``, ``watch``."""
 
-    def enqueue(self, queue: str, jobs: Sequence[Job], *, call: CallId) -> list[EnqueueOutcome]:
+    def enqueue(
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
+    ) -> list[EnqueueOutcome]:
         """Store jobs, unless the call is a repetition.
 
         Raises:
@@ -34,13 +37,13 @@ class ProducerModel(State):
         slots[slot] = Remembered(call.number, answer, self.now)
         return list(answer)
 
-    def _enqueue(self, q: QueueState, job: Job) -> EnqueueOutcome:
+    def _enqueue(self, q: QueueState, job: JobRequest) -> EnqueueOutcome:
         standing = q.jobs.get(job.id)
         if standing is not None and standing.state is JobState.COMPLETED:
             return EnqueueOutcome.COMPLETED
         if standing is not None and not standing.state.is_terminal:
-            self.add_channel(standing, job.reply_to)
-            standing.joined = standing.joined or bool(job.reply_to)
+            self.add_channel(standing, job.channel)
+            standing.joined = standing.joined or bool(job.channel)
             return EnqueueOutcome.DUPLICATE
         if standing is not None:
             self.erase(q, standing)
@@ -58,7 +61,7 @@ class ProducerModel(State):
         self.note("queued", job)
         return EnqueueOutcome.QUEUED
 
-    def _new_record(self, q: QueueState, job: Job) -> Record:
+    def _new_record(self, q: QueueState, job: JobRequest) -> Record:
         return Record(
             id=job.id,
             task=job.task,
@@ -72,7 +75,7 @@ class ProducerModel(State):
             max_stalls=job.max_stalls,
             keep=job.keep_ms,
             options=job.options,
-            channels=[job.reply_to] if job.reply_to else [],
+            channels=[job.channel] if job.channel else [],
         )
 
     def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:

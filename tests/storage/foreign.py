@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.storage import CallId, Claim, EnqueueOutcome, Job, Settlement, Storage
+from headrace.storage import CallId, Claim, EnqueueOutcome, JobRequest, Settlement, Storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
 
@@ -57,7 +57,7 @@ class ForgetfulStorage(CountingStorage):
         self._numbers = itertools.count(1)
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         own = CallId(call.client, next(self._numbers))
         return await self._inner.enqueue(queue, jobs, call=own)

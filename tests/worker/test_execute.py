@@ -21,8 +21,9 @@ from headrace import (
     current_job,
 )
 from headrace.codec import encode_arguments
-from headrace.job import Claim, ClaimedJob, JobOptions
+from headrace.job import Claim, ClaimedJob
 from headrace.json_codec import JSON
+from headrace.options import WorkerOptions
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.worker.attempt import Attempt, StopReason
 from headrace.worker.execute import Executor
@@ -90,7 +91,7 @@ async def test_a_result_is_encoded_with_the_task_s_retention(app: App[Any]) -> N
         return a + b
 
     assert await run(app, claimed(add, {"a": 1})) == Completed(b"3", 5_000, 9_000)
-    own = msgspec.json.encode(JobOptions(result_ttl_ms=1, keep_ms=2))
+    own = msgspec.json.encode(WorkerOptions(result_ttl_ms=1, keep_ms=2))
     assert await run(app, claimed(add, {"a": 1}, options=own)) == Completed(b"3", 1, 2)
 
 
@@ -99,7 +100,7 @@ async def test_a_job_s_own_limits_win_over_its_task_s(app: App[Any]) -> None:
     async def fail() -> None:
         raise ValueError("no")
 
-    own = msgspec.json.encode(JobOptions(max_attempts=2, retry=Retry(min=2, max=2)))
+    own = msgspec.json.encode(WorkerOptions(max_attempts=2, retry=Retry(min=2, max=2)))
     outcome = await run(app, claimed(fail, options=own))
     assert isinstance(outcome, Retried)
     assert outcome.delay_ms == 2_000
@@ -357,7 +358,7 @@ async def test_a_middleware_may_swallow_an_error_or_skip_the_handler(app: App[An
     outcome = await run(app, claimed(work))
     assert isinstance(outcome, Completed)
     assert outcome.result == b'"swallowed"'
-    skip = msgspec.json.encode(JobOptions(headers={"skip": "1"}))
+    skip = msgspec.json.encode(WorkerOptions(headers={"skip": "1"}))
     outcome = await run(app, claimed(work, options=skip))
     assert isinstance(outcome, Completed)
     assert outcome.result == b'"skipped"'

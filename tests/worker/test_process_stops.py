@@ -15,7 +15,7 @@ import pytest
 
 from headrace import App, CallNext, Context, Task
 from headrace.events import HandlerStuck, ProcessEnded
-from headrace.job import JobOptions
+from headrace.options import WorkerOptions
 from headrace.outcome import Cancelled, Completed, Retried
 from headrace.worker.attempt import StopReason
 from tests.apps import process_app as handlers
@@ -88,7 +88,7 @@ async def test_an_attempt_over_its_limit_is_ended_by_force(
     crew: Crew, task: Task[..., Any], tmp_path: Path
 ) -> None:
     """BC-77, G12: the limit is real."""
-    own = msgspec.json.encode(JobOptions(timeout_ms=500))
+    own = msgspec.json.encode(WorkerOptions(timeout_ms=500))
     begun_at = time.monotonic()
     run = await crew.start(claimed(task, {"path": str(tmp_path / "here")}, options=own))
     outcome = await run.outcome()
@@ -148,7 +148,7 @@ async def test_a_handler_that_looks_returns_early_and_its_process_lives_on(
 async def test_its_own_error_says_how_it_ended_but_a_cancelled_job_is_cancelled(
     crew: Crew, tmp_path: Path
 ) -> None:
-    own = msgspec.json.encode(JobOptions(timeout_ms=500))
+    own = msgspec.json.encode(WorkerOptions(timeout_ms=500))
     begun = await begin(crew, handlers.polite_with_an_error, tmp_path / "one", own)
     outcome = await begun.run.outcome()
     assert isinstance(outcome, Retried)
@@ -159,7 +159,7 @@ async def test_its_own_error_says_how_it_ended_but_a_cancelled_job_is_cancelled(
 
 
 async def test_what_it_returns_after_its_limit_is_too_late(crew: Crew, tmp_path: Path) -> None:
-    own = msgspec.json.encode(JobOptions(timeout_ms=200))
+    own = msgspec.json.encode(WorkerOptions(timeout_ms=200))
     begun = await begin(crew, handlers.polite, tmp_path / "here", own)
     outcome = await begun.run.outcome()
     assert isinstance(outcome, Retried)

@@ -13,7 +13,8 @@ import pytest_asyncio
 import uvloop
 
 from headrace import App, CallNext, Context, FailReason, Retry, UsageError, Worker
-from headrace.job import ClaimedJob, JobOptions
+from headrace.job import ClaimedJob
+from headrace.options import WorkerOptions
 from headrace.outcome import Completed, Failed, Retried
 from headrace.worker.execute import ChildError, Executor
 from tests.apps import process_app as handlers
@@ -62,13 +63,13 @@ async def test_arguments_are_decoded_to_their_types_and_the_result_is_encoded(cr
 
 
 async def test_a_job_s_own_options_reach_the_process(crew: Crew) -> None:
-    own = msgspec.json.encode(JobOptions(result_ttl_ms=1, keep_ms=2, headers={"trace": "t"}))
+    own = msgspec.json.encode(WorkerOptions(result_ttl_ms=1, keep_ms=2, headers={"trace": "t"}))
     job = claimed(handlers.mirror, {"point": [1, 2]}, options=own)
     assert await completed(crew, job) == Completed(b"[2,1]", 1, 2)
 
 
 async def test_the_context_in_the_process_is_that_of_the_job(crew: Crew) -> None:
-    own = msgspec.json.encode(JobOptions(headers={"trace": "t"}))
+    own = msgspec.json.encode(WorkerOptions(headers={"trace": "t"}))
     job = claimed(handlers.whoami, attempts=1, job_id="k", options=own)
     seen = msgspec.json.decode((await completed(crew, job)).result)
     assert seen.pop("pid") != os.getpid()
@@ -148,7 +149,7 @@ async def test_a_retry_function_is_given_the_error_itself(crew: Crew) -> None:
 
 
 async def test_a_job_s_own_retry_wins_over_its_task_s(crew: Crew) -> None:
-    own = msgspec.json.encode(JobOptions(retry=Retry(min=2, max=2), max_attempts=9))
+    own = msgspec.json.encode(WorkerOptions(retry=Retry(min=2, max=2), max_attempts=9))
     job = claimed(handlers.fail_awkwardly, attempts=7, options=own)
     assert (await retried(crew, job)).delay_ms == 2_000
 

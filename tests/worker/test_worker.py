@@ -22,7 +22,7 @@ from headrace import (
     Worker,
 )
 from headrace.events import AttemptEnded, AttemptStarted, WorkerStarted, WorkerStopped
-from headrace.job import Job
+from headrace.request import JobRequest
 from headrace.storage.values import CallId
 from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
@@ -207,7 +207,7 @@ async def test_errors_of_any_kind_leave_the_worker_running(app: App[None]) -> No
 
 async def plant(app: App[Any], job_id: str, task: str, payload: bytes) -> None:
     """Store a job as no client of ours would."""
-    job = Job(id=job_id, queue="default", task=task, payload=payload)
+    job = JobRequest(id=job_id, queue="default", task=task, payload=payload)
     await app.client().storage.enqueue("default", [job], call=CallId(f"planted {job_id}", 1))
 
 

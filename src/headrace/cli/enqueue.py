@@ -35,9 +35,9 @@ from headrace.errors import (
 )
 from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
 from headrace.json_codec import JSON
+from headrace.options import JobOptions, task_settings
 from headrace.plain import cut, shown
-from headrace.settings import call_settings, task_settings
-from headrace.task import make_job
+from headrace.template import JobTemplate
 
 TOLD = {
     EnqueueOutcome.QUEUED: "queued",
@@ -113,7 +113,7 @@ def enqueue(
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     if timeout is not None and not wait:
         raise click.UsageError("--timeout goes with --wait")
-    options = {
+    options: JobOptions = {
         # Drawn here if it is to be named when the wait times out.
         "id": id or (new_job_id() if wait else None),
         "queue": queue,
@@ -157,7 +157,7 @@ def _arguments(text: str) -> dict[str, Any] | list[Any]:
 
 
 def _job(
-    app: App[Any] | None, name: str, arguments: dict[str, Any] | list[Any], options: dict[str, Any]
+    app: App[Any] | None, name: str, arguments: dict[str, Any] | list[Any], options: JobOptions
 ) -> Job:
     task = app.tasks.get(name) if app else None
     by_name = arguments if isinstance(arguments, dict) else {}
@@ -186,9 +186,8 @@ def _job(
             f"{name}: arguments by position need --app with the task; "
             'without it use an object, as in {"to": "a@b.c"}'
         )
-    settings = call_settings(task_settings(queue=options["queue"]), **options)
     payload = encode_arguments(JSON if app is None else app.codec, by_name)
-    return make_job(name, settings, payload, is_plain=settings.is_plain)
+    return JobTemplate(name, task_settings(queue=options["queue"]), options).request(payload)
 
 
 async def _send(

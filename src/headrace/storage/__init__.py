@@ -12,12 +12,12 @@ from headrace.job import (
     EnqueueOutcome,
     ErrorInfo,
     FailReason,
-    Job,
     JobRecord,
     JobRow,
     JobState,
 )
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.request import JobRequest
 from headrace.storage.base import (
     VERBS,
     Admin,
@@ -80,10 +80,10 @@ __all__ = [
     "Finding",
     "IncarnationInfo",
     "Inspector",
-    "Job",
     "JobEvent",
     "JobEventKind",
     "JobRecord",
+    "JobRequest",
     "JobRow",
     "JobState",
     "Maintenance",

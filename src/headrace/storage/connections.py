@@ -18,7 +18,7 @@ class Channel(Protocol):
     Messages may be lost: who waits also looks, after every reconnect and every few seconds.
 
     Attributes:
-        name: unique, without spaces; what `Producer.watch`, ``Job.reply_to`` and
+        name: unique, without spaces; what `Producer.watch`, ``JobRequest.channel`` and
             ``IncarnationInfo.channel`` take.
     """
 

@@ -74,12 +74,12 @@ class KitClient(Client):
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job, run it and return its result."""
-        job = admit(job)
+        request = admit(job)
         with self._kit_storage.listening() as ear:
-            handle = await super().submit(replying(job, ear.channel))
+            handle = await super().send(replying(request, ear.channel))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            end = await self._scene.bring_to_end(job.queue, job.id, ear, timeout_ms=None)
+            end = await self._scene.bring_to_end(request.queue, request.id, ear, timeout_ms=None)
             return handle.result_of(await self.waits.whole(end))
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:

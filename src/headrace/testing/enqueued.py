@@ -13,10 +13,12 @@ from headrace.app import App
 from headrace.clock import Duration, datetime_of, duration_ms, instant_ms
 from headrace.codec import Codec, read
 from headrace.errors import InvalidArguments, InvalidOption, UsageError
-from headrace.job import DEFAULT_PRIORITY, Job, JobOptions
+from headrace.job import DEFAULT_PRIORITY, Job
 from headrace.json_codec import JSON
-from headrace.settings import call_settings, task_settings
+from headrace.options import WorkerOptions, task_settings
+from headrace.request import JobRequest
 from headrace.task import Task
+from headrace.template import JobTemplate
 
 Wanted = Task[..., Any] | Job | str
 """Which jobs a test means: of a task, of a task's name, or exactly such a job."""
@@ -83,7 +85,7 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_job(app: App[Any], job: Job) -> EnqueuedJob:
     """Return a stored job with its arguments as the handler gets them."""
-    options = msgspec.json.decode(job.options, type=JobOptions) if job.options else JobOptions()
+    options = msgspec.json.decode(job.options or b"{}", type=WorkerOptions)
     return EnqueuedJob(
         id=job.id,
         queue=job.queue,
@@ -92,7 +94,7 @@ def read_job(app: App[Any], job: Job) -> EnqueuedJob:
         priority=job.priority,
         delay=job.delay_ms / 1000,
         run_at=datetime_of(job.run_at_ms) if job.run_at_ms else None,
-        headers=options.headers,
+        headers=options.get("headers", {}),
         job=job,
     )
 
@@ -182,13 +184,14 @@ def _fields(filters: JobFilter) -> dict[str, Any]:
 def _said_by(app: App[Any], job: Job) -> dict[str, Any]:
     """Return what a job asks for beyond its task's own settings."""
     task = app.tasks.get(job.task)
-    plain = call_settings(task.settings if task else task_settings(queue=job.queue))
+    settings = task.settings if task else task_settings(queue=job.queue)
+    plain = JobTemplate(job.task, settings, {}).blank
     said: dict[str, Any] = {
         name: getattr(job, name)
         for name in SAID_IF_OTHER
         if getattr(job, name) != getattr(plain, name)
     }
-    if not job.is_new_id:
+    if not (isinstance(job, JobRequest) and job.is_new_id):
         said["id"] = job.id
     if job.options:
         said["options"] = job.options

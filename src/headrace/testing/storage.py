@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from headrace.errors import StorageUnavailable
-from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.engine import Engine, attach, detach_now, discard
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
@@ -45,7 +46,7 @@ class KitStorage(SqliteStorage):
         *,
         tenant: str,
         clock: Clock,
-        stored: Callable[[Job], None],
+        stored: Callable[[JobRequest], None],
         stopping: Callable[[str, list[str]], None],
     ) -> None:
         self.url: str = f"memory://kit-{secrets.token_hex(8)}"
@@ -62,7 +63,7 @@ class KitStorage(SqliteStorage):
         return self._shared
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         """Store jobs, and note them."""
         outcomes = await super().enqueue(queue, jobs, call=call)

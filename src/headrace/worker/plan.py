@@ -14,7 +14,8 @@ import msgspec
 from headrace.codec import Codec, ResultTooLarge, encode_result
 from headrace.context import Context, Reporter
 from headrace.description import describe, traceback_of
-from headrace.job import ClaimedJob, FailReason, JobOptions
+from headrace.job import ClaimedJob, FailReason
+from headrace.options import WorkerOptions
 from headrace.outcome import Completed, Failed, Outcome, decide
 from headrace.retry import Retry, RetryFunction
 from headrace.settings import TaskSettings
@@ -22,8 +23,8 @@ from headrace.settings import TaskSettings
 Draw = Callable[[], float]
 """Source of random numbers from 0 to 1."""
 
-_no_options = JobOptions()
-_options_decoder = msgspec.json.Decoder(JobOptions)
+_no_options = WorkerOptions()
+_options_decoder = msgspec.json.Decoder(WorkerOptions)
 
 
 class Encoded(bytes):
@@ -95,15 +96,15 @@ def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
         msgspec.MsgspecError: its options can't be read.
     """
     options = _options_decoder.decode(job.options) if job.options else _no_options
-    ttl_ms, keep_ms = options.result_ttl_ms, options.keep_ms
+    ttl_ms, keep_ms = options.get("result_ttl_ms"), options.get("keep_ms")
     return Plan(
         job,
-        options.max_attempts or settings.max_attempts,
-        options.timeout_ms or settings.timeout_ms or 0,
-        options.retry or settings.retry,
+        options.get("max_attempts") or settings.max_attempts,
+        options.get("timeout_ms") or settings.timeout_ms or 0,
+        options.get("retry") or settings.retry,
         settings.result_ttl_ms if ttl_ms is None else ttl_ms,
         settings.keep_ms if keep_ms is None else keep_ms,
-        options.headers,
+        options.get("headers", {}),
     )
 
 

@@ -69,7 +69,7 @@ async def test_an_end_is_told_to_the_process_that_waits(
 ) -> None:
     channel = file_storage.open_channel()
     assert await channel.receive() is None
-    await ContractClient(file_storage).enqueue(a_job(reply_to=channel.name))
+    await ContractClient(file_storage).enqueue(a_job(channel=channel.name))
     worker = await ContractIncarnation(elsewhere, "w1").register()
     await worker.settle(await worker.claim_one(), completed(b"\x00\xff"))
     with anyio.fail_after(patience(5)):
@@ -84,7 +84,7 @@ async def test_words_to_a_process_that_is_gone_are_pruned(
 ) -> None:
     now = 1_000_000
     storage = SqliteStorage(f"file://{directory}", clock=lambda: now).for_tenant("acme")
-    await ContractClient(storage).enqueue(a_job(reply_to="gone.1"))
+    await ContractClient(storage).enqueue(a_job(channel="gone.1"))
     worker = await ContractIncarnation(storage, "w1").register()
     await worker.settle(await worker.claim_one(), completed())
     now += 60_000

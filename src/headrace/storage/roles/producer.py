@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.request import JobRequest
 from headrace.storage.connections import Channel
 from headrace.storage.values import CallId, End
 from headrace.storage.verbs import writes
@@ -16,12 +17,12 @@ class Producer(Protocol):
 
     @writes(grows=True)
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         """Store jobs, all or none, and return an outcome for each, in order.
 
         An id whose job has not ended is a ``duplicate`` and one that is kept completed is
-        ``completed``: neither is changed, but a duplicate's ``reply_to`` is added to the job's
+        ``completed``: neither is changed, but a duplicate's ``channel`` is added to the job's
         channels, and its record and result are kept for a minute at least once it has completed or
         been cancelled, whatever the first caller asked for. A failed or cancelled record makes room
         for the new job, with all that belongs to it. The second of an id inside one batch is a

@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from headrace.job import DEFAULT_LANE, Job
+from headrace.job import DEFAULT_LANE
+from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.record import FIELDS, Record
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -53,7 +54,7 @@ _COLUMNS = NewJob.__struct_fields__
 _INSERT = f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
-def new(unit: UnitOfWork, job: Job) -> NewJob:
+def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
     """Return a job's first row, which needs a place before it is written."""
     now_ms = unit.now_ms
     return NewJob(
@@ -69,7 +70,7 @@ def new(unit: UnitOfWork, job: Job) -> NewJob:
         job.max_stalls,
         job.keep_ms,
         job.options,
-        job.reply_to or None,
+        job.channel or None,
     )
 
 

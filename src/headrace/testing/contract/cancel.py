@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage import CancelOutcome, End, Job, JobState, Outcome, Storage
+from headrace.storage import CancelOutcome, End, JobRequest, JobState, Outcome, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     MINUTE_MS,
@@ -189,7 +189,7 @@ class CancelContract(Contract):
     async def test_many_jobs_are_cancelled_in_one_call(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        jobs: list[Job] = [a_job(f"{n}", delay_ms=n % 2 * MINUTE_MS) for n in range(500)]
+        jobs: list[JobRequest] = [a_job(f"{n}", delay_ms=n % 2 * MINUTE_MS) for n in range(500)]
         await client.enqueue(*jobs)
         taken = await worker.claim(100)
         outcomes = await storage.cancel(QUEUE, [job.id for job in jobs])

@@ -11,7 +11,7 @@ from headrace.storage import (
     Claim,
     ErrorInfo,
     FailReason,
-    Job,
+    JobRequest,
     JobState,
     Settlement,
     Storage,
@@ -438,7 +438,7 @@ class ClaimContract(Contract):
     async def test_jobs_of_another_queue_or_tenant_are_not_seen(
         self, storage: Storage, worker: ContractIncarnation
     ) -> None:
-        job = Job(id="x", queue="other", task="send", payload=b"[]")
+        job = JobRequest(id="x", queue="other", task="send", payload=b"[]")
         await storage.enqueue("other", [job], call=CallId("c1", 1))
         assert await worker.claim() == []
         assert await state_of(storage) is None

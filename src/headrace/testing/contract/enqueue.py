@@ -56,8 +56,8 @@ class EnqueueContract(Contract):
     ) -> None:
         channel = storage.open_channel().name
         await client.enqueue(a_job("x", keep_ms=0))
-        assert await client.enqueue(a_job("x", keep_ms=0, reply_to=channel)) == [DUPLICATE]
-        await client.enqueue(a_job("y", keep_ms=0), a_job("y", keep_ms=0, reply_to=channel))
+        assert await client.enqueue(a_job("x", keep_ms=0, channel=channel)) == [DUPLICATE]
+        await client.enqueue(a_job("y", keep_ms=0), a_job("y", keep_ms=0, channel=channel))
         for job in await worker.claim():
             await worker.settle(job, completed(b"." * size, ttl_ms=0, keep_ms=0))
         await advance(MINUTE_MS - 1)
@@ -65,7 +65,7 @@ class EnqueueContract(Contract):
             record = await storage.get(QUEUE, job_id)
             assert record is not None
             assert record.result == b"." * size
-            assert await client.enqueue(a_job(job_id, reply_to=channel)) == [COMPLETED]
+            assert await client.enqueue(a_job(job_id, channel=channel)) == [COMPLETED]
 
     async def test_a_duplicate_that_waits_for_nothing_changes_nothing(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation

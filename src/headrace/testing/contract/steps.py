@@ -21,8 +21,8 @@ from headrace.storage import (
     Failed,
     FailReason,
     IncarnationInfo,
-    Job,
     JobRecord,
+    JobRequest,
     JobState,
     Outcome,
     PutBack,
@@ -50,9 +50,9 @@ WRONG_CLAIMS = ["epoch", "nonce", "owner"]
 EACH_STATE = [state for state in STATES if state is not JobState.QUEUED] + [JobState.QUEUED]
 
 
-def a_job(job_id: str = "x", payload: bytes = b"[]", **options: Any) -> Job:
+def a_job(job_id: str = "x", payload: bytes = b"[]", **options: Any) -> JobRequest:
     """Return a job of the test's queue."""
-    return Job(id=job_id, queue=QUEUE, task="send", payload=payload, **options)
+    return JobRequest(id=job_id, queue=QUEUE, task="send", payload=payload, **options)
 
 
 def completed(result: bytes = b"1", *, ttl_ms: int = HOUR_MS, keep_ms: int = HOUR_MS) -> Outcome:
@@ -102,7 +102,7 @@ class ContractClient:
         """Return the name of this client's call of that number."""
         return CallId(self._name, number)
 
-    async def enqueue(self, *jobs: Job, number: int | None = None) -> list[EnqueueOutcome]:
+    async def enqueue(self, *jobs: JobRequest, number: int | None = None) -> list[EnqueueOutcome]:
         """Enqueue in one call: the next one, or the one that is numbered."""
         if number is None:
             self._number = number = self._number + 1

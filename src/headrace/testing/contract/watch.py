@@ -198,7 +198,7 @@ class WatchContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         async with open_channel(storage) as channel:
-            await client.enqueue(a_job(reply_to=channel.name))
+            await client.enqueue(a_job(channel=channel.name))
             await worker.settle(await worker.claim_one(), completed(b"1"))
             assert (await next_end(channel)).result == b"1"
 
@@ -214,7 +214,7 @@ class WatchContract(Contract):
         job = await bring(state, client, worker)
         async with open_channel(storage) as channel, open_channel(storage) as second:
             await storage.watch(QUEUE, ["x"], channel=channel.name)
-            assert await client.enqueue(a_job(reply_to=second.name)) == ["duplicate"]
+            assert await client.enqueue(a_job(channel=second.name)) == ["duplicate"]
             if state is not JobState.ACTIVE or job is None:
                 await advance(MINUTE_MS)
                 job = await worker.claim_one()
@@ -226,7 +226,7 @@ class WatchContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         async with open_channel(storage) as channel:
-            await client.enqueue(a_job("x", reply_to=channel.name), a_job("y"))
+            await client.enqueue(a_job("x", channel=channel.name), a_job("y"))
             for _ in range(3):  # every reconnect watches again
                 await storage.watch(QUEUE, ["x", "y"], channel=channel.name)
             jobs = {job.id: job for job in await worker.claim()}
@@ -242,7 +242,7 @@ class WatchContract(Contract):
     ) -> None:
         result = b"." * (MESSAGE_LIMIT + excess)
         async with open_channel(storage) as channel:
-            await client.enqueue(a_job(reply_to=channel.name))
+            await client.enqueue(a_job(channel=channel.name))
             await worker.settle(await worker.claim_one(), completed(result))
             end = await next_end(channel)
         assert (end.is_cut, end.result) == (bool(excess), None if excess else result)
@@ -255,7 +255,7 @@ class WatchContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, keep_ms: int
     ) -> None:
         async with open_channel(storage) as channel:
-            await client.enqueue(a_job(reply_to=channel.name))
+            await client.enqueue(a_job(channel=channel.name))
             await worker.settle(
                 await worker.claim_one(), completed(b"1", ttl_ms=0, keep_ms=keep_ms)
             )
@@ -280,11 +280,11 @@ class WatchContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         async with open_channel(storage) as channel:
-            await client.enqueue(a_job(reply_to=channel.name))
+            await client.enqueue(a_job(channel=channel.name))
             await worker.settle(await worker.claim_one(), failed())
             assert (await next_end(channel)).state is JobState.FAILED
             await storage.redrive(QUEUE, ["x"])
             await worker.settle(await worker.claim_one(), completed())
-            await client.enqueue(a_job("y", reply_to=channel.name))
+            await client.enqueue(a_job("y", channel=channel.name))
             await storage.cancel(QUEUE, ["y"])
             assert (await next_end(channel)).id == "y"

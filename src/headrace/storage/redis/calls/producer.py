@@ -9,9 +9,9 @@ from headrace.job import (
     DEFAULT_MAX_STALLS,
     CancelOutcome,
     EnqueueOutcome,
-    Job,
     JobState,
 )
+from headrace.request import JobRequest
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing, read_error, text
 from headrace.storage.values import CallId, End
@@ -21,7 +21,7 @@ WATCH_WIDTH = 4
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
-def enqueue(root: str, jobs: Sequence[Job], call: CallId) -> Call[list[EnqueueOutcome]]:
+def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[EnqueueOutcome]]:
     """Build ``enqueue``: a plain job takes four words, any other thirteen."""
     words: list[Word] = [call.client, call.number]
     extend = words.extend
@@ -44,7 +44,7 @@ def enqueue(root: str, jobs: Sequence[Job], call: CallId) -> Call[list[EnqueueOu
                 _unless(job.max_stalls, DEFAULT_MAX_STALLS),
                 _unless(job.keep_ms, DEFAULT_KEEP_MS),
                 job.options,
-                job.reply_to,
+                job.channel,
             )
         )
     return Call("enqueue", root, words, _read_outcomes)

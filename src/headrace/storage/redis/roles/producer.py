@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.redis.blocking import RedisChannel
 from headrace.storage.redis.calls import producer
@@ -16,7 +17,7 @@ class RedisProducer(RedisRole):
     """What brings jobs in, and asks how they end."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         root = self._root(queue)
         if root not in self.shared.introduced:

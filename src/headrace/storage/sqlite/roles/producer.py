@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import CancelOutcome, EnqueueOutcome, Job
+from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.sqlite.blocking import SqliteChannel
 from headrace.storage.sqlite.roles.role import SqliteRole
@@ -16,7 +17,7 @@ class SqliteProducer(SqliteRole):
     """What brings jobs in, and asks how they end."""
 
     async def enqueue(
-        self, queue: str, jobs: Sequence[Job], *, call: CallId
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         return await self._do(
             "enqueue", lambda s: enqueue.enqueue(s, self._name(queue), jobs, call)

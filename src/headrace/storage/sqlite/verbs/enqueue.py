@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import EnqueueOutcome, Job
+from headrace.job import EnqueueOutcome
+from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, moves
 from headrace.storage.sqlite.calls import Memory
 from headrace.storage.sqlite.engine.step import QueueName, Step
@@ -17,7 +18,9 @@ _LETTERS = {outcome: outcome.value[0] for outcome in EnqueueOutcome}
 _OUTCOMES = {letter: outcome for outcome, letter in _LETTERS.items()}
 
 
-def enqueue(step: Step, name: QueueName, jobs: Sequence[Job], call: CallId) -> list[EnqueueOutcome]:
+def enqueue(
+    step: Step, name: QueueName, jobs: Sequence[JobRequest], call: CallId
+) -> list[EnqueueOutcome]:
     """Store jobs; a repeated call answers from memory."""
     unit = open_unit(step, name)
     memory = Memory(unit, call)
@@ -30,7 +33,7 @@ def enqueue(step: Step, name: QueueName, jobs: Sequence[Job], call: CallId) -> l
     return outcomes
 
 
-def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
+def _store_all(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
     standing = intake.standing(unit, asked) if asked else {}
@@ -41,15 +44,15 @@ def _store_all(unit: UnitOfWork, jobs: Sequence[Job]) -> list[EnqueueOutcome]:
         record = standing.get(job.id)
         if record is not None:
             is_completed = record.state == "completed"
-            if not is_completed and job.reply_to:
-                add_channel(unit, record, job.reply_to)
+            if not is_completed and job.channel:
+                add_channel(unit, record, job.channel)
                 joined.append(job.id)
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
-            if job.reply_to:
+            if job.channel:
                 twin = new[job.id]
-                twin.channels = with_channel(twin.channels, job.reply_to)
+                twin.channels = with_channel(twin.channels, job.channel)
                 joined.append(job.id)
         else:
             new[job.id] = born = intake.new(unit, job)

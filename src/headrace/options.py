@@ -1,0 +1,314 @@
+"""What tasks and calls may ask for: each option's type, meaning, check and place, said once.
+
+An option is a line in `JobOptions`, `TaskOptions` or what both share, and a row in `OPTIONS`. One
+that is only stored needs no more: it goes with the job as a name and a value, which nobody knows
+but its reader. One on which the storage acts is a field of `Job` too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_type_hints
+
+import msgspec
+
+from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
+from headrace.errors import InvalidOption
+from headrace.job import Job, check_name, check_text
+from headrace.plain import cut, shown
+from headrace.retry import Retry, RetryFunction
+from headrace.settings import (
+    MOST_ATTEMPTS,
+    TaskSettings,
+    check_count,
+    check_headers,
+    check_priority,
+    resolve_retention,
+)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class SharedOptions(TypedDict, total=False):
+    """Options of a task, and over these of one call. None says nothing.
+
+    Durations are seconds or a `timedelta`, at most ten years.
+
+    Attributes:
+        queue: where jobs wait, default ``default``.
+        priority: 0 to 9, 9 runs first, default 5.
+        max_attempts: handler errors after which a job fails, 1 or more, default 3.
+        max_stalls: worker deaths after which a job fails, 1 or more, default 3.
+        timeout: how long one attempt may take, 1 ms or more, default without limit.
+        result_ttl: how long the result is kept, default 1 hour; 0 keeps none.
+        keep: how long the record of a completed or cancelled job is kept, default 1 hour or
+            ``result_ttl`` if that is longer; 0 keeps nothing.
+    """
+
+    queue: str | None
+    priority: int | None
+    max_attempts: int | None
+    max_stalls: int | None
+    timeout: Duration | None
+    result_ttl: Duration | None
+    keep: Duration | None
+
+
+class TaskOptions(SharedOptions, total=False):
+    """Options of a task.
+
+    Attributes:
+        name: what it is stored under, default ``module.qualname``.
+        retry: a `Retry`, or a function of (handler errors so far, last error) to seconds.
+        executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
+            imports the function by its module and name, and has no lifespan state.
+    """
+
+    name: str | None
+    retry: Retry | RetryFunction | None
+    executor: Literal["thread", "process"] | None
+
+
+class JobOptions(SharedOptions, total=False):
+    """Options of one call.
+
+    Attributes:
+        id: unique in the queue, 1 to 256 bytes without control characters; while an earlier job
+            with it waits, runs or is kept completed, enqueueing changes nothing. Default: a ULID.
+        delay: start no earlier than this from now.
+        run_at: start no earlier than this instant (aware); not with ``delay``.
+        expires: start no later for the first time: a duration from now or an aware instant;
+            else it fails as ``expired``. A job that has started does not expire any more.
+        retry: how long it waits between attempts.
+        headers: strings for the handler, 8 KiB together.
+    """
+
+    id: str | None
+    delay: Duration | None
+    run_at: datetime | None
+    expires: Duration | datetime | None
+    retry: Retry | None
+    headers: Mapping[str, str] | None
+
+
+class WorkerOptions(TypedDict, total=False):
+    """What a job says to its worker, over its task's own settings; as it is stored."""
+
+    max_attempts: int | None
+    timeout_ms: int | None
+    retry: Retry | None
+    result_ttl_ms: int | None
+    keep_ms: int | None
+    headers: dict[str, str]
+
+
+class OptionRule(NamedTuple):
+    """How one option is kept.
+
+    Attributes:
+        field: what it is called then, with its unit.
+        convert: from what a caller says to what is kept.
+        check: returns a kept value of a job that anybody made. Both raise `InvalidOption`.
+        is_stored: whether it is among `Job.options`, for whoever reads them.
+    """
+
+    field: str
+    convert: Callable[[Any], Any]
+    check: Callable[[Any], Any]
+    is_stored: bool = False
+
+
+def _same(field: str, check: Callable[[Any], Any], *, is_stored: bool = False) -> OptionRule:
+    return OptionRule(field, check, check, is_stored)
+
+
+def _count(name: str, *, is_stored: bool = False) -> OptionRule:
+    return _same(name, partial(check_count, name=name, most=MOST_ATTEMPTS), is_stored=is_stored)
+
+
+def _span(
+    name: str, field: str = "", *, least_ms: int = 0, least_kept: int = 0, is_stored: bool = False
+) -> OptionRule:
+    field = field or f"{name}_ms"
+    return OptionRule(
+        field,
+        partial(duration_ms, name=name, least_ms=least_ms),
+        partial(check_count, name=field, least=least_kept, most=MAX_DURATION_MS),
+        is_stored,
+    )
+
+
+def _instant(name: str, field: str) -> OptionRule:
+    def check(value: Any) -> int:
+        most = round(time.time() * 1000) + MAX_DURATION_MS
+        return check_count(value, name=field, least=0, most=most)
+
+    return OptionRule(field, partial(instant_ms, name=name), check)
+
+
+def _check_retry(retry: Any) -> Retry:
+    # Only the fields of a Retry itself can be stored with a job.
+    if type(retry) is not Retry:
+        raise InvalidOption(
+            f"retry={shown(retry)}: a single call takes a Retry; a strategy function goes to "
+            "@app.task"
+        )
+    return retry
+
+
+def _check_stored_retry(retry: Any) -> Retry:
+    try:
+        return msgspec.convert(retry, Retry)
+    except msgspec.ValidationError as error:
+        raise InvalidOption(f"retry={shown(retry)} can't be read ({cut(str(error))})") from None
+
+
+def _check_strategy(retry: Any) -> Retry | RetryFunction:
+    is_plain = not isinstance(retry, type) and not inspect.iscoroutinefunction(retry)
+    if not (is_plain and isinstance(retry, Retry | Callable)):
+        raise InvalidOption(
+            f"retry={shown(retry)}: pass a Retry, or a plain function of (errors so far, last "
+            "error) to seconds"
+        )
+    return retry  # type: ignore[no-any-return]
+
+
+OPTIONS: dict[str, OptionRule] = {
+    "id": _same("id", partial(check_text, what="job id")),
+    "queue": _same("queue", partial(check_name, what="queue")),
+    "priority": _same("priority", check_priority),
+    "delay": _span("delay"),
+    "run_at": _instant("run_at", "run_at_ms"),
+    "expires_in": _span("expires", "expires_in_ms", least_ms=1),
+    "expires_at": _instant("expires", "expires_at_ms"),
+    "max_attempts": _count("max_attempts", is_stored=True),
+    "max_stalls": _count("max_stalls"),
+    "timeout": _span("timeout", least_ms=1, least_kept=1, is_stored=True),
+    "retry": OptionRule("retry", _check_retry, _check_stored_retry, is_stored=True),
+    "result_ttl": _span("result_ttl", is_stored=True),
+    "keep": _span("keep", is_stored=True),
+    "headers": _same("headers", check_headers, is_stored=True),
+}
+"""Each option by its name; ``expires`` is one of two."""
+
+_TASK_OPTIONS = {**OPTIONS, "retry": _same("retry", _check_strategy)}
+
+
+def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
+    """Check and convert what a declaration says; its name and executor are the app's to check.
+
+    Raises:
+        InvalidOption: a value is out of bounds.
+    """
+    _check_names(said, TaskOptions, "App.task")
+    return TaskSettings(**_kept(said, _TASK_OPTIONS, TaskSettings()))
+
+
+def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
+    """Check and convert what one call asks for beyond its task's settings.
+
+    Returns:
+        What it comes to, by the fields of `OPTIONS`.
+
+    Raises:
+        InvalidOption: a value is out of bounds.
+    """
+    _check_names(said, JobOptions, "Task.options")
+    delay, run_at = said.get("delay"), said.get("run_at")
+    if delay is not None and run_at is not None:
+        raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
+    return _kept(said, OPTIONS, task)
+
+
+def _check_names(said: Mapping[str, object], options: type, taker: str) -> None:
+    for name in said:
+        if name not in options.__annotations__:
+            raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}")
+
+
+def _kept(
+    said: Mapping[str, Any], options: Mapping[str, OptionRule], base: TaskSettings
+) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in said.items():
+        if name == "expires":
+            name += "_at" if isinstance(value, datetime) else "_in"
+        option = options.get(name)
+        if option is not None and value is not None:
+            kept[option.field] = option.convert(value)
+    if "result_ttl_ms" in kept or "keep_ms" in kept:
+        kept["result_ttl_ms"], kept["keep_ms"] = resolve_retention(
+            kept.get("result_ttl_ms"), kept.get("keep_ms"), base
+        )
+    return kept
+
+
+def encode_stored(fields: Mapping[str, Any]) -> bytes:
+    """Return those of the fields that are stored as `Job.options`; nothing is said in no bytes."""
+    stored = {
+        option.field: fields[option.field]
+        for option in OPTIONS.values()
+        if option.is_stored and fields.get(option.field) not in (None, {})
+    }
+    return msgspec.json.encode(stored) if stored else b""
+
+
+def check_stored(encoded: bytes) -> bytes:
+    """Return the options of a job that anybody made, without those that nobody knows.
+
+    Raises:
+        InvalidOption: they can't be read, or a value is out of bounds.
+    """
+    if not encoded:
+        return b""
+    try:
+        found = msgspec.json.decode(encoded, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InvalidOption(f"the options can't be read ({cut(str(error))})") from None
+    checks = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
+    return encode_stored(
+        {
+            field: checks[field](value)
+            for field, value in found.items()
+            if field in checks and value is not None
+        }
+    )
+
+
+_JOB_CHECKS = {
+    option.field: option.check
+    for option in OPTIONS.values()
+    if option.field in Job.__struct_fields__
+}
+
+
+def check_fields(job: Job) -> dict[str, Any]:
+    """Return the fields that are options of a job that anybody made, as plain values.
+
+    Raises:
+        InvalidOption: a value is out of bounds.
+    """
+    return {field: check(getattr(job, field)) for field, check in _JOB_CHECKS.items()}
+
+
+def spelled_out(*kinds: type) -> Callable[[Function], Function]:
+    """Let the signature and the help of a function that takes ``**options`` list them."""
+
+    def decorate(function: Function) -> Function:
+        plain = inspect.signature(function)
+        taken = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in get_type_hints(kinds[-1]).items()
+        ]
+        function.__signature__ = plain.replace(parameters=taken)  # type: ignore[attr-defined]
+        texts = [inspect.cleandoc(kind.__doc__ or "") for kind in kinds]
+        listed = "\n".join(text.partition("Attributes:\n")[2].rstrip() for text in texts)
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
+        return function
+
+    return decorate

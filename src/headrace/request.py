@@ -1,0 +1,75 @@
+"""A job on its way to the storage, with what only its producer knows of it.
+
+A job is a public value, which anybody can make, copy, change and send twice. What a task has just
+made of checked values is marked, so that it need not be checked again; the mark holds once.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from headrace.forks import on_fork
+from headrace.job import Job
+
+
+class JobRequest(Job, frozen=True):
+    """A job as a storage takes it.
+
+    Attributes:
+        is_new_id: its id was drawn at random for this job, which was not sent before.
+        is_plain: nothing between its priority and this differs from its default.
+        channel: which channel is told how the job ends, "" for none.
+        era: if it is the current one's number, a task made the job, and it was not sent yet. Only
+            `fresh` sets it, and no copy has it.
+    """
+
+    is_new_id: bool = False
+    is_plain: bool = False
+    channel: str = ""
+    era: int = 0
+
+    def __post_init__(self) -> None:
+        # Whatever else makes one says what it likes: a caller, `msgspec.structs.replace`, pickle.
+        if self.era:
+            force_setattr(self, "era", 0)
+
+    def __copy__(self) -> JobRequest:
+        return msgspec.structs.replace(self)
+
+
+class Era:
+    """The time between two forks of this process: a job made before one is in two processes."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number: int = 1
+
+    def end(self) -> None:
+        """Begin the next; in a fork's parent as in its child."""
+        self.number += 1
+
+
+era: Era = Era()
+"""The current one."""
+
+on_fork(before=era.end)
+
+
+def fresh(request: JobRequest) -> JobRequest:
+    """Return ``request``, now marked as just made of checked values."""
+    force_setattr(request, "era", era.number)
+    return request
+
+
+_DEFAULTS = [
+    (field.name, field.default)
+    for field in msgspec.structs.fields(Job)
+    if not field.required and field.name != "priority"
+]
+
+
+def is_plain(job: Job) -> bool:
+    """Whether a job needs no more than its id, task, payload and priority."""
+    return all(getattr(job, name) == default for name, default in _DEFAULTS)

@@ -1,0 +1,76 @@
+"""How a task's name, settings and options become jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
+from headrace.options import JobOptions, encode_stored, job_fields
+from headrace.request import JobRequest, fresh, is_plain
+from headrace.settings import TaskSettings
+
+
+class JobTemplate:
+    """Makes the jobs of a task that ask for the same. Reusable unless they have an id.
+
+    Args:
+        task: the task's name.
+        settings: its settings.
+        said: what the jobs ask for beyond them.
+        lane: the kind of slot that they need, default the settings' own.
+
+    Raises:
+        InvalidOption: a value is out of bounds.
+    """
+
+    def __init__(
+        self, task: str, settings: TaskSettings, said: JobOptions, *, lane: str | None = None
+    ) -> None:
+        fields = job_fields(settings, said)
+        self._id: str | None = fields.pop("id", None)
+        self._fields = fields
+        self._result_ttl_ms: int = fields.get("result_ttl_ms", settings.result_ttl_ms)
+        asked: dict[str, Any] = {
+            "queue": settings.queue,
+            "priority": settings.priority,
+            "max_stalls": settings.max_stalls,
+            "keep_ms": settings.keep_ms,
+            "lane": settings.lane if lane is None else lane,
+            "options": encode_stored(fields),
+            **{field: value for field, value in fields.items() if field in Job.__struct_fields__},
+        }
+        self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **asked)
+        self._is_plain = is_plain(self.blank)
+
+    def request(self, payload: bytes) -> JobRequest:
+        """Return a job of these encoded arguments."""
+        job_id = self._id
+        is_new_id = job_id is None
+        if job_id is None:
+            job_id = new_job_id()
+        blank = self.blank
+        if self._is_plain:
+            # Every name that is passed costs time, and this is what a bulk enqueue does most.
+            request = JobRequest(
+                job_id,
+                blank.queue,
+                blank.task,
+                payload,
+                blank.priority,
+                is_new_id=is_new_id,
+                is_plain=True,
+            )
+        else:
+            request = replace(blank, id=job_id, payload=payload, is_new_id=is_new_id)
+        return fresh(request)
+
+    def awaited(self, payload: bytes) -> JobRequest:
+        """Return a job of these encoded arguments whose result is kept for who waits for it."""
+        request = self.request(payload)
+        if self._result_ttl_ms >= WAITED_RESULT_TTL_MS:
+            return request
+        keep_ms = max(WAITED_RESULT_TTL_MS, self.blank.keep_ms)
+        kept = {**self._fields, "result_ttl_ms": WAITED_RESULT_TTL_MS, "keep_ms": keep_ms}
+        return fresh(replace(request, options=encode_stored(kept), is_plain=False))
