@@ -8,7 +8,7 @@ from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
 from headrace.options import check_fields, check_stored
 from headrace.plain import shown
-from headrace.request import JobRequest, era, is_plain
+from headrace.request import JobRequest, asked, era
 
 
 def admit(job: Job) -> JobRequest:
@@ -50,7 +50,7 @@ def checked(job: Job) -> JobRequest:
     )
     _check_pair(made, "delay_ms", "run_at_ms")
     _check_pair(made, "expires_in_ms", "expires_at_ms")
-    force_setattr(made, "is_plain", is_plain(made))
+    force_setattr(made, "is_plain", not asked(made))
     return made
 
 

@@ -6,6 +6,8 @@ made of checked values is marked, so that it need not be checked again; the mark
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec.structs import force_setattr
 
@@ -18,7 +20,7 @@ class JobRequest(Job, frozen=True):
 
     Attributes:
         is_new_id: its id was drawn at random for this job, which was not sent before.
-        is_plain: nothing between its priority and this differs from its default.
+        is_plain: it has `asked` for nothing.
         channel: which channel is told how the job ends, "" for none.
         era: if it is the current one's number, a task made the job, and it was not sent yet. Only
             `fresh` sets it, and no copy has it.
@@ -64,12 +66,17 @@ def fresh(request: JobRequest) -> JobRequest:
 
 
 _DEFAULTS = [
-    (field.name, field.default)
-    for field in msgspec.structs.fields(Job)
-    if not field.required and field.name != "priority"
+    *[
+        (field.name, field.default)
+        for field in msgspec.structs.fields(Job)
+        if not field.required and field.name != "priority"
+    ],
+    ("channel", ""),
 ]
 
 
-def is_plain(job: Job) -> bool:
-    """Whether a job needs no more than its id, task, payload and priority."""
-    return all(getattr(job, name) == default for name, default in _DEFAULTS)
+def asked(request: JobRequest) -> list[tuple[str, Any]]:
+    """Return what a job asks for, by name, that differs from the default; its tier is apart."""
+    return [
+        (name, value) for name, default in _DEFAULTS if (value := getattr(request, name)) != default
+    ]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
 from headrace.options import JobOptions, encode_stored, job_fields
-from headrace.request import JobRequest, fresh, is_plain
+from headrace.request import JobRequest, asked, fresh
 from headrace.settings import TaskSettings
 
 
@@ -32,7 +32,7 @@ class JobTemplate:
         self._id: str | None = fields.pop("id", None)
         self._fields = fields
         self._result_ttl_ms: int = fields.get("result_ttl_ms", settings.result_ttl_ms)
-        asked: dict[str, Any] = {
+        own: dict[str, Any] = {
             "queue": settings.queue,
             "priority": settings.priority,
             "max_stalls": settings.max_stalls,
@@ -41,8 +41,8 @@ class JobTemplate:
             "options": encode_stored(fields),
             **{field: value for field, value in fields.items() if field in Job.__struct_fields__},
         }
-        self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **asked)
-        self._is_plain = is_plain(self.blank)
+        self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **own)
+        self._is_plain = not asked(self.blank)
 
     def request(self, payload: bytes) -> JobRequest:
         """Return a job of these encoded arguments."""

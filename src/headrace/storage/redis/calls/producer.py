@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import (
-    DEFAULT_KEEP_MS,
-    DEFAULT_MAX_STALLS,
     CancelOutcome,
     EnqueueOutcome,
     JobState,
 )
-from headrace.request import JobRequest
+from headrace.request import JobRequest, asked
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing, read_error, text
 from headrace.storage.values import CallId, End
@@ -22,7 +20,7 @@ _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
 def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[EnqueueOutcome]]:
-    """Build ``enqueue``: a plain job takes four words, any other thirteen."""
+    """Build ``enqueue``: a plain job takes four words, any other says what it asks for by name."""
     words: list[Word] = [call.client, call.number]
     extend = words.extend
     for job in jobs:
@@ -30,28 +28,11 @@ def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[En
         if job.is_plain:
             extend((job.id, f"{drawn}1{job.priority}", job.task, job.payload))
             continue
-        extend(
-            (
-                job.id,
-                f"{drawn}0{job.priority}",
-                job.task,
-                job.payload,
-                job.lane,
-                job.delay_ms,
-                job.run_at_ms,
-                job.expires_in_ms,
-                job.expires_at_ms,
-                _unless(job.max_stalls, DEFAULT_MAX_STALLS),
-                _unless(job.keep_ms, DEFAULT_KEEP_MS),
-                job.options,
-                job.channel,
-            )
-        )
+        pairs = asked(job)
+        extend((job.id, f"{drawn}0{job.priority}", job.task, job.payload, len(pairs)))
+        for pair in pairs:
+            extend(pair)
     return Call("enqueue", root, words, _read_outcomes)
-
-
-def _unless(value: int, default: int) -> Word:
-    return "" if value == default else value
 
 
 def _read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
