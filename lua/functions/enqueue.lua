@@ -49,7 +49,7 @@ end
 -- Return what a job asks for whose n is at `at`, and the fields that its record gets by that.
 local function read_asked(unit, args, at)
   local asked, few, n = { lane = record.DEFAULT_LANE, channel = '' }, {}, 0
-  local function keep(field, value)
+  local function remember(field, value)
     few[n + 1], few[n + 2] = field, value
     n = n + 2
   end
@@ -58,14 +58,14 @@ local function read_asked(unit, args, at)
     if ask then
       ask(unit, asked, args[i + 1])
     else
-      keep(args[i], args[i + 1])
+      remember(args[i], args[i + 1])
     end
   end
   if asked.expires_at_ms then
-    keep('expires_at_ms', asked.expires_at_ms)
+    remember('expires_at_ms', asked.expires_at_ms)
   end
   if asked.channel ~= '' then
-    keep('channels', asked.channel)
+    remember('channels', asked.channel)
   end
   asked.few = few
   return asked
