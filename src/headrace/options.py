@@ -196,6 +196,9 @@ OPTIONS: dict[str, OptionRule] = {
 """Each option by its name; ``expires`` is one of two."""
 
 _TASK_OPTIONS = {**OPTIONS, "retry": _same("retry", _check_strategy)}
+_OF_A_TASK = frozenset(TaskOptions.__annotations__)
+_OF_A_CALL = frozenset(JobOptions.__annotations__)
+_STORED_CHECKS = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
 
 
 def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
@@ -204,7 +207,7 @@ def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
     Raises:
         InvalidOption: a value is out of bounds.
     """
-    _check_names(said, TaskOptions, "App.task")
+    _check_names(said, _OF_A_TASK, "App.task")
     return TaskSettings(**_kept(said, _TASK_OPTIONS, TaskSettings()))
 
 
@@ -217,17 +220,17 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
     Raises:
         InvalidOption: a value is out of bounds.
     """
-    _check_names(said, JobOptions, "Task.options")
+    _check_names(said, _OF_A_CALL, "Task.options")
     delay, run_at = said.get("delay"), said.get("run_at")
     if delay is not None and run_at is not None:
         raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
     return _kept(said, OPTIONS, task)
 
 
-def _check_names(said: Mapping[str, object], options: type, taker: str) -> None:
-    for name in said:
-        if name not in options.__annotations__:
-            raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}")
+def _check_names(said: Mapping[str, object], options: frozenset[str], taker: str) -> None:
+    if not options.issuperset(said):
+        name = next(name for name in said if name not in options)
+        raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}")
 
 
 def _kept(
@@ -250,9 +253,9 @@ def _kept(
 def encode_stored(fields: Mapping[str, Any]) -> bytes:
     """Return those of the fields that are stored as `Job.options`; nothing is said in no bytes."""
     stored = {
-        option.field: fields[option.field]
-        for option in OPTIONS.values()
-        if option.is_stored and fields.get(option.field) not in (None, {})
+        field: value
+        for field, value in fields.items()
+        if field in _STORED_CHECKS and value is not None and value != {}
     }
     return msgspec.json.encode(stored) if stored else b""
 
@@ -269,12 +272,11 @@ def check_stored(encoded: bytes) -> bytes:
         found = msgspec.json.decode(encoded, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidOption(f"the options can't be read ({cut(str(error))})") from None
-    checks = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
     return encode_stored(
         {
-            field: checks[field](value)
+            field: _STORED_CHECKS[field](value)
             for field, value in found.items()
-            if field in checks and value is not None
+            if field in _STORED_CHECKS and value is not None
         }
     )
 

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
 from headrace.options import JobOptions, encode_stored, job_fields
-from headrace.request import JobRequest, asked, fresh
+from headrace.request import JobRequest, fresh
 from headrace.settings import TaskSettings
+
+_JOB_FIELDS = frozenset(Job.__struct_fields__)
 
 
 class JobTemplate:
@@ -39,10 +41,11 @@ class JobTemplate:
             "keep_ms": settings.keep_ms,
             "lane": settings.lane if lane is None else lane,
             "options": encode_stored(fields),
-            **{field: value for field, value in fields.items() if field in Job.__struct_fields__},
+            **{field: value for field, value in fields.items() if field in _JOB_FIELDS},
         }
         self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **own)
-        self._is_plain = not asked(self.blank)
+        plainest = JobRequest("", self.blank.queue, task, b"", self.blank.priority)
+        self._is_plain = self.blank == plainest
 
     def request(self, payload: bytes) -> JobRequest:
         """Return a job of these encoded arguments."""
