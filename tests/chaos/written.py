@@ -74,7 +74,7 @@ class Story:
             **dict.fromkeys(("task", "reason", "error"), ""),
             "priority": 5,
             "starts": 1,
-            "worker": "mixed-1",
+            "incarnation": "mixed-1",
         }
         self.rows[job_id] = JobRow(id=job_id, state=state, **{**row, **fields})
 
@@ -94,7 +94,7 @@ class Story:
         self.event(kind, job_id, at=at, epoch=epoch, worker=worker, detail=plan.reason)
         self.row(
             job_id, plan.state, reason=plan.reason, attempts=plan.attempts,
-            stalls=plan.stalls or 0, starts=epoch, worker=worker,
+            stalls=plan.stalls or 0, starts=epoch, incarnation=worker,
         )  # fmt: skip
 
     def job(self, job_id: str, *, at: float = 1.0, worker: str = "mixed-1") -> None:

@@ -218,6 +218,10 @@ def supervise(
     )
     folders = [os.path.realpath(folder) for folder in folders]
     changes = _open_changes(folders) if folders else None
+    if changes is not None:
+        # Bytecode counts as that of its source by size and second: two changes within one second,
+        # and the workers would run the first.
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     name = settings["name"]
     if name is None:
         name = f"{socket.gethostname()}:{os.getpid()}"

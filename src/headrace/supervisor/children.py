@@ -68,8 +68,8 @@ class SupervisedWorker:
     """
 
     def __init__(self, number: int) -> None:
-        self.number = number
-        self.asked = anyio.Event()
+        self.number: int = number
+        self.asked: anyio.Event = anyio.Event()
         self.pid: int = 0
         self.code: int = 0
         self.report: VitalsReport | None = None

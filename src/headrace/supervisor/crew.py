@@ -26,10 +26,12 @@ class Crew:
     """
 
     def __init__(self, count: int, *, concurrency: int, stall_s: float) -> None:
-        self.children = [SupervisedWorker(number) for number in range(1, count + 1)]
+        self.children: list[SupervisedWorker] = [
+            SupervisedWorker(number) for number in range(1, count + 1)
+        ]
         self.concurrency: int = concurrency * count
         self.signals: int = 0
-        self.ending = anyio.Event()
+        self.ending: anyio.Event = anyio.Event()
         self._stall_s = stall_s
 
     @property

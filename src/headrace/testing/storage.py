@@ -51,7 +51,7 @@ class KitStorage(SqliteStorage):
     ) -> None:
         self.url: str = f"memory://kit-{secrets.token_hex(8)}"
         super().__init__(self.url, clock=clock)
-        self.tenant = tenant
+        self.tenant: str = tenant
         self._stored = stored
         self._stopping = stopping
         self._shared: Engine | None = attach(place_of(self.url))
@@ -117,7 +117,7 @@ class Graveyard(SqliteStorage):
 
     def __init__(self, storage: KitStorage, names: set[str]) -> None:
         super().__init__(storage.url, clock=storage.clock)
-        self.tenant = storage.tenant
+        self.tenant: str = storage.tenant
         self._storage = storage
         self._names = names
 

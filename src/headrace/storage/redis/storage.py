@@ -34,10 +34,10 @@ class RedisStorage(
     def __init__(
         self, url: str, *, allow_eviction: bool = False, source: Library | None = None
     ) -> None:
-        self.tenant = DEFAULT_TENANT
+        self.tenant: str = DEFAULT_TENANT
         address = Address(url)
         client = AsyncClient(address, source or library(), allow_eviction=allow_eviction)
-        self.shared = Shared(address, client)
+        self.shared: Shared = Shared(address, client)
 
     def for_tenant(self, tenant: str) -> Self:
         """Return the storage of another tenant over the same connection."""

@@ -7,8 +7,8 @@ from copy import copy
 from typing import Self
 
 from headrace.job import DEFAULT_TENANT, check_name
-from headrace.storage.sqlite.engine.engine import detach
-from headrace.storage.sqlite.engine.location import place_of
+from headrace.storage.sqlite.engine.engine import Engine, detach
+from headrace.storage.sqlite.engine.location import DatabaseLocation, place_of
 from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.roles.admin import SqliteAdmin
 from headrace.storage.sqlite.roles.consumer import SqliteConsumer
@@ -40,9 +40,9 @@ class SqliteStorage(
     def __init__(
         self, url: str, *, allow_eviction: bool = False, clock: Clock = wall_clock
     ) -> None:
-        self.tenant = DEFAULT_TENANT
-        self.place = place_of(url)
-        self.clock = clock
+        self.tenant: str = DEFAULT_TENANT
+        self.place: DatabaseLocation = place_of(url)
+        self.clock: Clock = clock
 
     def for_tenant(self, tenant: str) -> Self:
         """Return the storage of another tenant on the same engine."""
@@ -53,6 +53,7 @@ class SqliteStorage(
 
     async def aclose(self) -> None:
         """Leave the engine, which ends with its last user."""
-        engine, self.attached = self.attached, None
+        engine = self.attached
+        self.attached: Engine | None = None
         if engine is not None:
             await detach(engine)
