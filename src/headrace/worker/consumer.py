@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
 import anyio
-import msgspec
 
 from headrace.backoff import Backoff
 from headrace.errors import (
@@ -167,12 +165,9 @@ class QueueConsumer:
 
     async def _register(self, incarnation: Incarnation) -> bool:
         """Make the incarnation known, however long that takes; False: the worker was stopped."""
-        info = msgspec.structs.replace(self._info, incarnation=incarnation.id)
 
         async def register() -> bool:
-            sent_at = time.monotonic()
-            await incarnation.storage.register(incarnation.queue, info)
-            incarnation.lease.acked_at = sent_at
+            await incarnation.register(self._info)
             self._allowance.begin()
             return True
 
@@ -233,8 +228,7 @@ class QueueConsumer:
         with suppress(StorageError), anyio.move_on_after(LAST_WORDS_S):
             with suppress(StorageError):
                 self.put_back += await incarnation.put_back()
-            await incarnation.reports.report_once()
-            await incarnation.settler.drain()
+            await incarnation.record()
             await incarnation.retire()
 
 

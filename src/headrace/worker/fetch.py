@@ -215,14 +215,10 @@ class Fetcher:
         Repetitions carry the same number and nonce, so what a lost answer claimed comes again.
         """
         incarnation = self._incarnation
-        nonce = incarnation.claims.nonce
-        slots = {self._lane: count}
 
         async def ask() -> ClaimReply | None:
             with anyio.CancelScope() as self._asking:
-                return await incarnation.storage.claim(
-                    incarnation.queue, call=call, nonce=nonce, slots=slots
-                )
+                return await incarnation.claim(call, self._lane, count)
             return None  # what it may have claimed is put back with the incarnation
 
         reply = await repeat_until_answered(

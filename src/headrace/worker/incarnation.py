@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 import anyio
+import msgspec
 
 from headrace.events import AttemptStarted, Emit, QueueFenced
 from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
-from headrace.storage.values import CallId
+from headrace.storage.values import CallId, ClaimReply, IncarnationInfo
 from headrace.worker.allowance import Allowance
-from headrace.worker.attempt import Attempt, StopReason
-from headrace.worker.execute import Executor
+from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.liveness import Lease
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
@@ -62,6 +63,20 @@ class ClaimTurn:
         self._lock.release()
 
 
+class AttemptRunner(Protocol):
+    """Runs attempts, as an `Executor` does."""
+
+    def start(
+        self,
+        job: ClaimedJob,
+        done: Done,
+        *,
+        slot: Slot | None = None,
+        follower: Follower | None = None,
+    ) -> Attempt:
+        """Start an attempt; ``done`` is called once with its outcome, however it ends."""
+
+
 class Incarnation:
     """One start of a worker on one queue: what fetching, settling, beating and sweeping share.
 
@@ -83,7 +98,7 @@ class Incarnation:
         queue: str,
         incarnation: str,
         lease_s: float,
-        executor: Executor,
+        executor: AttemptRunner,
         lanes: Mapping[str, Slots],
         emit: Emit,
         allowance: Allowance | None = None,
@@ -123,6 +138,18 @@ class Incarnation:
     def on_change(self, call: Callable[[], None]) -> None:
         """Call this when it is fenced, when nothing runs any more, and when it may hold more."""
         self._watchers.append(call)
+
+    async def register(self, info: IncarnationInfo) -> None:
+        """Make it known, with what its worker says of itself."""
+        sent_at = time.monotonic()
+        await self.storage.register(self.queue, msgspec.structs.replace(info, incarnation=self.id))
+        self.lease.acked_at = sent_at
+
+    def claim(self, call: CallId, lane: str, count: int) -> Awaitable[ClaimReply]:
+        """Claim in a turn of `claims`, which the caller holds; it may be repeated."""
+        return self.storage.claim(
+            self.queue, call=call, nonce=self.claims.nonce, slots={lane: count}
+        )
 
     def start(self, job: ClaimedJob, lane: str) -> None:
         """Start an attempt in a slot of a lane that the caller took for it."""
@@ -219,6 +246,11 @@ class Incarnation:
         for batch in batches(jobs):
             await self.storage.put_back(self.queue, self.id, batch)
         return len(jobs)
+
+    async def record(self) -> None:
+        """Store what handlers have said, then what has ended."""
+        await self.reports.report_once()
+        await self.settler.drain()
 
     async def retire(self) -> None:
         """Hand back all that is left and be forgotten; a beat on its way finds nobody then."""

@@ -133,7 +133,14 @@ class Service:
     async def _consume(self, storage: Storage, lanes: Lanes, liveness: Liveness) -> None:
         limits = self._limits
         channel = storage.open_channel()
-        info = self._info(channel.name)
+        info = worker_info(
+            self._app,
+            name=self._name,
+            concurrency=limits.concurrency,
+            process_slots=limits.process_slots,
+            lease_ms=limits.lease_ms,
+            channel=channel.name,
+        )
         self._consumers = [
             QueueConsumer(
                 storage,
@@ -161,23 +168,6 @@ class Service:
                     queues.start_soon(consumer.run)
             group.cancel_scope.cancel()
 
-    def _info(self, channel: str) -> IncarnationInfo:
-        """Return what the worker says of itself."""
-        limits = self._limits
-        return IncarnationInfo(
-            incarnation="",
-            name=self._name,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            version=VERSION,
-            concurrency=limits.concurrency,
-            process_slots=limits.process_slots,
-            tasks={name: task.settings.lane for name, task in self._app.tasks.items()},
-            channel=channel,
-            lease_ms=limits.lease_ms,
-            registered_ms=0,
-        )
-
     async def _listen(self, channel: Channel, liveness: Liveness) -> None:
         try:
             await self._guard.keep("control", partial(liveness.listen, channel))
@@ -195,3 +185,28 @@ class Service:
         if not self._stops.is_closing:
             self._emit(WorkerEnding(worker=self._name, cause=cause))
             self._stops.stop()
+
+
+def worker_info(
+    app: App[Any],
+    *,
+    name: str,
+    concurrency: int,
+    process_slots: int,
+    lease_ms: int,
+    channel: str = "",
+) -> IncarnationInfo:
+    """Return what a worker of this process says of itself; each incarnation adds its id."""
+    return IncarnationInfo(
+        incarnation="",
+        name=name,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=VERSION,
+        concurrency=concurrency,
+        process_slots=process_slots,
+        tasks={name: task.settings.lane for name, task in app.tasks.items()},
+        channel=channel,
+        lease_ms=lease_ms,
+        registered_ms=0,
+    )

@@ -7,13 +7,15 @@ succeeded. A paused or restarted server, or a stepped clock, condemns nobody.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from headrace.events import JobsReconciled, QueueRepaired, WorkerReaped
+from headrace.events import Emit, JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
+from headrace.storage.base import Maintenance
 from headrace.storage.values import Beat
 from headrace.worker.incarnation import Incarnation
 
@@ -27,6 +29,76 @@ class Sighting(msgspec.Struct):
     count: int
     read_at: float
     silent_s: float = 0.0
+
+
+class Reaper:
+    """Tells by their beats which incarnations of a queue are dead, and takes back their jobs.
+
+    Args:
+        storage: where the queue is.
+        queue: its name.
+        emit: told of the dead.
+        monotonic: the clock.
+    """
+
+    def __init__(
+        self,
+        storage: Maintenance,
+        queue: str,
+        *,
+        emit: Emit,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage = storage
+        self._queue = queue
+        self._emit = emit
+        self._monotonic = monotonic
+        self._sightings: dict[str, Sighting] = {}
+
+    async def judge(self, beats: Mapping[str, Beat]) -> float:
+        """Act on what was just read; return the seconds until the next look is due, if any is."""
+        now = self._monotonic()
+        self._sightings = {name: s for name, s in self._sightings.items() if name in beats}
+        next_s = math.inf
+        for other, beat in beats.items():
+            next_s = min(next_s, await self._judge(other, beat, now))
+        return next_s
+
+    async def _judge(self, other: str, beat: Beat, now: float) -> float:
+        sighting = self._sightings.get(other)
+        if sighting is None or sighting.count != beat.count:
+            self._sightings[other] = Sighting(beat.count, now)
+            return beat.lease_ms / 1000 / LEAST_READS
+        lease_s = beat.lease_ms / 1000
+        # One read vouches for a third of the lease at most: while the server or this watcher stood
+        # still, nobody could beat, and reads in quick succession after that prove nothing.
+        longest_s = lease_s / LEAST_READS
+        sighting.silent_s += min(now - sighting.read_at, longest_s)
+        sighting.read_at = now
+        left_s = lease_s - sighting.silent_s
+        if left_s > ROUNDING_S:
+            return max(0.01, min(left_s, longest_s))
+        if beat.is_condemned:
+            # Listed for one more lease, in case something of it arrived late.
+            await self._take_back(other, beat)
+            await self._storage.forget(self._queue, other)
+        elif await self._take_back(other, beat):
+            self._emit(WorkerReaped(queue=self._queue, incarnation=other))
+        del self._sightings[other]
+        return lease_s / LEAST_READS
+
+    async def _take_back(self, other: str, beat: Beat) -> bool:
+        """Reap until nothing is left; whether it was dead."""
+        error = ErrorInfo(
+            type="WorkerDied",
+            message=f"worker {other} stopped beating for its lease of {beat.lease_ms} ms",
+        )
+        while True:
+            left = await self._storage.reap(self._queue, other, seen=beat.count, error=error)
+            if left is None:
+                return False
+            if left == 0:
+                return True
 
 
 class Sweeper:
@@ -47,8 +119,9 @@ class Sweeper:
     ) -> None:
         self._incarnation = incarnation
         self._interval_s = interval_s
-        self._monotonic = monotonic
-        self._sightings: dict[str, Sighting] = {}
+        self._reaper = Reaper(
+            incarnation.storage, incarnation.queue, emit=incarnation.emit, monotonic=monotonic
+        )
         self._strangers: set[tuple[str, Claim]] = set()
         self._cursor = ""
         self._repaired = ""
@@ -57,16 +130,11 @@ class Sweeper:
         """Look once, act on it, and return the seconds until the next look is due."""
         own = self._incarnation
         beats = await own.storage.beats(own.queue)
-        now = self._monotonic()
-        self._sightings = {name: s for name, s in self._sightings.items() if name in beats}
-        next_s = self._interval_s
-        for other, beat in beats.items():
-            if other != own.id:
-                next_s = min(next_s, await self._judge(other, beat, now))
+        next_s = await self._reaper.judge({n: b for n, b in beats.items() if n != own.id})
         await self._reconcile()
         self._cursor = await own.storage.prune(own.queue, cursor=self._cursor)
         await self._repair()
-        return next_s
+        return min(self._interval_s, next_s)
 
     async def _repair(self) -> None:
         """Go on with the walk that finds what lost records have left; in an orderly queue, none."""
@@ -75,43 +143,6 @@ class Sweeper:
         self._repaired = done.cursor
         if done.mended:
             own.emit(QueueRepaired(queue=own.queue, count=done.mended))
-
-    async def _judge(self, other: str, beat: Beat, now: float) -> float:
-        sighting = self._sightings.get(other)
-        if sighting is None or sighting.count != beat.count:
-            self._sightings[other] = Sighting(beat.count, now)
-            return beat.lease_ms / 1000 / LEAST_READS
-        lease_s = beat.lease_ms / 1000
-        # One read vouches for a third of the lease at most: while the server or this watcher stood
-        # still, nobody could beat, and reads in quick succession after that prove nothing.
-        longest_s = lease_s / LEAST_READS
-        sighting.silent_s += min(now - sighting.read_at, longest_s)
-        sighting.read_at = now
-        left_s = lease_s - sighting.silent_s
-        if left_s > ROUNDING_S:
-            return max(0.01, min(left_s, longest_s))
-        if beat.is_condemned:
-            # Listed for one more lease, in case something of it arrived late.
-            await self._take_back(other, beat)
-            await self._incarnation.storage.forget(self._incarnation.queue, other)
-        elif await self._take_back(other, beat):
-            self._incarnation.emit(WorkerReaped(queue=self._incarnation.queue, incarnation=other))
-        del self._sightings[other]
-        return lease_s / LEAST_READS
-
-    async def _take_back(self, other: str, beat: Beat) -> bool:
-        """Reap until nothing is left; whether it was dead."""
-        own = self._incarnation
-        error = ErrorInfo(
-            type="WorkerDied",
-            message=f"worker {other} stopped beating for its lease of {beat.lease_ms} ms",
-        )
-        while True:
-            left = await own.storage.reap(own.queue, other, seen=beat.count, error=error)
-            if left is None:
-                return False
-            if left == 0:
-                return True
 
     async def _reconcile(self) -> None:
         """Hand back what the storage counts as ours but we don't have: seen in two looks running.
