@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, Unpack, overload
@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, Unpack, overload
 import msgspec
 from typing_extensions import TypeVar
 
-from headrace.client import Client, CurrentClient, StandIn
+from headrace.client import Client, ClientFactory, CurrentClient
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, encode_arguments, read
@@ -120,8 +120,7 @@ class App(Generic[S]):
         self.tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
-        self._clients = Clients(self._open_client)
-        self._stand_in: StandIn | None = None
+        self.clients: Clients = Clients(self._open_own_storage, self.open_client)
         self._jobs = CurrentClient(self.client)
         self._decode_plain = partial(read, self.codec.decoder(Any))
 
@@ -320,41 +319,27 @@ class App(Generic[S]):
 
     def open_storage(self) -> Storage:
         """Return a storage of this app's, not connected yet; the caller closes it."""
-        if self._stand_in is not None:
-            return self._stand_in.open_storage()
+        return self.clients.open_storage()
+
+    def _open_own_storage(self) -> Storage:
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
 
     def client(self) -> Client:
         """Return the client of the running event loop, opened on first use."""
-        return self._clients.current()
+        return self.clients.current()
 
-    def _open_client(self) -> Client:
-        open_client = Client if self._stand_in is None else self._stand_in.open_client
-        return open_client(
+    def open_client(self, make: ClientFactory = Client) -> Client:
+        """Return a new client of the running event loop; the caller closes it.
+
+        Args:
+            make: makes it, default a plain one.
+        """
+        return make(
             self.open_storage(),
             decoder_of=self._decoder_of,
             jobs=self._jobs,
             retry_for_s=self._retry_for_s,
         )
-
-    @contextmanager
-    def standing_in(self, stand_in: StandIn) -> Iterator[None]:
-        """Use another storage while the block runs, as `headrace.testing` does.
-
-        What was connected before rests meanwhile, and is used again afterwards.
-
-        Raises:
-            UsageError: something stands in already.
-        """
-        if self._stand_in is not None:
-            raise UsageError(f"{self!r} is in a Kit already: leave that one first")
-        resting, self._clients = self._clients, Clients(self._open_client)
-        self._stand_in = stand_in
-        try:
-            yield
-        finally:
-            self._stand_in = None
-            self._clients = resting
 
     def _operator(self) -> Operator:
         return self.client().storage
@@ -369,10 +354,10 @@ class App(Generic[S]):
         Another loop that uses the app closes its own, or loses them at its end. The app can be used
         again afterwards.
         """
-        await self._clients.aclose()
+        await self.clients.aclose()
 
     async def __aenter__(self) -> Self:
-        self._clients.enter()
+        self.clients.enter()
         return self
 
     async def __aexit__(
@@ -382,7 +367,7 @@ class App(Generic[S]):
         traceback: TracebackType | None,
     ) -> None:
         # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
-        await self._clients.leave()
+        await self.clients.leave()
 
 
 class TaskDecorator(Generic[S]):

@@ -31,13 +31,10 @@ CHUNKS_AHEAD = 3
 DecoderOf = Callable[[str], Callable[[bytes], Any]]
 
 
-class StandIn(Protocol):
-    """What an app uses in place of its own storage; see `App.standing_in`."""
+class ClientFactory(Protocol):
+    """Makes a client, as `Client` does."""
 
-    def open_storage(self) -> Storage:
-        """Return the storage; the caller closes it."""
-
-    def open_client(
+    def __call__(
         self, storage: Storage, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
     ) -> Client:
         """Return a client for the running loop, with the arguments of `Client`."""

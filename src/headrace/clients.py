@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from headrace import forks
 from headrace.client import Client
+from headrace.storage.base import Storage
 
 
 class Held:
@@ -24,11 +25,17 @@ class Clients:
 
     One whose loop has ended was cut off with it, and is forgotten when the next is opened.
 
+    Others in place of `App.clients` have the app open its storage and its clients in another way.
+
     Args:
+        open_storage: returns a storage that is not connected yet; the caller closes it.
         open_client: opens one for the running loop.
     """
 
-    def __init__(self, open_client: Callable[[], Client]) -> None:
+    def __init__(
+        self, open_storage: Callable[[], Storage], open_client: Callable[[], Client]
+    ) -> None:
+        self.open_storage: Callable[[], Storage] = open_storage
         self._open_client = open_client
         self._held: dict[asyncio.AbstractEventLoop, Held] = {}
         self._forks = forks.count()

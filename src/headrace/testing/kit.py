@@ -94,7 +94,7 @@ class Kit:
                 is_inline=self._is_inline,
             )
             stack.callback(stage.storage.close)
-            stack.enter_context(self.app.standing_in(stage))
+            stack.enter_context(stage.in_use())
             self._stack = stack.pop_all()
         self._current = stage
         return self

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import anyio
 
 from headrace.app import App
 from headrace.client import Client, DecoderOf
-from headrace.errors import WaitTimeout
+from headrace.clients import Clients
+from headrace.errors import UsageError, WaitTimeout
 from headrace.handle import JobClient
 from headrace.job import Job, JobState
 from headrace.storage.values import BeatReply, End
@@ -27,6 +30,8 @@ from headrace.waiting import is_end
 
 LOOK_S = 0.005
 LIMIT = 10_000
+
+_in_kits: WeakSet[App[Any]] = WeakSet()
 
 
 class Stage:
@@ -55,11 +60,29 @@ class Stage:
         self._is_inline = is_inline
         self._incarnations: Incarnations = {}
 
-    def open_storage(self) -> KitStorage:
-        """Return the storage, for the app."""
-        return self.storage
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Have the app use this storage and time while the block runs.
 
-    def open_client(
+        What was connected before rests meanwhile, and is used again afterwards.
+
+        Raises:
+            UsageError: another kit has the app already.
+        """
+        app = self.app
+        if app in _in_kits:
+            raise UsageError(f"{app!r} is in a Kit already: leave that one first")
+        resting = app.clients
+        open_client = partial(app.open_client, self._make_client)
+        _in_kits.add(app)
+        app.clients = Clients(lambda: self.storage, open_client)
+        try:
+            yield
+        finally:
+            app.clients = resting
+            _in_kits.discard(app)
+
+    def _make_client(
         self, storage: object, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
     ) -> Client:
         """Return a client, for the app."""
