@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from headrace.admit import admit
 from headrace.client import Client, DecoderOf, replying
 from headrace.handle import JobClient, JobHandle
 from headrace.job import EnqueueOutcome, Job
+from headrace.storage.base import Channel, Storage
 from headrace.storage.values import End, OutputPage
-from headrace.testing.storage import Ear, KitStorage
 from headrace.waiting import is_end
 
 
-class Scene(Protocol):
-    """What the client needs of a kit."""
+class Driver(Protocol):
+    """What the client needs of a kit: it runs jobs and lets time pass."""
 
     async def run_inline(self, jobs: Iterable[Job]) -> None:
         """Run what was just enqueued, if the kit is to."""
 
-    async def bring_to_end(
-        self, queue: str, job_id: str, ear: Ear, *, timeout_ms: int | None
+    async def run_to_end(
+        self, queue: str, job_id: str, channel: Channel, *, timeout_ms: int | None
     ) -> End:
         """Run and let time pass until a job has ended."""
 
-    async def go_on_with(self, end: End) -> None:
+    async def run_towards(self, end: End) -> None:
         """Run something, or let time pass, so that a job which has not ended comes nearer to it."""
 
 
@@ -33,8 +34,8 @@ class KitClient(Client):
     """One event loop's side of an app in a kit.
 
     Args:
-        scene: the kit.
-        storage: the kit's.
+        driver: the kit.
+        storage: as for `Client`.
         decoder_of: as for `Client`.
         jobs: as for `Client`.
         retry_for_s: as for `Client`.
@@ -42,21 +43,20 @@ class KitClient(Client):
 
     def __init__(
         self,
-        scene: Scene,
-        storage: KitStorage,
+        driver: Driver,
+        storage: Storage,
         *,
         decoder_of: DecoderOf,
         jobs: JobClient,
         retry_for_s: float,
     ) -> None:
         super().__init__(storage, decoder_of=decoder_of, jobs=jobs, retry_for_s=retry_for_s)
-        self._scene = scene
-        self._kit_storage = storage
+        self._driver = driver
 
     async def submit(self, job: Job) -> JobHandle[Any]:
         """Store one job, and run it in inline mode."""
         handle = await super().submit(job)
-        await self._scene.run_inline([job])
+        await self._driver.run_inline([job])
         return handle
 
     async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
@@ -69,29 +69,31 @@ class KitClient(Client):
                 yield job
 
         handles = await super().submit_many(noted())
-        await self._scene.run_inline(stored)
+        await self._driver.run_inline(stored)
         return handles
 
     async def submit_and_wait(self, job: Job) -> Any:
         """Store one job, run it and return its result."""
         request = admit(job)
-        with self._kit_storage.listening() as ear:
-            handle = await super().send(replying(request, ear.channel))
+        async with aclosing(self.storage.open_channel()) as channel:
+            await channel.receive()  # it is subscribed
+            handle = await super().send(replying(request, channel.name))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            end = await self._scene.bring_to_end(request.queue, request.id, ear, timeout_ms=None)
+            end = await self._driver.run_to_end(request.queue, request.id, channel, timeout_ms=None)
             return handle.result_of(await self.waits.whole(end))
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Run a job and return its end."""
-        with self._kit_storage.listening() as ear:
-            end = await self._scene.bring_to_end(queue, job_id, ear, timeout_ms=timeout_ms)
+        async with aclosing(self.storage.open_channel()) as channel:
+            await channel.receive()  # it is subscribed
+            end = await self._driver.run_to_end(queue, job_id, channel, timeout_ms=timeout_ms)
             return await self.waits.whole(end)
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return what a job has put out since a cursor, and before that run it if need be."""
         end, page = await super().output(queue, job_id, after=after)
         if not page.chunks and not is_end(end):
-            await self._scene.go_on_with(end)
+            await self._driver.run_towards(end)
             end, page = await super().output(queue, job_id, after=after)
         return end, page

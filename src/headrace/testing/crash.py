@@ -1,4 +1,4 @@
-"""Workers that died with jobs, and the sweep that finds them by the kit's clock."""
+"""Workers that died with jobs, and how they are found by the kit's clock."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from headrace.app import App
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
-from headrace.job import ClaimedJob, new_job_id
+from headrace.job import ClaimedJob
 from headrace.plain import shown
 from headrace.testing.clock import ManualClock
-from headrace.testing.place import LANES, Place
-from headrace.testing.storage import Graveyard, KitStorage
+from headrace.testing.incarnation import LANES, claim, close, open_incarnation
+from headrace.testing.storage import KitStorage
 from headrace.worker.execute import Executor
-from headrace.worker.incarnation import Incarnation
-from headrace.worker.sweep import Sweeper
+from headrace.worker.sweep import Reaper
 
 
-class Crashes:
+class DeadWorkers:
     """The dead workers of a kit.
 
     Args:
@@ -38,7 +37,7 @@ class Crashes:
         self._started_ms = clock()
         self._emit = emit
         self._dead: dict[str, set[str]] = {}
-        self._sweepers: dict[str, Sweeper] = {}
+        self._reapers: dict[str, Reaper] = {}
 
     async def crash(self, queue: str, *, jobs: int, lease: Duration) -> list[ClaimedJob]:
         """Let a worker claim up to ``jobs`` jobs and die; return them.
@@ -52,39 +51,44 @@ class Crashes:
             raise InvalidOption(
                 f"lease={shown(lease)} is out of bounds: use 0.5 seconds to an hour"
             )
-        place = await Place.register(self._app, self._storage, queue, lease_ms=lease_ms)
+        incarnation = await open_incarnation(
+            self._app,
+            self._storage,
+            queue,
+            runner=Executor({}, middleware=(), state=None),
+            emit=self._emit,
+            lease_ms=lease_ms,
+        )
         claimed: list[ClaimedJob] = []
         for lane in LANES:
-            claimed += (await place.claim(lane, jobs - len(claimed))).jobs
+            claimed += (await claim(incarnation, lane, jobs - len(claimed))).jobs
         if not claimed:
-            await place.close()
+            await close(incarnation)
             raise UsageError(f"no job of queue {queue!r} is ready: there is none to crash with")
-        self._dead.setdefault(queue, set()).add(place.id)
-        if queue not in self._sweepers:
-            self._sweepers[queue] = self._sweeper(queue)
-        await self._sweepers[queue].sweep_once()
+        self._dead.setdefault(queue, set()).add(incarnation.id)
+        if queue not in self._reapers:
+            self._reapers[queue] = self._reaper(queue)
+        await self._look(queue)
         return claimed
 
-    def _sweeper(self, queue: str) -> Sweeper:
-        incarnation = Incarnation(
-            Graveyard(self._storage, self._dead[queue]),
-            queue=queue,
-            incarnation=f"sweep-{new_job_id()}",
-            lease_s=math.inf,
-            executor=Executor({}, middleware=(), state=None),
-            lanes={},
-            emit=self._emit,
-        )
+    def _reaper(self, queue: str) -> Reaper:
         # Counted from the kit's start: seconds since 1970 leave a float no room for microseconds.
-        return Sweeper(
-            incarnation,
-            interval_s=math.inf,
+        return Reaper(
+            self._storage,
+            queue,
+            emit=self._emit,
             monotonic=lambda: (self._clock() - self._started_ms) / 1000,
         )
 
-    async def sweep(self) -> int | None:
+    async def _look(self, queue: str) -> float:
+        # At the dead alone: a living worker beats by real time, and would look dead by the kit's.
+        beats = await self._storage.beats(queue)
+        dead = self._dead[queue]
+        return await self._reapers[queue].judge({n: b for n, b in beats.items() if n in dead})
+
+    async def look(self) -> int | None:
         """Look for dead workers; return the ms to the next look, None if there are none."""
-        next_s = [await sweeper.sweep_once() for sweeper in self._sweepers.values()]
+        next_s = [await self._look(queue) for queue in self._reapers]
         earliest_s = min(next_s, default=math.inf)
         # Rounded down, since a silence counts in full only if it was looked at often enough.
         return None if earliest_s == math.inf else max(1, math.floor(earliest_s * 1000))

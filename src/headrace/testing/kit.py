@@ -21,7 +21,7 @@ from headrace.testing.attempts import FinishedAttempt, raise_first
 from headrace.testing.clock import ManualClock
 from headrace.testing.enqueued import EnqueuedJob, JobFilter, Pattern, Wanted, pattern_of
 from headrace.testing.events import EventLog
-from headrace.testing.stage import LIMIT, Stage
+from headrace.testing.simulation import LIMIT, Simulation
 
 SHOWN = 20
 """Most jobs that a failed assertion lists."""
@@ -73,7 +73,7 @@ class Kit:
         self.events: EventLog = EventLog() if events is None else events
         self._is_inline = inline
         self._state = state
-        self._current: Stage | None = None
+        self._current: Simulation | None = None
         self._stack = ExitStack()
 
     def __repr__(self) -> str:
@@ -86,17 +86,17 @@ class Kit:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stage = Stage(
+            simulation = Simulation(
                 self.app,
                 clock=self.clock,
                 events=self.events,
                 state=self._state,
                 is_inline=self._is_inline,
             )
-            stack.callback(stage.storage.close)
-            stack.enter_context(stage.in_use())
+            stack.callback(simulation.storage.close)
+            stack.enter_context(simulation.in_use())
             self._stack = stack.pop_all()
-        self._current = stage
+        self._current = simulation
         return self
 
     def __exit__(
@@ -123,7 +123,7 @@ class Kit:
             self.__exit__(kind, error, traceback)
 
     @property
-    def _stage(self) -> Stage:
+    def _simulation(self) -> Simulation:
         if self._current is None:
             raise UsageError("this kit is not in use: work with it inside of `async with Kit(app)`")
         return self._current
@@ -161,7 +161,7 @@ class Kit:
             AssertionError: the limit is reached and more is ready, as of jobs that enqueue
                 themselves.
         """
-        finished = await self._stage.run(
+        finished = await self._simulation.run(
             queues=None if queues is None else [check_name(name, what="queue") for name in queues],
             concurrency=check_count(concurrency, name="concurrency", most=10_000),
             limit=check_count(limit, name="limit", most=10_000_000),
@@ -201,8 +201,8 @@ class Kit:
             waited_ms=0,
             options=job.options,
         )
-        async with self._stage.shift() as shift:
-            finished = await shift.run_alone(claimed)
+        async with self._simulation.worker() as worker:
+            finished = await worker.run_alone(claimed)
         if finished.error is not None:
             raise finished.error
         return finished.result
@@ -218,7 +218,7 @@ class Kit:
         Raises:
             InvalidOption: it is negative or over ten years.
         """
-        await self._stage.move(duration_ms(duration, name="duration"))
+        await self._simulation.move(duration_ms(duration, name="duration"))
 
     async def crash(
         self, queue: str = DEFAULT_QUEUE, *, jobs: int = 1, lease: Duration = 15.0
@@ -239,7 +239,7 @@ class Kit:
         Raises:
             UsageError: no job is ready.
         """
-        claimed = await self._stage.crashes.crash(
+        claimed = await self._simulation.dead.crash(
             check_name(queue, what="queue"),
             jobs=check_count(jobs, name="jobs", most=500),
             lease=lease,
@@ -313,10 +313,10 @@ class Kit:
         self.assert_enqueued(wanted, arguments, count=0, **filters)
 
     def _matching(self, pattern: Pattern) -> list[EnqueuedJob]:
-        return [job for job in self._stage.enqueued if pattern.matches(job)]
+        return [job for job in self._simulation.enqueued if pattern.matches(job)]
 
     def _difference(self, pattern: Pattern, expected: str, found: int) -> str:
-        jobs = self._stage.enqueued
+        jobs = self._simulation.enqueued
         lines = [f"expected {expected} like {pattern}, found {found}"]
         lines.append("enqueued were:" if jobs else "nothing was enqueued")
         lines += [f"  {'*' if pattern.matches(job) else '-'} {job}" for job in jobs[:SHOWN]]
@@ -329,8 +329,8 @@ class Kit:
 
         Transitions of one instant in different queues are in the order of the queues' names.
         """
-        stage = self._stage
+        simulation = self._simulation
         found = []
-        for queue in await stage.storage.queues():
+        for queue in await simulation.storage.queues():
             found += [event async for event in self.app.queue(queue).events()]
         return sorted(found, key=lambda event: event.at_ms)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from headrace.errors import StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome
@@ -13,20 +12,7 @@ from headrace.storage.sqlite.engine.engine import Engine, attach, detach_now, di
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import Beat, CallId, End
-
-
-class Ear:
-    """A channel, and the ends of jobs that it was told.
-
-    Attributes:
-        channel: its name.
-        ends: what came, in order.
-    """
-
-    def __init__(self, channel: str) -> None:
-        self.channel: str = channel
-        self.ends: list[End] = []
+from headrace.storage.values import CallId
 
 
 class KitStorage(SqliteStorage):
@@ -79,17 +65,6 @@ class KitStorage(SqliteStorage):
         self._stopping(queue, [i for i, outcome in pairs if outcome is CancelOutcome.REQUESTED])
         return outcomes
 
-    @contextmanager
-    def listening(self) -> Iterator[Ear]:
-        """Open a channel while the block runs."""
-        engine = self.engine()
-        ear = Ear(f"{engine.name}.{secrets.token_hex(8)}")
-        engine.subscribe(ear.channel, ear.ends.append)
-        try:
-            yield ear
-        finally:
-            engine.unsubscribe(ear.channel)
-
     def wake(self, queue: str) -> None:
         """Let a worker that waits for this queue claim now."""
         self.engine().tokens.leave((self.tenant, queue), None)
@@ -103,29 +78,3 @@ class KitStorage(SqliteStorage):
         if engine is not None:
             detach_now(engine)
             discard(engine.place)
-
-
-class Graveyard(SqliteStorage):
-    """A kit's storage as a sweep sees it to which only some incarnations matter.
-
-    A living worker beats by real time; a sweep by the kit's would take it for dead.
-
-    Args:
-        storage: the kit's.
-        names: the incarnations that are dead.
-    """
-
-    def __init__(self, storage: KitStorage, names: set[str]) -> None:
-        super().__init__(storage.url, clock=storage.clock)
-        self.tenant: str = storage.tenant
-        self._storage = storage
-        self._names = names
-
-    def engine(self) -> Engine:
-        """Return the kit's engine."""
-        return self._storage.engine()
-
-    async def beats(self, queue: str) -> dict[str, Beat]:
-        """Return those of the dead."""
-        beats = await super().beats(queue)
-        return {name: beat for name, beat in beats.items() if name in self._names}

@@ -1,4 +1,4 @@
-"""What a kit puts in place of an app's storage, and how time and work go on there."""
+"""What a kit gives an app in place of its own storage and time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from weakref import WeakSet
 import anyio
 
 from headrace.app import App
-from headrace.client import Client, DecoderOf
 from headrace.clients import Clients
 from headrace.errors import UsageError, WaitTimeout
-from headrace.handle import JobClient
 from headrace.job import Job, JobState
+from headrace.storage.base import Channel
 from headrace.storage.values import BeatReply, End
 from headrace.testing.attempts import FinishedAttempt, raise_first
 from headrace.testing.client import KitClient
 from headrace.testing.clock import ManualClock
-from headrace.testing.crash import Crashes
+from headrace.testing.crash import DeadWorkers
 from headrace.testing.enqueued import EnqueuedJob, read_job
 from headrace.testing.events import EventLog
-from headrace.testing.shift import Incarnations, Shift, inside
-from headrace.testing.storage import Ear, KitStorage
+from headrace.testing.storage import KitStorage
+from headrace.testing.worker import Incarnations, KitWorker, inside
 from headrace.waiting import is_end
 
 LOOK_S = 0.005
@@ -34,8 +33,8 @@ LIMIT = 10_000
 _in_kits: WeakSet[App[Any]] = WeakSet()
 
 
-class Stage:
-    """Everything of a kit while it lasts.
+class Simulation:
+    """An app's jobs and time while a kit lasts: work goes on, and time passes, when it is told to.
 
     Args:
         app: the app under test.
@@ -55,7 +54,7 @@ class Stage:
         self.storage: KitStorage = KitStorage(
             tenant=app.tenant, clock=clock, stored=self._stored, stopping=self._stopping
         )
-        self.crashes: Crashes = Crashes(app, self.storage, clock, emit=events)
+        self.dead: DeadWorkers = DeadWorkers(app, self.storage, clock, emit=events)
         self._state = state
         self._is_inline = is_inline
         self._incarnations: Incarnations = {}
@@ -73,7 +72,7 @@ class Stage:
         if app in _in_kits:
             raise UsageError(f"{app!r} is in a Kit already: leave that one first")
         resting = app.clients
-        open_client = partial(app.open_client, self._make_client)
+        open_client = partial(app.open_client, partial(KitClient, self))
         _in_kits.add(app)
         app.clients = Clients(lambda: self.storage, open_client)
         try:
@@ -81,14 +80,6 @@ class Stage:
         finally:
             app.clients = resting
             _in_kits.discard(app)
-
-    def _make_client(
-        self, storage: object, *, decoder_of: DecoderOf, jobs: JobClient, retry_for_s: float
-    ) -> Client:
-        """Return a client, for the app."""
-        return KitClient(
-            self, self.storage, decoder_of=decoder_of, jobs=jobs, retry_for_s=retry_for_s
-        )
 
     def _stored(self, job: Job) -> None:
         self.enqueued.append(read_job(self.app, job))
@@ -103,9 +94,9 @@ class Stage:
     # Work
 
     @asynccontextmanager
-    async def shift(self, *, concurrency: int = 1, limit: int = LIMIT) -> AsyncIterator[Shift]:
+    async def worker(self, *, concurrency: int = 1, limit: int = LIMIT) -> AsyncIterator[KitWorker]:
         """Have a worker while the block runs."""
-        shift = Shift(
+        worker = KitWorker(
             self.app,
             self.storage,
             emit=self.events,
@@ -114,8 +105,8 @@ class Stage:
             concurrency=concurrency,
             limit=limit,
         )
-        async with shift:
-            yield shift
+        async with worker:
+            yield worker
 
     async def queues(self) -> list[str]:
         """Return the queues that hold jobs of the app's tasks, by name.
@@ -140,20 +131,20 @@ class Stage:
         async def chosen() -> Sequence[str]:
             return await self.queues() if queues is None else queues
 
-        async with self.shift(concurrency=concurrency, limit=limit) as shift:
+        async with self.worker(concurrency=concurrency, limit=limit) as worker:
             while True:
-                await shift.work_off(chosen)
-                next_ms = await self._next_ms(shift) if advances else None
+                await worker.work_off(chosen)
+                next_ms = await self._next_ms(worker) if advances else None
                 if next_ms is None:
                     break
                 await self.move(next_ms)
-            return shift.finished
+            return worker.finished
 
-    async def _next_ms(self, shift: Shift) -> int | None:
+    async def _next_ms(self, worker: KitWorker) -> int | None:
         """Return how long until a job falls due or is found with a dead worker."""
-        waits = list(shift.due_in_ms.values())
-        if await self.crashes.hold_any():
-            pause_ms = await self.crashes.sweep()
+        waits = list(worker.due_in_ms.values())
+        if await self.dead.hold_any():
+            pause_ms = await self.dead.look()
             waits += [] if pause_ms is None else [pause_ms]
         return min(waits, default=None)
 
@@ -163,7 +154,7 @@ class Stage:
         """Move the clock on, and look for dead workers as often as a worker would."""
         left_ms = ms
         while True:
-            pause_ms = await self.crashes.sweep()
+            pause_ms = await self.dead.look()
             if left_ms <= 0:
                 break
             step_ms = left_ms if pause_ms is None else min(left_ms, pause_ms)
@@ -176,8 +167,10 @@ class Stage:
 
     async def run_inline(self, jobs: Iterable[Job]) -> None:
         """In inline mode, run what was just enqueued; a handler's own jobs run after it."""
-        shift = inside.get(None)
-        if not self._is_inline or (shift is not None and shift.is_open and shift.app is self.app):
+        worker = inside.get(None)
+        if not self._is_inline or (
+            worker is not None and worker.is_open and worker.app is self.app
+        ):
             return
         finished = await self.run()
         for job in jobs:
@@ -186,14 +179,14 @@ class Stage:
 
     async def _until_idle(self, job: Job) -> None:
         """Wait for a job that another run at the same time has claimed."""
-        while not await self.crashes.holds(job.queue, job.id):
+        while not await self.dead.holds(job.queue, job.id):
             [end] = await self.storage.watch(job.queue, [job.id], channel="")
             if end.state is not JobState.ACTIVE:
                 break
             await anyio.sleep(LOOK_S)
 
-    async def bring_to_end(
-        self, queue: str, job_id: str, ear: Ear, *, timeout_ms: int | None
+    async def run_to_end(
+        self, queue: str, job_id: str, channel: Channel, *, timeout_ms: int | None
     ) -> End:
         """Run what is ready, and let time pass while nothing is, until a job has ended.
 
@@ -203,19 +196,20 @@ class Stage:
         """
 
         async def look() -> End:
-            # A record that is not kept is gone, but its end was told.
-            if ear.ends:
-                return ear.ends[-1]
-            return (await self.storage.watch(queue, [job_id], channel=ear.channel))[0]
+            [end] = await self.storage.watch(queue, [job_id], channel=channel.name)
+            told: End | None = None
+            with anyio.move_on_after(0):
+                told = await channel.receive()
+            return told or end  # a record that is not kept is gone, but its end was told
 
         end = await look()
         give_up_at = None if timeout_ms is None else self.clock() + timeout_ms
         timeout_s = None if timeout_ms is None else timeout_ms / 1000
         try:
             # Handlers run in real time, so this bounds them as well.
-            async with asyncio.timeout(timeout_s), self.shift() as shift:
+            async with asyncio.timeout(timeout_s), self.worker() as worker:
                 while not is_end(end):
-                    await self._go_on(shift, end, give_up_at)
+                    await self._go_on(worker, end, give_up_at)
                     end = await look()
         except WaitTimeout:
             raise
@@ -227,30 +221,30 @@ class Stage:
             ) from None
         return end
 
-    async def go_on_with(self, end: End) -> None:
+    async def run_towards(self, end: End) -> None:
         """Run what is ready, or let time pass, so that a job comes nearer to its end.
 
         Raises:
             WaitTimeout: nothing will ever run it.
         """
-        async with self.shift() as shift:
-            await self._go_on(shift, end, None)
+        async with self.worker() as worker:
+            await self._go_on(worker, end, None)
 
-    async def _go_on(self, shift: Shift, end: End, give_up_at: int | None) -> None:
+    async def _go_on(self, worker: KitWorker, end: End, give_up_at: int | None) -> None:
         """Run something, or else let time pass."""
         if give_up_at is not None and self.clock() >= give_up_at:
             raise TimeoutError
-        if await shift.work_off(self.queues):
+        if await worker.work_off(self.queues):
             return
         record = await self.storage.get(end.queue, end.id)
         if record is None or record.state.is_terminal:
             return
-        if record.state is JobState.ACTIVE and not await self.crashes.holds(end.queue, end.id):
+        if record.state is JobState.ACTIVE and not await self.dead.holds(end.queue, end.id):
             await anyio.sleep(LOOK_S)  # another run has it
             return
         waits = [] if give_up_at is None else [give_up_at - self.clock()]
         if record.state is JobState.ACTIVE or record.due_ms > self.clock():
-            next_ms = await self._next_ms(shift)
+            next_ms = await self._next_ms(worker)
             waits += [] if next_ms is None else [next_ms]
             waits += [record.due_ms - self.clock()] if record.due_ms else []
         if not waits:

@@ -1,6 +1,7 @@
 """A worker without loops: it claims when it is told to, until nothing is ready.
 
-Incarnations, executor and settler are a worker's own; fetching, beating and sweeping are not here.
+Incarnations and what runs their attempts are a worker's own; here is no loop that fetches, beats or
+sweeps.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from headrace.storage.base import Storage
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
+from headrace.testing.incarnation import LANES, claim, close, open_incarnation
 from headrace.testing.inner import InnerSlots
-from headrace.testing.place import LANES, LEASE_MS, Place
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.execute import ChildError, Executor
 from headrace.worker.incarnation import STOP_S, Incarnation
 from headrace.worker.plan import Plan
-from headrace.worker.slots import Slot, Slots
+from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
 
 LOOK_S = 0.01
@@ -47,37 +48,15 @@ Queues = Callable[[], Awaitable[Sequence[str]]]
 
 Incarnations = dict[Incarnation, asyncio.AbstractEventLoop]
 
-inside: ContextVar[Shift] = ContextVar("headrace_testing_shift")
-"""The shift whose handler runs this code."""
+inside: ContextVar[KitWorker] = ContextVar("headrace_testing_worker")
+"""The worker whose handler runs this code."""
 
 
-class NotingExecutor(Executor):
-    """An executor that also tells how attempts ended, before their incarnation hears of it."""
-
-    ended: Callable[[ClaimedJob, Outcome | None], None]
-
-    def start(
-        self,
-        job: ClaimedJob,
-        done: Done,
-        *,
-        slot: Slot | None = None,
-        follower: Follower | None = None,
-    ) -> Attempt:
-        """Start an attempt."""
-
-        def noted(attempt: Attempt, outcome: Outcome | None) -> None:
-            self.ended(job, outcome)
-            done(attempt, outcome)
-
-        return super().start(job, noted, slot=slot, follower=follower)
-
-
-class Shift:
+class KitWorker:
     """Runs what is ready, from the first job to the last; an async context manager.
 
-    The app's lifespan is entered before the first handler and left at the end. A shift that begins
-    inside a handler of another uses that one's state.
+    The app's lifespan is entered before the first handler and left at the end. A worker that
+    begins inside a handler of another uses that one's state.
 
     Args:
         app: the tasks.
@@ -111,7 +90,7 @@ class Shift:
         self._concurrency = concurrency
         self._limit = limit
         self._started = 0
-        self._places: dict[str, Place] = {}
+        self._served: dict[str, Incarnation] = {}
         self._stack = AsyncExitStack()
         self._executor: Executor | None = None
         self._threads: Threads | None = None
@@ -130,7 +109,7 @@ class Shift:
         traceback: TracebackType | None,
     ) -> None:
         with anyio.CancelScope(shield=True):
-            for queue in list(self._places):
+            for queue in list(self._served):
                 await self._leave(queue)
         if self._threads is not None:
             self._threads.close()
@@ -156,9 +135,9 @@ class Shift:
 
     async def run_alone(self, job: ClaimedJob) -> FinishedAttempt:
         """Run the handler of a job that is in no storage."""
-        executor = await self._ready()
+        await self._prepare()
         ended = asyncio.Event()
-        attempt = executor.start(job, lambda _attempt, _outcome: ended.set())
+        attempt = self.start(job, lambda _attempt, _outcome: ended.set())
         try:
             await ended.wait()
         finally:
@@ -170,44 +149,67 @@ class Shift:
 
     async def _serve(self, queue: str) -> None:
         """Claim from one queue, run and record, until nothing is ready there."""
-        if queue not in self._places:
-            self._places[queue] = await Place.register(self.app, self._storage, queue)
-        place = self._places[queue]
-        while True:
-            is_gone = await self._fill(place)
-            if not place.active and not self._bell.is_set():
-                break  # none that ended meanwhile is left to be recorded
-            await self._next_end(place)
+        incarnation = self._served.get(queue)
+        if incarnation is None:
+            incarnation = self._served[queue] = await self._open(queue)
+        while await self.step(incarnation):
+            pass
+
+    async def step(self, incarnation: Incarnation) -> bool:
+        """Start what is ready, as far as there is room, and record the next that ends.
+
+        False: nothing is ready, and nothing runs.
+        """
+        is_gone = await self._fill(incarnation)
+        if incarnation.attempts or self._bell.is_set():
+            await self._next_end(incarnation)
+            return True
         if is_gone:
             # A real worker took it for dead: the next turn registers anew.
-            await self._leave(queue)
+            await self._leave(incarnation.queue)
+        return False
 
-    async def _fill(self, place: Place) -> bool:
+    async def _fill(self, incarnation: Incarnation) -> bool:
         """Start what is ready, as far as there is room; whether the incarnation is gone."""
         is_gone = False
         for lane in LANES:
-            free = min(self._concurrency - place.active, BATCH_LIMIT)
-            reply = await place.claim(lane, free)
-            self._note(place.queue, reply)
+            free = min(self._concurrency - len(incarnation.attempts), BATCH_LIMIT)
+            reply = await claim(incarnation, lane, free)
+            self._note(incarnation.queue, reply)
             if reply.jobs:
-                await self._start(place, lane, reply.jobs)
+                await self._prepare()
+            for job in reply.jobs:
+                incarnation.start(job, lane)
             is_gone = reply.is_gone
         return is_gone
 
-    async def _next_end(self, place: Place) -> None:
+    async def _next_end(self, incarnation: Incarnation) -> None:
         """Wait until an attempt has ended, and record it."""
         while not self._bell.is_set():
             with anyio.move_on_after(LOOK_S):
                 await self._bell.wait()
-            await place.report()
+            await incarnation.reports.report_once()
         self._bell.clear()
-        await place.settle()
+        await incarnation.record()
+
+    async def _open(self, queue: str) -> Incarnation:
+        incarnation = await open_incarnation(
+            self.app,
+            self._storage,
+            queue,
+            runner=self,
+            emit=self._told,
+            concurrency=self._concurrency,
+        )
+        self._incarnations[incarnation] = asyncio.get_running_loop()
+        return incarnation
 
     async def _leave(self, queue: str) -> None:
-        place = self._places.pop(queue)
-        await place.close()
-        if place.incarnation is not None:
-            del self._incarnations[place.incarnation]
+        incarnation = self._served.pop(queue)
+        try:
+            await close(incarnation)
+        finally:
+            del self._incarnations[incarnation]
 
     def _note(self, queue: str, reply: ClaimReply) -> None:
         self.due_in_ms.pop(queue, None)
@@ -221,39 +223,39 @@ class Shift:
             )
         self._started += len(reply.jobs)
 
-    async def _start(self, place: Place, lane: str, jobs: Sequence[ClaimedJob]) -> None:
-        if place.incarnation is None:
-            place.incarnation = Incarnation(
-                self._storage,
-                queue=place.queue,
-                incarnation=place.id,
-                lease_s=LEASE_MS / 1000,
-                executor=await self._ready(),
-                lanes={name: Slots(self._concurrency, {place.queue: 1}) for name in LANES},
-                emit=self._told,
-            )
-            self._incarnations[place.incarnation] = asyncio.get_running_loop()
-        for job in jobs:
-            place.incarnation.start(job, lane)
+    def start(
+        self,
+        job: ClaimedJob,
+        done: Done,
+        *,
+        slot: Slot | None = None,
+        follower: Follower | None = None,
+    ) -> Attempt:
+        """Start an attempt, and note how it ended before its incarnation hears of it."""
+        assert self._executor is not None, "the lifespan was entered"  # noqa: S101
 
-    async def _ready(self) -> Executor:
-        """Return what runs handlers; the first call enters the lifespan."""
-        if self._executor is None:
-            if self.state is msgspec.UNSET:
-                self.state = await self._enter_lifespan()
-            threads = self._threads = Threads(THREADS)
-            executor = NotingExecutor(
-                self.app.tasks,
-                middleware=[self._around, *self.app.middlewares],
-                state=self.state,
-                emit=self._emit,
-                threads=threads,
-                processes=InnerSlots(self.app.tasks, threads, raised=self._function_raised),
-                draw=lambda: 1.0,
-            )
-            executor.ended = self._ended
-            self._executor = executor
-        return self._executor
+        def noted(attempt: Attempt, outcome: Outcome | None) -> None:
+            self._ended(job, outcome)
+            done(attempt, outcome)
+
+        return self._executor.start(job, noted, slot=slot, follower=follower)
+
+    async def _prepare(self) -> None:
+        """Enter the lifespan, and have threads, before the first handler runs."""
+        if self._executor is not None:
+            return
+        if self.state is msgspec.UNSET:
+            self.state = await self._enter_lifespan()
+        threads = self._threads = Threads(THREADS)
+        self._executor = Executor(
+            self.app.tasks,
+            middleware=[self._around, *self.app.middlewares],
+            state=self.state,
+            emit=self._emit,
+            threads=threads,
+            processes=InnerSlots(self.app.tasks, threads, raised=self._function_raised),
+            draw=lambda: 1.0,
+        )
 
     async def _enter_lifespan(self) -> Any:
         outer = inside.get(None)

@@ -1,0 +1,59 @@
+"""Incarnations of a kit's workers: registered at a queue, told when to claim, and closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.app import App
+from headrace.events import Emit
+from headrace.job import DEFAULT_LANE, PROCESS_LANE, new_job_id
+from headrace.storage.base import Storage
+from headrace.storage.values import ClaimReply
+from headrace.worker.incarnation import AttemptRunner, Incarnation
+from headrace.worker.service import worker_info
+from headrace.worker.slots import Slots
+
+LANES = (DEFAULT_LANE, PROCESS_LANE)
+"""In the order in which a kit looks for jobs."""
+
+LEASE_MS = 3_600_000
+"""Real workers beside a kit sweep by real time: they must not take its runs for dead."""
+
+
+async def open_incarnation(
+    app: App[Any],
+    storage: Storage,
+    queue: str,
+    *,
+    runner: AttemptRunner,
+    emit: Emit,
+    concurrency: int = 1,
+    lease_ms: int = LEASE_MS,
+) -> Incarnation:
+    """Return a new incarnation, which the storage knows."""
+    incarnation = Incarnation(
+        storage,
+        queue=queue,
+        incarnation=new_job_id(),
+        lease_s=lease_ms / 1000,
+        executor=runner,
+        lanes={lane: Slots(concurrency, {queue: 1}) for lane in LANES},
+        emit=emit,
+    )
+    info = worker_info(app, name="kit", concurrency=1, process_slots=1, lease_ms=lease_ms)
+    await incarnation.register(info)
+    return incarnation
+
+
+async def claim(incarnation: Incarnation, lane: str, count: int) -> ClaimReply:
+    """Claim for that many slots of a lane."""
+    async with incarnation.claims as call:
+        return await incarnation.claim(call, lane, count)
+
+
+async def close(incarnation: Incarnation) -> None:
+    """Stop and put back what still runs, and have the storage forget it."""
+    await incarnation.stop()
+    await incarnation.put_back()
+    await incarnation.record()
+    await incarnation.retire()
