@@ -227,9 +227,9 @@ def discard(place: DatabaseLocation) -> None:
     engine.close_kept()
 
 
-def _close_all_kept() -> None:
-    for engine in list(_engines.values()):
-        engine.close_kept()
+def _discard_all() -> None:
+    for place in list(_engines):
+        discard(place)
 
 
 def _before_fork() -> None:
@@ -257,5 +257,5 @@ def _after_fork_in_child() -> None:
 
 
 # Newer Pythons warn of a connection that ends with the process.
-atexit.register(_close_all_kept)
+atexit.register(_discard_all)
 on_fork(before=_before_fork, in_parent=_after_fork, in_child=_after_fork_in_child)
