@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
-from headrace.errors import StorageFull
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
 from headrace.storage.redis.blocking import RedisBeater, RedisWaiter
@@ -19,9 +17,7 @@ class RedisConsumer(RedisRole):
     """What runs jobs."""
 
     async def register(self, queue: str, worker: IncarnationInfo) -> None:
-        # A full server takes no new name, and yet a worker must drain it; producers left the name.
-        with suppress(StorageFull):
-            await self._introduce(queue)
+        await self._introduce_if_room(queue)
         await self._client.run(consumer.register(self._root(queue), worker))
 
     async def claim(

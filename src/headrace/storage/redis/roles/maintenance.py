@@ -36,7 +36,7 @@ class RedisMaintenance(RedisRole):
         lanes: Collection[str] = (),
         is_full: bool = False,
     ) -> Repaired:
-        await self._introduce(queue)
+        await self._introduce_if_room(queue)
         root = self._root(queue)
         restored = 0
         if is_full:

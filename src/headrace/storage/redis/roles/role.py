@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import cached_property
 
+from headrace.errors import StorageFull
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.producer import introduce
 from headrace.storage.redis.client import AsyncClient
@@ -44,3 +46,11 @@ class RedisRole:
         if root not in introduced:
             introduced.add(root)
             asyncio.get_running_loop().call_later(INTRODUCED_FOR_S, introduced.discard, root)
+
+    async def _introduce_if_room(self, queue: str) -> None:
+        """Do the same for those who drain it: a full server takes no new name, and must go on.
+
+        Producers, or a call when there is room again, leave the name.
+        """
+        with suppress(StorageFull):
+            await self._introduce(queue)
