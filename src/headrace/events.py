@@ -164,7 +164,7 @@ class WorkerReaped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobsReconciled(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that the storage counted as this worker's, but that it doesn't run, were handed back."""
+    """Jobs that the storage counted as this worker's, but that it doesn't run, were put back."""
 
     queue: str
     count: int
