@@ -70,7 +70,7 @@ def plan(steps: int) -> Plan:
         task=task.name,
         payload=encode_arguments(JSON, {"steps": steps}),
         claim=Claim(1, "01HZX5J5E8Y4N5W5V0E3D2Q1RA/0123456789abcdef"),
-        attempts=0,
+        failures=0,
         stalls=0,
         created_ms=0,
         waited_ms=0,

@@ -15,9 +15,9 @@ is_bank_open = False
 @app.task(queue="payments", max_attempts=3, retry=Retry(min=0.01, max=0.05))
 async def charge(context: Context, amount: int) -> str:
     """Fail twice: the wait between attempts grows, and is drawn at random."""
-    if context.attempts < 2:
+    if context.failures < 2:
         raise ConnectionError("the bank is busy")
-    return f"charged {amount} in attempt {context.attempt}"
+    return f"charged {amount} after {context.failures} failures"
 
 
 @app.task(queue="payments", max_attempts=2)
@@ -45,7 +45,7 @@ async def main() -> None:
                 print(f"dead letter: {error.reason}: {error.error_message}")
 
         rows = [row async for row in payments.jobs("failed", task=pay_out.name)]
-        print("dead letters:", sorted((row.reason, row.attempts) for row in rows))
+        print("dead letters:", sorted((row.reason, row.failures) for row in rows))
 
         is_bank_open = True
         mended = [row.id for row in rows if row.reason == "exhausted"]

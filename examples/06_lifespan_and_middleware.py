@@ -34,7 +34,7 @@ app = App(URL, tenant="examples", lifespan=lifespan)
 @app.middleware
 async def trace(context: Context[State], call_next: CallNext) -> Any:
     """Run around every handler, as for logging, metrics and transactions."""
-    print(f"{context.task} for {context.headers['user']}, attempt {current_job().attempt}")
+    print(f"{context.task} for {context.headers['user']}, start {current_job().start}")
     return await call_next()
 
 

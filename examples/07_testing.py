@@ -39,7 +39,7 @@ async def main() -> None:
 
         job = await charge.enqueue(2, amount=2000)
         for attempt in await kit.run_until_idle(advance=True):
-            print(f"attempt {attempt.attempt}: {attempt.outcome}, {attempt.error}")
+            print(f"start {attempt.start}: {attempt.outcome}, {attempt.error}")
         print("state:", (await job.status()).state)
 
         print("alone:", await kit.perform(receipt.job(3)))

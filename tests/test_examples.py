@@ -69,7 +69,7 @@ def test_request_response(redis_url: str) -> None:
 
 def test_retries_and_dead_letters(redis_url: str) -> None:
     assert run_example("04_retries_and_dead_letters.py", "--url", redis_url) == [
-        "charged 5 in attempt 3",
+        "charged 5 after 2 failures",
         "dead letter: permanent: -1 is not an amount",
         "dead letter: exhausted: the bank is closed",
         "dead letters: [('exhausted', 2), ('permanent', 1)]",
@@ -95,7 +95,7 @@ def test_options(redis_url: str) -> None:
 def test_lifespan_and_middleware(redis_url: str) -> None:
     assert run_example("06_lifespan_and_middleware.py", "--url", redis_url) == [
         "open",
-        "take for ada, attempt 1",
+        "take for ada, start 1",
         "left: 1",
         "close",
     ]
@@ -105,9 +105,9 @@ def test_testing() -> None:
     assert run_example("07_testing.py") == [
         "now: charged 20",
         "a day later: receipt 1",
-        "attempt 1: retrying, the bank hung up",
-        "attempt 2: retrying, the bank hung up",
-        "attempt 3: failed, the bank hung up",
+        "start 1: retrying, the bank hung up",
+        "start 2: retrying, the bank hung up",
+        "start 3: failed, the bank hung up",
         "state: failed",
         "alone: receipt 3",
     ]

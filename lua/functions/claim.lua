@@ -1,6 +1,6 @@
 -- Make due jobs ready and hand the best ones to an incarnation; atomic because a job must have one owner.
 -- Reply: status, has_more, ms to the next due job (-1: none), then five strings a job: id, task, payload,
--- numbers, options; the numbers are epoch, attempts, stalls, created, ms waited.
+-- numbers, options; the numbers are epoch, failures, stalls, created, ms waited.
 local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
 
 -- Take up to `limit` jobs of one lane, best tier first. Return how many, and whether to look for more: not who took

@@ -28,7 +28,7 @@ function functions.get(roots, args)
     reply[#reply + 1] = value and '1' or '0'
     reply[#reply + 1] = value or ''
   end
-  local has_errors = known.attempts or known.stalls or (known.error or '') ~= ''
+  local has_errors = known.failures or known.stalls or (known.error or '') ~= ''
   local errors = has_errors and unit.call('LRANGE', keys.errors(unit.root, id), 0, -1) or {}
   reply[#reply + 1] = numbers.text(#errors)
   for _, error in ipairs(errors) do

@@ -1,7 +1,7 @@
 -- One page of jobs in a state, without payloads, from behind the last entry of the page before, which is looked for
 -- anew: others may have come and gone. Reply: the next cursor ('' at the end), WIDTH strings a job.
 
-local FIELDS = { 'head', 'claim', 'task', 'tier', 'attempts', 'stalls', 'reason', 'error' }
+local FIELDS = { 'head', 'claim', 'task', 'tier', 'failures', 'stalls', 'reason', 'error' }
 
 -- Whether a place is that of the record which is there now.
 local function is_its_place(row, state, created_ms, generation)

@@ -73,7 +73,7 @@ function finish.fail_headless(unit, id, state, lane, owner)
     local epoch, nonce = record.claim_parts(v[2])
     local job = {
       key = key, id = id, state = state, big = '*', more = '', generation = '', at_ms = '', created_ms = unit.now_text,
-      run_ms = '', epoch = epoch, nonce = nonce, task = v[3] or '', attempts = 0, stalls = 1, cancel = v[4],
+      run_ms = '', epoch = epoch, nonce = nonce, task = v[3] or '', failures = 0, stalls = 1, cancel = v[4],
       channels = v[5], owner = owner, lane = lane,
     }
     record.with_more(job)

@@ -7,21 +7,21 @@ end
 
 function outcomes.retried(unit, job, args, at)
   local due_ms, error, error_type = unit.now_ms + tonumber(args[at + 4]), args[at + 6], args[at + 8]
-  job.attempts, job.run_ms = job.attempts + 1, args[at + 3]
+  job.failures, job.run_ms = job.failures + 1, args[at + 3]
   record.with_more(job)
   record.remember_error(unit, job, error)
   stats.tally(unit, 'retried')
   moves.move(
-    unit, job, 'delayed', 'retrying', job.run_ms, error_type, 'retrying', due_ms, 'attempts', job.attempts
+    unit, job, 'delayed', 'retrying', job.run_ms, error_type, 'retrying', due_ms, 'failures', job.failures
   )
 end
 
 function outcomes.failed(unit, job, args, at)
   -- Only a handler's own error is an attempt used; a payload that can't be read never reached it.
   if args[at + 5] == '1' then
-    job.attempts = job.attempts + 1
+    job.failures = job.failures + 1
     record.with_more(job)
-    unit.call('HSET', job.key, 'attempts', job.attempts)
+    unit.call('HSET', job.key, 'failures', job.failures)
   end
   finish.fail(unit, job, args[at + 7], args[at + 6], args[at + 8], args[at + 3])
 end

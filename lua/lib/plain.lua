@@ -27,7 +27,7 @@ end
 -- What the new jobs have in common that one call claims.
 function plain.starts(own)
   return {
-    own = own, attempts = '0', stalls = '0', epoch = '1', options = '', source = '', generation = '', head = '',
+    own = own, failures = '0', stalls = '0', epoch = '1', options = '', source = '', generation = '', head = '',
     created_ms = '', wait_ms = '', numbers = '', tail = '',
   }
 end

@@ -77,11 +77,11 @@ function record.read(unit, id, key, head, claim, task)
     return nil
   end
   local epoch, nonce = record.claim_parts(claim)
-  local few = more ~= '' and unit.call('HMGET', key, 'attempts', 'stalls', 'cancel', 'channels') or NOTHING
+  local few = more ~= '' and unit.call('HMGET', key, 'failures', 'stalls', 'cancel', 'channels') or NOTHING
   return {
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at_ms = at_ms,
     created_ms = created_ms, run_ms = run_ms, epoch = epoch, nonce = nonce, task = task or '',
-    attempts = numbers.read(few[1], 0), stalls = numbers.read(few[2], 0), cancel = few[3], channels = few[4],
+    failures = numbers.read(few[1], 0), stalls = numbers.read(few[2], 0), cancel = few[3], channels = few[4],
     owner = false, is_sound = task and numbers.is_valid(few[1]) and numbers.is_valid(few[2]),
     has_errors = few[1] or few[2],
   }
@@ -217,7 +217,7 @@ function record.expire(unit, job, ttl_ms)
     unit.call('PEXPIRE', keys.payload(unit.root, job.id), ttl_ms)
     unit.call('PEXPIRE', keys.output(unit.root, job.id), ttl_ms, 'LT')
   end
-  if job.attempts ~= 0 or job.stalls ~= 0 or job.state == 'failed' then
+  if job.failures ~= 0 or job.stalls ~= 0 or job.state == 'failed' then
     unit.call('PEXPIRE', keys.errors(unit.root, job.id), ttl_ms)
   end
 end

@@ -25,7 +25,7 @@ end
 local function note_times(unit, start, since_ms)
   local wait_ms = numbers.text(math.max(0, unit.now_ms - since_ms)) -- the clock may have been set back
   start.wait_ms = wait_ms
-  start.numbers = start.epoch .. ' ' .. start.attempts .. ' ' .. start.stalls .. ' ' .. start.created_ms .. ' '
+  start.numbers = start.epoch .. ' ' .. start.failures .. ' ' .. start.stalls .. ' ' .. start.created_ms .. ' '
     .. wait_ms
   start.tail = events.tail(start.epoch, unit.joiner, wait_ms, '', '')
 end

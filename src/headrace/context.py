@@ -105,7 +105,7 @@ class Context(Generic[S]):
         self.state: S = state
 
     def __repr__(self) -> str:
-        return f"<Context of {self.task} job {self.job_id!r}, attempt {self.attempt}>"
+        return f"<Context of {self.task} job {self.job_id!r}, start {self.start}>"
 
     @property
     def job_id(self) -> str:
@@ -123,14 +123,14 @@ class Context(Generic[S]):
         return self._job.queue
 
     @property
-    def attempt(self) -> int:
+    def start(self) -> int:
         """Which start of the job this is, from 1."""
         return self._job.claim.epoch
 
     @property
-    def attempts(self) -> int:
+    def failures(self) -> int:
         """Handler errors before this attempt."""
-        return self._job.attempts
+        return self._job.failures
 
     @property
     def stalls(self) -> int:

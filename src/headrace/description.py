@@ -30,13 +30,13 @@ _module_of = type.__dict__["__module__"].__get__
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 
 
-def describe(error: BaseException, attempt: int) -> ErrorInfo:
+def describe(error: BaseException, start: int) -> ErrorInfo:
     """Return the history entry for an exception, each part cut to its limit."""
     return ErrorInfo(
         type=_name(type(error)),
         message=_message(error),
         traceback=_encodable(full_traceback(error)[-TRACEBACK_LIMIT:]),
-        attempt=attempt,
+        start=start,
     )
 
 

@@ -68,7 +68,7 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     kind: JobEventKind
     job_id: str
     task: str
-    attempt: int
+    start: int
     incarnation: str
     wait_ms: int
     run_ms: int
@@ -120,7 +120,7 @@ class AttemptStarted(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     queue: str
-    attempt: int
+    start: int
     wait_ms: int
 
 
@@ -130,7 +130,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     queue: str
-    attempt: int
+    start: int
     outcome: str
     duration_ms: int
     error_type: str = ""
@@ -144,7 +144,7 @@ class ClaimLost(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     queue: str
-    attempt: int
+    start: int
 
 
 class QueueFenced(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,7 +235,7 @@ class HandlerStuck(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     queue: str
-    attempt: int
+    start: int
     kind: str
     cause: str
     stuck: int

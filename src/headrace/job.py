@@ -125,7 +125,7 @@ class Claim(msgspec.Struct, frozen=True):
 class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that a worker owns for one attempt.
 
-    ``attempts`` counts handler errors and ``stalls`` worker deaths before this attempt.
+    ``failures`` counts handler errors and ``stalls`` worker deaths before this attempt.
     """
 
     id: str
@@ -133,7 +133,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     task: str
     payload: bytes
     claim: Claim
-    attempts: int
+    failures: int
     stalls: int
     created_ms: int
     waited_ms: int
@@ -147,14 +147,14 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
         type: qualified name of the exception.
         message: its text, at most 2,000 characters.
         traceback: its last 8,000 characters.
-        attempt: the start that it ended.
+        start: the start that it ended.
         at_ms: the storage's time, ms since the epoch.
     """
 
     type: str
     message: str
     traceback: str = ""
-    attempt: int = 0
+    start: int = 0
     at_ms: int = 0
 
 
@@ -163,7 +163,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     Instants are milliseconds since the epoch by the storage's clock, 0 for none.
 
-    ``attempts`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
+    ``failures`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
     ``progress`` is what the last attempt has said of itself, from 0 to 1, None if it said nothing.
     """
 
@@ -173,7 +173,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState
     priority: int
     lane: str
-    attempts: int
+    failures: int
     stalls: int
     starts: int
     created_ms: int
@@ -199,7 +199,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     state: JobState
     priority: int
-    attempts: int
+    failures: int
     stalls: int
     starts: int
     created_ms: int

@@ -72,7 +72,7 @@ Outcome = Completed | Retried | Failed | Cancelled | PutBack | Stalled
 def decide(
     error: BaseException,
     *,
-    attempt: int,
+    start: int,
     errors_before: int,
     max_attempts: int,
     retry: Retry | RetryFunction,
@@ -82,13 +82,13 @@ def decide(
 
     Args:
         error: what the handler raised.
-        attempt: which start of the job this was.
+        start: which start of the job this was.
         errors_before: handler errors before this one.
         max_attempts: handler errors after which the job fails.
         retry: how long to wait.
         draw: source of random numbers from 0 to 1.
     """
-    info = describe(error, attempt)
+    info = describe(error, start)
     if is_a(error, FailPermanently):
         return Failed(FailReason.PERMANENT, info)
     if errors_before + 1 >= max_attempts:
@@ -96,7 +96,7 @@ def decide(
     try:
         delay_ms = _delay_ms(error, errors_before + 1, retry, draw)
     except BaseException as broken:  # a strategy or a delay of the user's own may raise anything
-        return Failed(FailReason.PERMANENT, describe(broken, attempt))
+        return Failed(FailReason.PERMANENT, describe(broken, start))
     return Retried(delay_ms, info)
 
 

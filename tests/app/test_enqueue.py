@@ -95,8 +95,8 @@ async def test_options_are_stored_with_the_job_and_reach_the_handler(app: App[No
             dict(context.headers),
             context.queue,
             context.job_id,
-            context.attempt,
-            context.attempts,
+            context.start,
+            context.failures,
             context.stalls,
         ]
 
@@ -319,14 +319,14 @@ async def test_retry_settings_of_one_call_win_over_the_task_s(app: App[None]) ->
 
     @app.task(max_attempts=5, retry=Retry(min=100, max=200))
     async def fail(context: Context[None]) -> None:
-        times.append(context.attempt)
+        times.append(context.start)
         raise ValueError("no")
 
     async with running(Worker(app)):
         await fail.options(id="x", max_attempts=2, retry=Retry(min=0.01, max=0.02)).enqueue()
         await until(lambda: len(times) == 2)
         record = await ended(app.job("x"))
-    assert (record.attempts, record.state) == (2, JobState.FAILED)
+    assert (record.failures, record.state) == (2, JobState.FAILED)
 
 
 async def test_errors_of_the_storage_have_no_handles_when_one_job_was_sent() -> None:

@@ -68,7 +68,7 @@ async def test_an_error_in_a_process_is_kept_as_text_with_its_traceback(
     async with running(crew()):
         job = await app.enqueue("fail", "no good")
         record = await ended(job, within=START_S)
-        assert (record.reason, record.attempts, record.stalls) == (FailReason.EXHAUSTED, 2, 0)
+        assert (record.reason, record.failures, record.stalls) == (FailReason.EXHAUSTED, 2, 0)
         assert record.errors[0].type == "tests.apps.slots_app.Awkward"
         assert record.errors[0].message == "no good"
         assert "raise Awkward(text)" in record.errors[0].traceback
@@ -117,7 +117,7 @@ async def test_the_death_of_a_process_charges_one_stall_to_its_job_and_to_no_oth
         after = [await app.enqueue("mirror", Point(n, 0)) for n in range(10)]
         record = await ended(guilty, within=START_S)
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.STALLED)
-        assert (record.stalls, record.attempts, record.starts) == (2, 0, 2)
+        assert (record.stalls, record.failures, record.starts) == (2, 0, 2)
         assert {error.type for error in record.errors} == {"ProcessDied"}
         assert "ended with status 3" in record.errors[0].message
         for job in [*before, *after]:
@@ -149,7 +149,7 @@ async def test_a_stop_puts_process_jobs_back_free_of_charge(
         await until((tmp_path / "here").exists, within=START_S)
     record = await job.status()
     assert record.state is JobState.QUEUED
-    assert (record.starts, record.attempts, record.stalls) == (1, 0, 0)
+    assert (record.starts, record.failures, record.stalls) == (1, 0, 0)
     assert not psutil.pid_exists(int((tmp_path / "here").read_text()))
     (tmp_path / "go").touch()
     async with running(crew()):

@@ -123,8 +123,8 @@ async def test_a_retry_begins_anew_in_the_same_stream(app: App[None]) -> None:
     @app.task(retry=Retry(min=0.001, max=0.01))
     async def work(context: Context) -> None:
         for number in range(3):
-            await context.emit([context.attempt, number])
-        if context.attempt == 1:
+            await context.emit([context.start, number])
+        if context.start == 1:
             await was_read.wait()
             raise ValueError("again")
 

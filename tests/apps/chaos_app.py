@@ -70,7 +70,7 @@ def begin(label: str, context: Context[None]) -> float:
         case Kind.HANG:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(plan.seconds)
-    if context.attempts < plan.failures:
+    if context.failures < plan.raises:
         raise ValueError(label)
     return plan.seconds
 

@@ -35,13 +35,13 @@ app = App(tenant="crash")
 @app.middleware
 async def note(context: Context[None], call_next: CallNext) -> Any:
     """Write down the start, and how the handler was left."""
-    ledger.write("start", context.job_id, context.attempt, name)
+    ledger.write("start", context.job_id, context.start, name)
     try:
         result = await call_next()
     except BaseException:
-        ledger.write("cut", context.job_id, context.attempt, name)
+        ledger.write("cut", context.job_id, context.start, name)
         raise
-    ledger.write("end", context.job_id, context.attempt, name)
+    ledger.write("end", context.job_id, context.start, name)
     return result
 
 

@@ -54,9 +54,9 @@ def process_id() -> int:
 def talk(context: Context, count: int) -> int:
     """Fail at the first attempt, in the midst of it."""
     for number in range(count):
-        context.emit({"attempt": context.attempt, "number": number})
+        context.emit({"start": context.start, "number": number})
         context.progress((number + 1) / count, f"piece {number}")
-        if context.attempt == 1 and number == 1:
+        if context.start == 1 and number == 1:
             raise KeyError("the line is dead")
     return count
 

@@ -57,9 +57,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         task: ``plain``, ``coroutine``, ``thread`` or ``process``.
         state: the end.
         reason: of a dead letter.
-        attempts: handler errors at the end.
+        failures: handler errors at the end.
         stalls: deaths at the end, None for as many as the faults bring.
-        failures: how often the handler raises before it returns.
+        raises: how often the handler raises before it returns.
         seconds: how long a run takes.
         bytes: size of the result.
         options: of the call.
@@ -68,9 +68,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     state: JobState = JobState.COMPLETED
     reason: str = ""
-    attempts: int = 0
-    stalls: int | None = None
     failures: int = 0
+    stalls: int | None = None
+    raises: int = 0
     seconds: float = 0.0
     bytes: int = 0
     options: Mapping[str, Any] = {}
@@ -92,26 +92,26 @@ PLANS: dict[Kind, Callable[[int], Plan]] = {
     Kind.PROCESS: lambda _: Plan(task="process"),
     Kind.RETRY: lambda n: Plan(
         task=anywhere(n),
-        attempts=1 + n % 3,
         failures=1 + n % 3,
+        raises=1 + n % 3,
         options={"max_attempts": 5, "retry": QUICKLY},
     ),
     Kind.FAIL: lambda n: Plan(
         task=anywhere(n),
         state=FAILED,
         reason=FailReason.EXHAUSTED,
-        attempts=2,
-        failures=9,
+        failures=2,
+        raises=9,
         options={"max_attempts": 2, "retry": QUICKLY},
     ),
     Kind.PERMANENT: lambda _: Plan(
-        task="coroutine", state=FAILED, reason=FailReason.PERMANENT, attempts=1
+        task="coroutine", state=FAILED, reason=FailReason.PERMANENT, failures=1
     ),
     Kind.ODD: lambda n: Plan(
         task=anywhere(n),
         state=FAILED,
         reason=FailReason.EXHAUSTED,
-        attempts=1,
+        failures=1,
         options={"max_attempts": 1},
     ),
     Kind.SLOW: lambda n: Plan(task=anywhere(n), seconds=0.2 + n % 100 / 33),
@@ -127,7 +127,7 @@ PLANS: dict[Kind, Callable[[int], Plan]] = {
         task="process",
         state=FAILED,
         reason=FailReason.EXHAUSTED,
-        attempts=1,
+        failures=1,
         seconds=HANGS_S,
         options={"max_attempts": 1, "timeout": TIMES_OUT_S},
     ),

@@ -36,7 +36,7 @@ def unexpected(story: Story) -> None:
 
 def stuck(story: Story) -> None:
     story.accept(OTHER)
-    story.attempt(OTHER, at=1)
+    story.start(OTHER, at=1)
     story.event(JobEventKind.COMPLETED, OTHER, at=2)
     story.row(OTHER, JobState.ACTIVE)
 
@@ -63,7 +63,7 @@ def same_epoch_twice(story: Story) -> None:
 
 def epoch_skipped(story: Story) -> None:
     story.accept(OTHER)
-    story.attempt(OTHER, at=1, epoch=2)
+    story.start(OTHER, at=1, epoch=2)
     story.finish(OTHER, at=2, epoch=2)
 
 
@@ -86,15 +86,15 @@ def unplanned_dead_letter(story: Story) -> None:
 
 
 def planned_dead_letter_completed(story: Story) -> None:
-    story.row(FAIL, JobState.COMPLETED, attempts=2)
+    story.row(FAIL, JobState.COMPLETED, failures=2)
 
 
 def other_reason(story: Story) -> None:
-    story.row(FAIL, JobState.FAILED, reason="permanent", attempts=2)
+    story.row(FAIL, JobState.FAILED, reason="permanent", failures=2)
 
 
 def attempts_off_by_one(story: Story) -> None:
-    story.row(FAIL, JobState.FAILED, reason="exhausted", attempts=1)
+    story.row(FAIL, JobState.FAILED, reason="exhausted", failures=1)
 
 
 def stall_not_counted(story: Story) -> None:
@@ -116,9 +116,9 @@ def living_condemned(story: Story) -> None:
 
 def slot_death_without_a_kill(story: Story) -> None:
     story.accept(OTHER)
-    story.attempt(OTHER, at=1)
+    story.start(OTHER, at=1)
     story.event(JobEventKind.STALLED, OTHER, at=2, detail="ProcessDied")
-    story.attempt(OTHER, at=3, epoch=2)
+    story.start(OTHER, at=3, epoch=2)
     story.finish(OTHER, at=4, epoch=2)
     story.row(OTHER, JobState.COMPLETED, stalls=1, starts=2)
 
@@ -126,7 +126,7 @@ def slot_death_without_a_kill(story: Story) -> None:
 def started_after_its_cancel(story: Story) -> None:
     story.accept(CANCEL)
     story.say("cancelled", CANCEL, "cancelled", at=1)
-    story.attempt(CANCEL, at=2)
+    story.start(CANCEL, at=2)
     story.finish(CANCEL, at=3)
 
 
@@ -137,7 +137,7 @@ def completed_after_its_cancel(story: Story) -> None:
 
 def went_on_when_asked(story: Story) -> None:
     story.accept(CANCEL)
-    story.attempt(CANCEL, at=1)
+    story.start(CANCEL, at=1)
     story.say("cancelled", CANCEL, "requested", at=2)
     story.event(JobEventKind.COMPLETED, CANCEL, at=9)
     story.row(CANCEL, JobState.COMPLETED)

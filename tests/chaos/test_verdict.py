@@ -54,7 +54,7 @@ def test_a_lost_answer_may_mean_either() -> None:
     for label in (PLAIN, OTHER):
         story.say("want", label, label)
         story.say("lost", label, "ReplyLost")
-    story.attempt(PLAIN, at=1)
+    story.start(PLAIN, at=1)
     story.finish(PLAIN, at=2)
     assert broken(story) == []
 
@@ -105,7 +105,7 @@ def test_three_deaths_end_a_job_that_was_to_complete() -> None:
     story = Story()
     story.accept(OTHER)
     for epoch, at in ((1, 10), (2, 20), (3, 30)):
-        story.attempt(OTHER, at=at, epoch=epoch, word="cut")
+        story.start(OTHER, at=at, epoch=epoch, word="cut")
         story.event(JobEventKind.STALLED, OTHER, at=at + 1, epoch=epoch, detail="ProcessDied")
         story.windows.append(Window("kill-slot", "mixed-1:3", at + 0.9, at + 0.9))
     story.event(JobEventKind.FAILED, OTHER, at=31, epoch=3)

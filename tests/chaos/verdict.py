@@ -71,7 +71,7 @@ def one_claim(e: Evidence) -> Line:
 def epochs_rise(e: Evidence) -> Line:
     def cases() -> Iterator[str]:
         for job_id, story in e.stories.items():
-            epochs = [event.attempt for event in story if event.kind is JobEventKind.ACTIVE]
+            epochs = [event.start for event in story if event.kind is JobEventKind.ACTIVE]
             if epochs != list(range(1, len(epochs) + 1)):
                 yield f"{job_id} {epochs}"
         for run in e.runs:
@@ -87,7 +87,7 @@ def outcomes_are_of_the_last_claim(e: Evidence) -> Line:
             claims = [event for event in story if event.kind is JobEventKind.ACTIVE]
             for end in e.ends(job_id):
                 last = claims[-1] if claims else end
-                if (end.attempt, end.incarnation) != (last.attempt, last.incarnation):
+                if (end.start, end.incarnation) != (last.start, last.incarnation):
                     yield (
                         f"{job_id} {end.kind} by {end.incarnation}, claimed by {last.incarnation}"
                     )
@@ -127,12 +127,12 @@ def counts_as_planned(e: Evidence) -> Line:
             if plan is None or row.state is not plan.state:
                 continue
             kinds = Counter(event.kind for event in e.stories[row.id])
-            found = (row.attempts, row.stalls, row.starts)
+            found = (row.failures, row.stalls, row.starts)
             stalls = kinds[JobEventKind.STALLED] if plan.stalls is None else plan.stalls
-            if found != (plan.attempts, stalls, kinds[JobEventKind.ACTIVE]):
+            if found != (plan.failures, stalls, kinds[JobEventKind.ACTIVE]):
                 yield (
-                    f"{row.id} {e.labels[row.id]} has attempts, stalls, starts {found}, "
-                    f"planned {plan.attempts}, {stalls}, {kinds[JobEventKind.ACTIVE]}"
+                    f"{row.id} {e.labels[row.id]} has failures, stalls, starts {found}, "
+                    f"planned {plan.failures}, {stalls}, {kinds[JobEventKind.ACTIVE]}"
                 )
 
     return line("counts other than planned", cases())

@@ -58,7 +58,7 @@ class Story:
                 kind=kind,
                 job_id=job_id,
                 task="",
-                attempt=epoch,
+                start=epoch,
                 incarnation=worker,
                 wait_ms=0,
                 run_ms=0,
@@ -70,7 +70,7 @@ class Story:
         """Write what is kept of a job."""
         row: dict[str, Any] = {
             **dict.fromkeys(("created_ms", "changed_ms", "due_ms", "run_ms"), 0),
-            **dict.fromkeys(("attempts", "stalls"), 0),
+            **dict.fromkeys(("failures", "stalls"), 0),
             **dict.fromkeys(("task", "reason", "error"), ""),
             "priority": 5,
             "starts": 1,
@@ -78,7 +78,7 @@ class Story:
         }
         self.rows[job_id] = JobRow(id=job_id, state=state, **{**row, **fields})
 
-    def attempt(
+    def start(
         self, job_id: str, *, at: float, epoch: int = 1, worker: str = "mixed-1", word: str = "end"
     ) -> None:
         """Let a worker claim a job and run it for a second; with ``word`` "" it never ends."""
@@ -93,22 +93,22 @@ class Story:
         kind = JobEventKind(plan.state.value)
         self.event(kind, job_id, at=at, epoch=epoch, worker=worker, detail=plan.reason)
         self.row(
-            job_id, plan.state, reason=plan.reason, attempts=plan.attempts,
+            job_id, plan.state, reason=plan.reason, failures=plan.failures,
             stalls=plan.stalls or 0, starts=epoch, incarnation=worker,
         )  # fmt: skip
 
     def job(self, job_id: str, *, at: float = 1.0, worker: str = "mixed-1") -> None:
         """Let a job be accepted, run once, and end as planned."""
         self.accept(job_id)
-        self.attempt(job_id, at=at, worker=worker)
+        self.start(job_id, at=at, worker=worker)
         self.finish(job_id, at=at + 1, worker=worker)
 
     def taken_over(self, job_id: str, *, word: str = "cut", back_at: float = 6.0) -> None:
         """Let ``mixed-1`` begin a job, and ``alone-1`` end it after it was taken back."""
         self.accept(job_id)
-        self.attempt(job_id, at=1.0, word="")
+        self.start(job_id, at=1.0, word="")
         self.event(JobEventKind.STALLED, job_id, at=back_at, detail="WorkerDied")
-        self.attempt(job_id, at=back_at + 0.1, epoch=2, worker="alone-1")
+        self.start(job_id, at=back_at + 0.1, epoch=2, worker="alone-1")
         if word:
             self.run(word, job_id, at=back_at + 0.5)
         self.finish(job_id, at=back_at + 1.1, epoch=2, worker="alone-1")

@@ -167,7 +167,7 @@ async def test_a_worker_whose_disk_fails_exits_and_the_next_one_goes_on(
         assert last.startswith(f"Error: SQLite in {directory}: disk I/O error (the disk failed")
         assert "Traceback" not in worker.stderr
         record = await job.status()
-        assert (record.state, record.attempts) == (JobState.ACTIVE, 0)
+        assert (record.state, record.failures) == (JobState.ACTIVE, 0)
     storage = SqliteStorage(app.url).for_tenant(app.tenant)
     assert {finding.level for finding in await storage.diagnose()} == {"ok"}
     await storage.aclose()

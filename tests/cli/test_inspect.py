@@ -99,7 +99,7 @@ def test_a_job_is_shown_with_counts_times_arguments_result_and_errors(cli: Cli, 
     said = dict(line.split(maxsplit=1) for line in head.splitlines())
     assert said["state"] == "failed (exhausted)"
     assert said["starts"] == "1"
-    assert said["attempts"] == "1 ended in an error"
+    assert said["failures"] == "1 ended in an error"
     assert said["stalls"] == "0 ended with their worker"
     assert said["args"] == '{"to":"bad"}'
     assert " UTC (" in said["created"]
@@ -114,20 +114,20 @@ def test_the_job_document_is_stable(here: Cli) -> None:
     job = here("job", "show", "lost", "-o", "json").json
     # fmt: off
     assert list(job) == [
-        "id", "queue", "task", "state", "priority", "lane", "attempts", "stalls", "starts",
+        "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
         "options", "args", "result", "errors",
     ]
     # fmt: on
-    assert (job["state"], job["reason"], job["attempts"], job["starts"]) == (
+    assert (job["state"], job["reason"], job["failures"], job["starts"]) == (
         "failed",
         "exhausted",
         1,
         1,
     )
     (error,) = job["errors"]
-    assert list(error) == ["attempt", "at", "type", "message", "traceback"]
+    assert list(error) == ["start", "at", "type", "message", "traceback"]
     assert (error["type"], error["message"]) == ("ValueError", "no\x1b[31m such\nbox")
     assert here("job", "show", "done", "-o", "json").json["result"] == "ANN"
 

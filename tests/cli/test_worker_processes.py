@@ -78,7 +78,7 @@ async def test_a_killed_worker_is_replaced_and_its_job_runs_again(yard: Yard) ->
         assert line["pause_s"] <= 0.05
         yard.let_end()
         record = await ended(job, within=END_S)
-        assert (record.state, record.attempts, record.stalls) == (JobState.COMPLETED, 0, 1)
+        assert (record.state, record.failures, record.stalls) == (JobState.COMPLETED, 0, 1)
         after = await yard.workers(3)
         assert pids & after == pids - {pid}, "the others are who they were"
         assert len(logged(supervisor, "worker.process_ended")) == 1
@@ -138,7 +138,7 @@ async def test_the_second_signal_hands_all_jobs_back(yard: Yard) -> None:
         assert await supervisor.wait(END_S) == 0
         for job in jobs:
             record = await job.status()
-            assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+            assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         await nobody_is_left(yard)
 
 

@@ -90,7 +90,7 @@ async def test_the_second_signal_hands_jobs_back_at_once(crew: Crew) -> None:
         assert crew.said() == "cancelled"
         record = await crew.app.job(job_id, queue="slow").status()
         # Free of charge (G9): neither an attempt nor a stall.
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         assert '"put_back":1' in worker.stderr.replace(" ", "")
 
 

@@ -47,7 +47,7 @@ async def test_a_function_that_never_returns_is_cut_off(site: Site) -> None:
         assert logged(worker, "worker.stopped")[0]["stuck"] == 1
         record = await job.status()
         # Free of charge (G9), and another worker can take it.
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
 
 
 async def test_a_coroutine_that_swallows_its_cancellation_is_cut_off(site: Site) -> None:

@@ -179,7 +179,7 @@ async def test_the_second_signal_hands_jobs_back(shop: Shop) -> None:
         supervisor.term()
         assert await supervisor.wait(30) == 0
         record = await job.status()
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         await nobody_is_left(shop)
 
 

@@ -36,7 +36,7 @@ async def test_two_producers_and_two_workers_lose_and_double_nothing(
     ids = crew.sent("accepted")
     assert len(ids) == 600
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
     assert {entry.worker for entry in crew.ledger.starts()} == {"a", "b"}
     assert [worker.count("StorageLost") for worker in workers] == [0, 0]
 
@@ -117,7 +117,7 @@ async def test_a_process_that_holds_the_database_is_waited_for(crew: Crew, app: 
     assert await producer.wait() == 0
     records = await check_ledger(app, crew.ledger, crew.sent("accepted"), queue=QUEUE)
     assert len(records) == 100
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
     assert worker.count("StorageLost") + worker.count("QueueFenced") == 0
 
 

@@ -33,7 +33,7 @@ async def test_the_jobs_of_a_worker_whose_keys_vanished_are_found(
     ids = [job.id for job in (*jobs, late)]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE, within=10)
     assert {record.state for record in records.values()} == {JobState.COMPLETED}
-    assert {record.attempts for record in records.values()} == {0}
+    assert {record.failures for record in records.values()} == {0}
 
     async def is_clean() -> bool:
         return not list(client.scan_iter(f"{ROOT}:processing:*"))
@@ -79,7 +79,7 @@ async def test_a_task_that_only_newer_workers_know_waits_for_them(
 
     await until(has_run, within=10)
     record = await job.status()
-    assert (record.attempts, record.stalls) == (0, 0)
+    assert (record.failures, record.stalls) == (0, 0)
     assert {entry.worker for entry in crew.ledger.starts()} == {"new"}
     assert await app.tasks["hold"].options(id="known").enqueue("gate")
     crew.open("gate")

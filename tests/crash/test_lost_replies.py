@@ -45,7 +45,7 @@ async def test_a_worker_repeats_a_call_whose_reply_was_lost(
     await until(lost.is_set, within=8)
     ids = [handle.id for handle in handles]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
     await worker.ready()
     assert worker.count("QueueFenced") == 0
     assert await app.tasks["echo"].enqueue_and_wait(3) == 3
@@ -61,7 +61,7 @@ async def test_every_second_call_of_a_worker_may_lose_its_reply(
     await until(lambda: all(loss.is_set() for loss in losses), within=10)
     ids = [handle.id for handle in handles]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
 
 
 async def test_the_sweep_leaves_a_claim_alone_that_is_being_repeated(
@@ -79,7 +79,7 @@ async def test_the_sweep_leaves_a_claim_alone_that_is_being_repeated(
     await proxy.admit()
     ids = [handle.id for handle in handles]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
     assert worker.count("JobsReconciled") == 0
 
 

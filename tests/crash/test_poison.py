@@ -52,7 +52,7 @@ async def test_a_poison_pill_ends_after_its_stalls(crew: Crew, app: App[None]) -
             await pill.result(timeout=patience(14))
         assert failure.value.reason == FailReason.STALLED
         record = await pill.status()
-        assert (record.starts, record.stalls, record.attempts) == (3, 3, 0)
+        assert (record.starts, record.stalls, record.failures) == (3, 3, 0)
         assert len(crew.ledger.starts(pill.id)) == 3
         await until(lambda: sum(starts.values()) == 6)
     assert [error.type for error in record.errors] == ["WorkerDied"] * 3
@@ -70,7 +70,7 @@ async def test_a_poison_pill_takes_no_neighbour_along(crew: Crew, app: App[None]
         every = [*ids, pill.id]
         records = await check_ledger(app, crew.ledger, every, queue=QUEUE, unseen_claims=None)
     assert {records[i].state for i in ids} == {JobState.COMPLETED}
-    assert {records[i].attempts for i in ids} == {0}
+    assert {records[i].failures for i in ids} == {0}
     assert records[pill.id].stalls == 3
 
 

@@ -73,7 +73,7 @@ async def test_a_redis_killed_under_load_loses_nothing(
     assert set(ids) - set(known) == set(), "accepted and lost"
     records = await check_ledger(own_app, own_crew.ledger, known, queue=QUEUE)
     assert {record.state for record in records.values()} == {JobState.COMPLETED}
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(1, 0, 0)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
 
 
 async def is_drained(app: App[None]) -> bool:
@@ -98,7 +98,7 @@ async def test_a_redis_that_stands_still_for_three_leases_condemns_nobody(
     ids = [job.id for job in jobs]
     records = await check_ledger(own_app, own_crew.ledger, ids, queue=QUEUE, unseen_claims=None)
     assert overlaps(own_crew.ledger.entries()) == []
-    assert {(r.attempts, r.stalls) for r in records.values()} == {(0, 0)}
+    assert {(r.failures, r.stalls) for r in records.values()} == {(0, 0)}
     assert sum(worker.count("WorkerReaped") for worker in workers) == 0
 
 
@@ -132,7 +132,7 @@ async def test_flushed_functions_are_loaded_again_under_load(
         await handle.result(timeout=patience(8))
     ids = [handle.id for handle in handles]
     records = await check_ledger(own_app, own_crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts) for r in records.values()} == {(1, 0)}
+    assert {(r.starts, r.failures) for r in records.values()} == {(1, 0)}
     assert worker.count("LoopFailed") + worker.count("QueueFenced") == 0
 
 
@@ -219,4 +219,4 @@ async def test_a_restored_backup_in_which_a_finished_job_is_active_is_put_right(
     await own_crew.ledger.started(job.id, times=2)
     await until(lambda: worker.count("JobsReconciled") == 1)
     records = await check_ledger(own_app, own_crew.ledger, [job.id], queue=QUEUE)
-    assert (records[job.id].starts, records[job.id].attempts, records[job.id].stalls) == (2, 0, 0)
+    assert (records[job.id].starts, records[job.id].failures, records[job.id].stalls) == (2, 0, 0)

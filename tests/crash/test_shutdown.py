@@ -46,7 +46,7 @@ async def test_what_the_grace_did_not_end_goes_back_to_the_head_free_of_charge(
     for job in (*held, *behind):
         record = await job.status()
         assert record.state is JobState.QUEUED
-        assert (record.attempts, record.stalls) == (0, 0)
+        assert (record.failures, record.stalls) == (0, 0)
     await crew.worker("heir", concurrency=1).ready()
     crew.open("gate")
     await check_ledger(app, crew.ledger, [job.id for job in (*held, *behind)], queue=QUEUE)
@@ -80,7 +80,7 @@ async def test_workers_that_come_and_go_under_load_charge_nobody(
     ids = [handle.id for handle in handles]
     # A grace that ends before a handler's first step puts its job back as well.
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE, unseen_claims=None)
-    assert {(r.attempts, r.stalls) for r in records.values()} == {(0, 0)}
+    assert {(r.failures, r.stalls) for r in records.values()} == {(0, 0)}
 
 
 @pytest.mark.parametrize("fault", ["kill", "pause"])
@@ -116,5 +116,5 @@ async def test_a_hand_back_whose_reply_is_lost_leaves_each_job_in_one_place(
     crew.open("gate")
     ids = [job.id for job in jobs]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE)
-    assert {(r.starts, r.attempts) for r in records.values()} == {(2, 0)}
+    assert {(r.starts, r.failures) for r in records.values()} == {(2, 0)}
     assert {r.stalls for r in records.values()} == {0}

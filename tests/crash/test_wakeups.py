@@ -129,4 +129,4 @@ async def test_a_job_delayed_beyond_three_leases_runs_once(crew: Crew, app: App[
     (start,) = crew.ledger.starts(job.id)
     assert start.at - enqueued_at > 3.4 * LEASE_S
     found = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
-    assert (found[job.id].attempts, found[job.id].stalls) == (0, 0)
+    assert (found[job.id].failures, found[job.id].stalls) == (0, 0)

@@ -71,7 +71,7 @@ async def test_a_killed_workers_job_runs_again_within_the_bound(
     crew.open("gate")
     assert await job.result(timeout=patience(5)) == "second"
     record = await job.status()
-    assert (record.attempts, record.stalls, record.starts) == (0, 1, 2)
+    assert (record.failures, record.stalls, record.starts) == (0, 1, 2)
     assert [error.type for error in record.errors] == ["WorkerDied"]
 
 
@@ -88,7 +88,7 @@ async def test_any_live_worker_recovers_a_job_again_and_again(crew: Crew, app: A
     crew.open("gate")
     assert await job.result(timeout=patience(5)) == last.worker
     record = await job.status()
-    assert (record.attempts, record.stalls, record.starts) == (0, 2, 3)
+    assert (record.failures, record.stalls, record.starts) == (0, 2, 3)
 
 
 async def test_a_worker_restarted_under_its_name_recovers_its_own_job(
@@ -104,7 +104,7 @@ async def test_a_worker_restarted_under_its_name_recovers_its_own_job(
     crew.open("gate")
     assert await job.result(timeout=patience(5)) == "pod"
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
-    assert (records[job.id].attempts, records[job.id].stalls) == (0, 1)
+    assert (records[job.id].failures, records[job.id].stalls) == (0, 1)
 
 
 async def test_a_full_worker_that_is_killed_loses_nothing(crew: Crew, app: App[None]) -> None:
@@ -175,7 +175,7 @@ async def test_a_worker_killed_before_it_read_its_claim_loses_nothing(
     await crew.worker("heir").ready()
     ids = [handle.id for handle in handles]
     records = await check_ledger(app, crew.ledger, ids, queue=QUEUE, unseen_claims=5)
-    assert {(r.starts, r.attempts, r.stalls) for r in records.values()} == {(2, 0, 1)}
+    assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(2, 0, 1)}
 
 
 async def test_a_job_settled_by_a_worker_that_died_unaware_is_not_run_again(

@@ -40,7 +40,7 @@ async def test_the_late_outcome_of_a_stopped_worker_is_refused(
     crew.open("gate-heir")
     assert await job.result(timeout=patience(5)) == "heir"
     records = await check_ledger(app, crew.ledger, [job.id], queue=QUEUE)
-    assert (records[job.id].attempts, records[job.id].stalls) == (0, 1)
+    assert (records[job.id].failures, records[job.id].stalls) == (0, 1)
     # It is a worker again, under a new incarnation.
     await late.ready()
 

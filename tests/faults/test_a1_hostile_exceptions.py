@@ -59,13 +59,13 @@ async def enqueue(app: App[None], verb: str, place: str, names: Iterable[str]) -
 Handles = dict[str, JobHandle[Any]]
 
 
-async def all_failed(handles: Handles, reason: FailReason, *, attempts: int = 1) -> None:
+async def all_failed(handles: Handles, reason: FailReason, *, failures: int = 1) -> None:
     found = {}
     for name, handle in handles.items():
         record = await ended(handle, within=30)
-        found[name] = (record.state, record.reason, record.attempts, record.stalls, record.starts)
+        found[name] = (record.state, record.reason, record.failures, record.stalls, record.starts)
         assert record.errors[-1].type, name
-    assert found == dict.fromkeys(handles, (JobState.FAILED, reason, attempts, 0, 1))
+    assert found == dict.fromkeys(handles, (JobState.FAILED, reason, failures, 0, 1))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -93,7 +93,7 @@ async def test_whatever_an_argument_s_type_raises_ends_the_attempt(
             name: await zoo.enqueue(task.name, queue=zoo_app.QUEUE, animal={"name": name})
             for name in EXCEPTIONS
         }
-        await all_failed(handles, FailReason.UNDECODABLE, attempts=0)
+        await all_failed(handles, FailReason.UNDECODABLE, failures=0)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -40,7 +40,7 @@ async def test_a_worker_outlives_what_its_handlers_raise(site: Site, processes: 
         for handle in handles:
             record = await ended(handle, within=30)
             assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXHAUSTED)
-            assert (record.attempts, record.stalls, record.starts) == (1, 0, 1)
+            assert (record.failures, record.stalls, record.starts) == (1, 0, 1)
         go.touch()
         assert await neighbour.result(timeout=patience(10)) == "waited"
         record = await neighbour.status()

@@ -38,7 +38,7 @@ def count_primes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 async def is_put_back(handle: JobHandle[Any]) -> None:
     record = await handle.status()
     assert (record.state, record.result) == (JobState.QUEUED, None)
-    assert (record.attempts, record.stalls, record.starts) == (0, 0, 1)
+    assert (record.failures, record.stalls, record.starts) == (0, 0, 1)
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])

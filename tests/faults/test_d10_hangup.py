@@ -31,7 +31,7 @@ async def test_a_hangup_hands_jobs_back(site: Site, words: tuple[str, ...]) -> N
         os.kill(worker.pid, signal.SIGHUP)
         assert await worker.wait(START_S) == 0
         record = await job.status()
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         assert sum(line["put_back"] for line in logged(worker, "worker.stopped")) == 1
 
 

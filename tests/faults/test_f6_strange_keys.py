@@ -103,7 +103,7 @@ async def test_jobs_live_on_as_if_a_strange_key_were_not_there(stage: Stage, key
     assert await worker.settle(jobs["c"], failed())
     assert await worker.settle(jobs["d"], retried(0))
     [again] = await worker.claim()
-    assert (again.id, again.attempts) == ("a", 1)
+    assert (again.id, again.failures) == ("a", 1)
     assert await worker.settle(again, completed(big))
     assert (await storage.watch(QUEUE, ["a"], channel=""))[0].result == big
     assert await state_of(storage, "d") is JobState.CANCELLED
@@ -189,7 +189,7 @@ async def test_a_rubbish_entry_holds_nobody_up(stage: Stage) -> None:
     assert any(f.topic == "data" and "ready" in f.detail for f in await storage.diagnose())
 
 
-RUBBISH_FIELDS = ["stalls", "attempts", "expires_at_ms", "max_stalls", "head"]
+RUBBISH_FIELDS = ["stalls", "failures", "expires_at_ms", "max_stalls", "head"]
 
 
 @pytest.mark.parametrize("field", RUBBISH_FIELDS)

@@ -100,9 +100,9 @@ from headrace.logs import configure, log_events
 configure({log_format!r}, "debug")
 emit = log_events("debug")
 odd = {odd!r}
-emit(AttemptEnded(job_id=odd, task=odd, queue=odd, attempt=1, outcome="failed", duration_ms=1,
+emit(AttemptEnded(job_id=odd, task=odd, queue=odd, start=1, outcome="failed", duration_ms=1,
                  error_type=odd, reason=odd))
-emit(ClaimLost(job_id=odd, task=odd, queue=odd, attempt=1))
+emit(ClaimLost(job_id=odd, task=odd, queue=odd, start=1))
 emit(StorageLost(queue=odd, error=odd))
 emit(LoopFailed(loop="sweep", error=odd))
 """

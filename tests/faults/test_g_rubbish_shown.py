@@ -44,7 +44,7 @@ async def server(storage: RedisStorage, redis_server: RedisServer) -> AsyncItera
         server.hset(f"{ROOT}:worker:w1", mapping={"info": b"{\xff", "registered_ms": "long ago"})
         server.hset(f"{ROOT}:beats", mapping={b"\xff": b"\xff"})
         server.lset(f"{ROOT}:errors:x", 0, b"\xff")
-        server.hset(f"{ROOT}:job:x", mapping={"error": b"\xff", "attempts": "some"})
+        server.hset(f"{ROOT}:job:x", mapping={"error": b"\xff", "failures": "some"})
         server.xadd(f"{ROOT}:events", {"events": "rubbish"})
         server.xadd(f"{ROOT}:events", {"other": b"\xff"})
         server.zadd(f"{ROOT}:dead", {b"\xff": 1, b"y": float("inf")})
@@ -61,7 +61,7 @@ async def test_every_reader_shows_what_can_be_read(
     assert (stats.queued, stats.active, stats.dead) == (1, 0, 3)
     assert {worker.incarnation for worker in await storage.workers(QUEUE)} == {"w1", "\ufffd"}
     record = await record_of(storage)
-    assert (record.state, record.attempts) == (JobState.FAILED, 0)
+    assert (record.state, record.failures) == (JobState.FAILED, 0)
     assert [error.type for error in record.errors] == ["DamagedError"]
     assert [row.id for row in (await storage.list_jobs(QUEUE, JobState.FAILED)).rows] == ["x"]
     kinds = [event.kind.value for event in (await storage.events(QUEUE)).events]

@@ -167,7 +167,7 @@ class RandomClient:
             if reply.is_gone:
                 self._note(job_id, call, answer, GONE)
             elif job := jobs.get(job_id):
-                claimed = Claimed(job.claim.epoch, job.payload.decode(), job.attempts, job.stalls)
+                claimed = Claimed(job.claim.epoch, job.payload.decode(), job.failures, job.stalls)
                 self._note(job_id, call, answer, claimed)
                 held = Held(self._caller.incarnation, job_id, job.claim.epoch, job.claim.nonce)
                 self._board.claims.append(held)
@@ -274,7 +274,7 @@ def _seen(record: JobRecord | None) -> Reply:
     return Seen(
         record.state,
         record.starts,
-        record.attempts,
+        record.failures,
         record.stalls,
         (record.payload or b"").decode(),
         None if record.result is None else record.result.decode(),

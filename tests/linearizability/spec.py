@@ -82,7 +82,7 @@ class Claimed(msgspec.Struct, frozen=True, tag=True):
 
     epoch: int
     payload: str = "p"
-    attempts: int = 0
+    failures: int = 0
     stalls: int = 0
 
 
@@ -91,7 +91,7 @@ class Seen(msgspec.Struct, frozen=True, tag=True):
 
     state: str
     starts: int = 0
-    attempts: int = 0
+    failures: int = 0
     stalls: int = 0
     payload: str = "p"
     result: str | None = None
@@ -112,7 +112,7 @@ class Record(NamedTuple):
     is_due: bool = True
     epoch: int = 0
     nonce: str = ""
-    attempts: int = 0
+    failures: int = 0
     stalls: int = 0
     result: str | None = None
     is_asked: bool = False
@@ -197,7 +197,7 @@ def _claim(state: State, nonce: str) -> Iterable[Step]:
     # What is due becomes ready, whether it is taken or not.
     left = _to(state, record._replace(state="queued"))
     taken = record._replace(state="active", epoch=record.epoch + 1, nonce=nonce)
-    reply = Claimed(taken.epoch, taken.payload, taken.attempts, taken.stalls)
+    reply = Claimed(taken.epoch, taken.payload, taken.failures, taken.stalls)
     steps: list[Step] = [(reply, _to(state, taken)), (NO_ROOM, left)]
     if 0 < record.stalls >= record.max_stalls - 1:
         # One that the next death would end is left behind, if the claimant has another such.
@@ -226,12 +226,12 @@ def _settled(record: Record, call: Settle) -> Record | None:
         case "cancelled":
             return _ended(record, "cancelled", call.keep_ms)
         case "failed":
-            failed = record._replace(attempts=record.attempts + 1)
+            failed = record._replace(failures=record.failures + 1)
             return _ended(failed, "failed", LASTING)
         case _ if record.is_asked:
             return _ended(record, "cancelled", record.keep_ms)
         case "retried":
-            return record._replace(state="retrying", attempts=record.attempts + 1)
+            return record._replace(state="retrying", failures=record.failures + 1)
         case "released":
             return record._replace(state="scheduled")
 
@@ -276,7 +276,7 @@ def _seen(record: Record | None) -> Reply:
     return Seen(
         record.state,
         record.epoch,
-        record.attempts,
+        record.failures,
         record.stalls,
         record.payload,
         record.result,

@@ -132,16 +132,16 @@ BAD: dict[str, Written] = {
         TAKEN,
         (settle(), "ok"),
         (settle("failed"), "ok"),
-        (Get(), Seen("failed", starts=1, attempts=1)),
+        (Get(), Seen("failed", starts=1, failures=1)),
     ),
     "G9: a worker's death counts as nothing": in_turn(
         STORED, TAKEN, (REAP, "taken back"), (CLAIM_2, Claimed(2, stalls=0))
     ),
     "G9: a worker's death counts as an error": in_turn(
-        STORED, TAKEN, (REAP, "taken back"), (CLAIM_2, Claimed(2, attempts=1, stalls=1))
+        STORED, TAKEN, (REAP, "taken back"), (CLAIM_2, Claimed(2, failures=1, stalls=1))
     ),
     "G9: an error counts as nothing": in_turn(
-        STORED, TAKEN, (settle("retried"), "ok"), (CLAIM_2, Claimed(2, attempts=0))
+        STORED, TAKEN, (settle("retried"), "ok"), (CLAIM_2, Claimed(2, failures=0))
     ),
     "G9: a job put back is charged": in_turn(
         STORED, TAKEN, (PUT_BACK, "done"), (CLAIM_2, Claimed(2, stalls=1))
@@ -156,7 +156,7 @@ BAD: dict[str, Written] = {
         TAKEN,
         (Cancel(), "requested"),
         (settle("retried"), "ok"),
-        (CLAIM_2, Claimed(2, attempts=1)),
+        (CLAIM_2, Claimed(2, failures=1)),
     ),
     "G10: a cancel of nothing leaves a trace": in_turn(
         (Cancel(), "not_found"), (Get(), Seen("cancelled"))

@@ -86,7 +86,7 @@ GOOD: dict[str, Written] = {
         STORED, TAKEN, (settle("retried"), "ok")
     )
     + lost(40, CLAIM_2)
-    + in_turn((Get(), Seen("queued", starts=1, attempts=1)), begin=50),
+    + in_turn((Get(), Seen("queued", starts=1, failures=1)), begin=50),
     "an outcome without an answer was written": in_turn(STORED, TAKEN)
     + lost(20, settle())
     + in_turn((ENQUEUE, "completed"), begin=30),

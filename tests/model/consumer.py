@@ -202,14 +202,14 @@ class ConsumerModel(State):
             case Completed(result, ttl_ms, keep_ms):
                 self.complete(q, job, result, ttl_ms=ttl_ms, keep_ms=keep_ms, run_ms=run_ms)
             case Retried(delay_ms, error):
-                job.attempts += 1
+                job.failures += 1
                 job.run = run_ms
                 self.note_error(job, error)
                 self.tally(q, "retried")
                 self.note("retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type)
                 self.put_delayed(q, job, JobState.RETRYING, self.now + delay_ms)
             case Failed(reason, error, is_attempt):
-                job.attempts += is_attempt
+                job.failures += is_attempt
                 self.fail(q, job, reason.value, error, run_ms=run_ms)
             case Cancelled(keep_ms, reason):
                 self.end_cancelled(q, job, keep_ms, run_ms=run_ms, reason=reason)
@@ -305,7 +305,7 @@ def _claimed(q: QueueState, job: Record, waited_ms: int) -> ClaimedJob:
         task=job.task,
         payload=job.payload,
         claim=Claim(job.epoch, job.nonce),
-        attempts=job.attempts,
+        failures=job.failures,
         stalls=job.stalls,
         created_ms=job.created,
         waited_ms=waited_ms,

@@ -136,7 +136,7 @@ class Driver:
                 e.kind.value,
                 e.job_id,
                 e.task,
-                e.attempt,
+                e.start,
                 e.incarnation,
                 e.wait_ms,
                 e.run_ms,

@@ -81,7 +81,7 @@ class InspectorModel(State):
             state=job.state,
             priority=job.tier,
             lane=job.lane,
-            attempts=job.attempts,
+            failures=job.failures,
             stalls=job.stalls,
             starts=job.epoch,
             created_ms=job.created,
@@ -198,7 +198,7 @@ class InspectorModel(State):
             if job is None or job.state is not JobState.FAILED:
                 continue
             del q.dead[job_id]
-            job.attempts = job.stalls = job.expires = job.run = 0
+            job.failures = job.stalls = job.expires = job.run = 0
             job.released, job.dies, job.cancel, job.joined = None, None, False, False
             job.reason = job.error = ""
             job.errors, job.channels = [], []
@@ -225,7 +225,7 @@ def _row(job: Record) -> JobRow:
         task=job.task,
         state=job.state,
         priority=job.tier,
-        attempts=job.attempts,
+        failures=job.failures,
         stalls=job.stalls,
         starts=job.epoch,
         created_ms=job.created,

@@ -46,7 +46,7 @@ class Record:
     channels: list[str] = field(default_factory=list)
     epoch: int = 0
     nonce: str = ""
-    attempts: int = 0
+    failures: int = 0
     stalls: int = 0
     cancel: bool = False
     joined: bool = False

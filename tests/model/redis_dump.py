@@ -264,7 +264,7 @@ class RedisDump:
             "channels": sorted(job.get("channels", b"").decode().split()),
             "epoch": number("epoch"),
             "nonce": job.get("claim", b"").decode(),
-            "attempts": number("attempts"),
+            "failures": number("failures"),
             "stalls": number("stalls"),
             "cancel": "cancel" in job,
             "joined": "joined" in job,

@@ -18,7 +18,7 @@ COUNTS = ("queued", "scheduled", "retrying", "active")
 PLAIN = {
     "task": "task", "tier": "tier", "lane": "lane", "created": "created_ms", "at": "changed_ms",
     "expires": "expires_at_ms", "max_stalls": "max_stalls", "keep": "keep_ms", "options": "options",
-    "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "attempts": "attempts", "stalls": "stalls",
+    "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "failures": "failures", "stalls": "stalls",
     "released": "unknown_since_ms", "run": "run_ms", "reason": "reason", "error": "error",
     "dies": "purge_at_ms",
 }
@@ -127,7 +127,7 @@ def _job(step: Step, row: Row) -> Dump:
             msgspec.structs.replace(
                 msgspec.json.decode(error["body"], type=ErrorInfo),
                 at_ms=error["at_ms"],
-                attempt=error["attempt"],
+                start=error["start"],
             )
             for error in errors
         ],

@@ -35,7 +35,7 @@ async def test_the_first_outcome_wins(app: App[None]) -> None:
     failed = Settlement(job.id, job.claim, 1, error)
     await storage.settle("default", [failed], call=CallId(owner, 2))
     record = await handle.status()
-    assert (record.state, record.attempts, record.errors) == (JobState.COMPLETED, 0, [])
+    assert (record.state, record.failures, record.errors) == (JobState.COMPLETED, 0, [])
     assert (await app.queue("default").stats()).dead == 0
 
 

@@ -19,8 +19,8 @@ async def test_each_count_tells_its_own_story(app: App[None]) -> None:
 
     @app.task(max_attempts=5, retry=FAST)
     async def work(context: Context[None]) -> None:
-        seen.append((context.attempt, context.attempts, context.stalls))
-        if context.attempts < 2:
+        seen.append((context.start, context.failures, context.stalls))
+        if context.failures < 2:
             raise ValueError("no")
 
     handle = await work.enqueue()
@@ -28,7 +28,7 @@ async def test_each_count_tells_its_own_story(app: App[None]) -> None:
     async with running(Worker(app, lease=0.5, sweep_interval=0.1)):
         record = await ended(handle)
     assert seen == [(2, 0, 1), (3, 1, 1), (4, 2, 1)]
-    assert (record.attempts, record.stalls, record.starts) == (2, 1, 4)
+    assert (record.failures, record.stalls, record.starts) == (2, 1, 4)
 
 
 async def test_a_job_whose_workers_die_too_often_is_a_dead_letter(app: App[None]) -> None:
@@ -50,7 +50,7 @@ async def test_a_job_whose_workers_die_too_often_is_a_dead_letter(app: App[None]
         await app.queue("default").resume()
     record = await handle.status()
     assert (record.state, record.reason) == (JobState.FAILED, FailReason.STALLED)
-    assert (record.attempts, record.starts) == (0, 2)
+    assert (record.failures, record.starts) == (0, 2)
     assert [error.type for error in record.errors] == ["WorkerDied", "WorkerDied"]
 
 
@@ -73,7 +73,7 @@ async def test_a_graceful_stop_is_free(app: App[None]) -> None:
         async with running(worker):
             await until(partial(_runs_one, worker))
         record = await handle.status()
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
     is_ready = True
     async with running(Worker(app)):
         assert await handle.result() == 5

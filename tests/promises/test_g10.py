@@ -61,7 +61,7 @@ async def test_an_active_job_is_asked_to_stop_within_a_beat(app: App[None]) -> N
         with pytest.raises(JobCancelled):
             await handle.result(timeout=patience(10))
         record = await handle.status()
-    assert (record.state, record.attempts) == (JobState.CANCELLED, 0)
+    assert (record.state, record.failures) == (JobState.CANCELLED, 0)
     assert [event.outcome for event in log.finished(handle.id)] == ["cancelled"]
 
 

@@ -27,7 +27,7 @@ async def test_an_attempt_is_cancelled_at_its_limit_and_retried(app: App[None]) 
 
     async with running(Worker(app)):
         record = await ended(await hang.enqueue())
-    assert (record.reason, record.attempts) == (FailReason.EXHAUSTED, 2)
+    assert (record.reason, record.failures) == (FailReason.EXHAUSTED, 2)
     assert {error.type for error in record.errors} == {"TimeoutError"}
     assert all(0.19 <= seconds < patience(1.5) for seconds in took)
 
@@ -55,7 +55,7 @@ async def test_an_attempt_that_ignores_its_limit_never_runs_beside_its_retry(
         active += 1
         most = max(most, active)
         try:
-            if context.attempt == 1:
+            if context.start == 1:
                 try:
                     await asyncio.Event().wait()
                 except asyncio.CancelledError:

@@ -63,7 +63,7 @@ async def test_what_outlasts_the_grace_goes_back_to_the_head_free_of_charge(app:
     assert log.of(WorkerStopped)[0].put_back == 5
     for handle in handles:
         record = await handle.status()
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         assert (record.starts, record.errors) == (1, [])
 
 
@@ -112,7 +112,7 @@ async def test_a_worker_whose_task_is_cancelled_hands_its_jobs_back(app: App[Non
         async with asyncio.timeout(patience(10)):
             await serving
     record = await handle.status()
-    assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+    assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
     left = {task for task in asyncio.all_tasks() - before if "headrace" not in task.get_name()}
     assert left == set(), "no handler runs on"
 

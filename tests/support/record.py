@@ -9,7 +9,7 @@ HEAD = re.compile(rb"([a-z]+)(\*?)(\+?)\t(\d*)\t(\d*)\t(\d+)\t(\d*)")
 PARTS = ("state", "big", "more", "gen", "at", "created", "run")
 OF_FEW = frozenset(
     {
-        *("lane", "expires_at_ms", "max_stalls", "keep_ms", "options", "channels", "attempts"),
+        *("lane", "expires_at_ms", "max_stalls", "keep_ms", "options", "channels", "failures"),
         *("stalls", "cancel", "joined"),
     }
 )

@@ -77,7 +77,7 @@ async def test_progress_is_kept_with_the_job_and_told(kinds: Kit) -> None:
 
 async def test_a_stream_runs_its_job_through_its_retries(kinds: Kit) -> None:
     job = await kinds_app.talk.enqueue(3)
-    pieces = [(piece["attempt"], piece["number"]) async for piece in job.stream()]
+    pieces = [(piece["start"], piece["number"]) async for piece in job.stream()]
     assert pieces == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
     assert (await job.status()).state is JobState.COMPLETED
 

@@ -105,8 +105,8 @@ async def test_bad_numbers_are_refused() -> None:
             await kit.run_until_idle(limit=0)
         with pytest.raises(InvalidOption, match="queue"):
             await kit.run_until_idle(queues=["no name"])
-        with pytest.raises(InvalidOption, match="attempt"):
-            await kit.perform(bill.job(1), attempt=0)
+        with pytest.raises(InvalidOption, match="start"):
+            await kit.perform(bill.job(1), start=0)
 
 
 async def test_nothing_is_left_of_a_kit() -> None:

@@ -37,13 +37,13 @@ async def test_a_handler_has_its_context(kit: Kit) -> None:
 
     async def look(_context: object, call_next: object) -> object:
         job = current_job()
-        seen.append((job.job_id, job.attempt, job.attempts, job.headers, job.enqueued_at))
+        seen.append((job.job_id, job.start, job.failures, job.headers, job.enqueued_at))
         return await call_next()  # type: ignore[operator]  # as middleware is called
 
     app.middlewares.append(look)
     try:
         call = bill.options(id="one", headers={"user": "ada"})
-        await kit.perform(call.job(1), attempt=3)
+        await kit.perform(call.job(1), start=3)
     finally:
         app.middlewares.remove(look)
     assert seen == [("one", 3, 2, {"user": "ada"}, kit.now)]

@@ -93,7 +93,7 @@ async def test_an_error_is_raised_on_demand_when_the_rest_has_run(kit: Kit) -> N
     await bill.enqueue(1)
     with pytest.raises(ConnectionError, match="no answer for x") as caught:
         await kit.run_until_idle(raise_errors=True)
-    assert "attempt 1 of tests.apps.shop_app.send" in caught.value.__notes__[0]
+    assert "start 1 of tests.apps.shop_app.send" in caught.value.__notes__[0]
     assert shop_app.order == ["send", "bill"]
 
 
@@ -157,7 +157,7 @@ async def test_a_cancelled_run_hands_its_jobs_back(kit: Kit) -> None:
         await shop_app.doors[-1].reached.wait()
         group.cancel_scope.cancel()
     record = await job.status()
-    assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+    assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
     shop_app.doors[-1].opened.set()
     assert names(await kit.run_until_idle()) == [("hold", "completed")]
 

@@ -54,7 +54,7 @@ async def test_retries_with_backoff_play_out_at_once(kit: Kit) -> None:
     assert [attempt.outcome for attempt in ran] == ["retrying", "retrying", "completed"]
     assert [attempt.retry_in for attempt in ran] == [20, 40, 0]
     assert kit.now - begin == timedelta(seconds=60)
-    assert (await job.status()).attempts == 2
+    assert (await job.status()).failures == 2
 
 
 async def test_all_that_is_delayed_runs_in_the_order_of_its_time(kit: Kit) -> None:
@@ -118,10 +118,10 @@ async def test_the_job_of_a_dead_worker_comes_back_after_its_lease(kit: Kit, lea
     assert await kit.run_until_idle() == []
     await kit.advance(0.001)
     record = await job.status()
-    assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 1, 0)
+    assert (record.state, record.stalls, record.failures) == (JobState.QUEUED, 1, 0)
     assert len(kit.events.of(WorkerReaped)) == 1
     [attempt] = await kit.run_until_idle()
-    assert (attempt.attempt, attempt.outcome) == (2, "completed")
+    assert (attempt.start, attempt.outcome) == (2, "completed")
 
 
 async def test_a_lease_counts_over_several_moves(kit: Kit) -> None:

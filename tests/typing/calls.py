@@ -69,7 +69,7 @@ async def send(to: str, *, template: str) -> Receipt:
 async def look(context: Context[State], number: int) -> int:
     """Takes a context, which is no part of the call."""
     assert_type(context.state, State)
-    assert_type(context.attempt, int)
+    assert_type(context.start, int)
     return context.state.pool + number
 
 

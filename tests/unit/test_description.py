@@ -14,7 +14,7 @@ from tests.apps.zoo import EXCEPTIONS, ClassRaises, TextExits
 def test_whatever_an_exception_does_it_is_described_in_plain_bounded_text(name: str) -> None:
     error = EXCEPTIONS[name]()
     info = describe(error, 3)
-    assert (info.attempt, bool(info.type), bool(info.traceback)) == (3, True, True)
+    assert (info.start, bool(info.type), bool(info.traceback)) == (3, True, True)
     for text, limit in ((info.type, 2_000), (info.message, 2_000), (info.traceback, 8_000)):
         assert type(text) is str
         assert len(text) <= limit

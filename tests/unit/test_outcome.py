@@ -24,7 +24,7 @@ def outcome_of(
 ) -> Retried | Failed:
     return decide(
         error,
-        attempt=errors_before + 1,
+        start=errors_before + 1,
         errors_before=errors_before,
         max_attempts=max_attempts,
         retry=retry or Retry(min=1, max=300),
@@ -37,7 +37,7 @@ def test_an_error_with_attempts_left_is_retried_after_the_policy_s_wait() -> Non
     assert isinstance(outcome, Retried)
     assert outcome.delay_ms == 4000
     assert (outcome.error.type, outcome.error.message) == ("ValueError", "no")
-    assert outcome.error.attempt == 2
+    assert outcome.error.start == 2
 
 
 def test_the_last_attempt_fails_as_exhausted() -> None:

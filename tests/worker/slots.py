@@ -36,7 +36,7 @@ def claimed(
     *,
     job_id: str = "x",
     payload: bytes | None = None,
-    attempts: int = 0,
+    failures: int = 0,
     options: bytes = b"",
 ) -> ClaimedJob:
     """Return a job of a task, as a claim brings it."""
@@ -45,8 +45,8 @@ def claimed(
         queue="cpu",
         task=task.name,
         payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
-        claim=Claim(attempts + 1, "incarnation/nonce"),
-        attempts=attempts,
+        claim=Claim(failures + 1, "incarnation/nonce"),
+        failures=failures,
         stalls=0,
         created_ms=1_700_000_000_000,
         waited_ms=0,

@@ -42,7 +42,7 @@ def claimed(
     arguments: dict[str, object] | None = None,
     *,
     payload: bytes | None = None,
-    attempts: int = 0,
+    failures: int = 0,
     options: bytes = b"",
 ) -> ClaimedJob:
     return ClaimedJob(
@@ -50,8 +50,8 @@ def claimed(
         queue="default",
         task=task if isinstance(task, str) else task.name,
         payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
-        claim=Claim(attempts + 1, "incarnation/nonce"),
-        attempts=attempts,
+        claim=Claim(failures + 1, "incarnation/nonce"),
+        failures=failures,
         stalls=0,
         created_ms=1_700_000_000_000,
         waited_ms=0,
@@ -131,8 +131,8 @@ async def test_whatever_a_handler_raises_counts_as_its_error(
     outcome = await run(app, claimed(fail))
     assert isinstance(outcome, Retried)
     assert type(error).__name__ in outcome.error.type
-    assert outcome.error.attempt == 1
-    last = await failed(app, claimed(fail, attempts=2))
+    assert outcome.error.start == 1
+    last = await failed(app, claimed(fail, failures=2))
     assert last.reason is FailReason.EXHAUSTED
 
 
@@ -284,11 +284,11 @@ async def test_attempts_side_by_side_see_their_own_context(app: App[Any]) -> Non
 
     @app.task
     async def look(number: int) -> bool:
-        before = current_job().attempts
+        before = current_job().failures
         await barrier.wait()
-        return before == current_job().attempts == number
+        return before == current_job().failures == number
 
-    runs = [Run(app, claimed(look, {"number": n}, attempts=n)) for n in range(5)]
+    runs = [Run(app, claimed(look, {"number": n}, failures=n)) for n in range(5)]
     for one in runs:
         outcome = await one.outcome()
         assert isinstance(outcome, Completed)
@@ -507,7 +507,7 @@ async def test_garbage_collection_takes_no_running_attempt(app: App[Any]) -> Non
 async def test_an_attempt_that_has_ended_leaves_nothing_to_collect(app: App[Any]) -> None:
     @app.task
     async def work(context: Context[None]) -> int:
-        return context.attempt
+        return context.start
 
     await run(app, claimed(work))
     gc.collect()

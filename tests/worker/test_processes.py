@@ -70,15 +70,15 @@ async def test_a_job_s_own_options_reach_the_process(crew: Crew) -> None:
 
 async def test_the_context_in_the_process_is_that_of_the_job(crew: Crew) -> None:
     own = msgspec.json.encode(WorkerOptions(headers={"trace": "t"}))
-    job = claimed(handlers.whoami, attempts=1, job_id="k", options=own)
+    job = claimed(handlers.whoami, failures=1, job_id="k", options=own)
     seen = msgspec.json.decode((await completed(crew, job)).result)
     assert seen.pop("pid") != os.getpid()
     assert seen == {
         "parent": os.getpid(),
         "job": "k",
         "task": handlers.whoami.name,
-        "attempt": 2,
-        "attempts": 1,
+        "start": 2,
+        "failures": 1,
         "nonce": "incarnation/nonce",
         "timeout": 50,
         "same": True,
@@ -99,7 +99,7 @@ async def test_payloads_and_results_of_a_mebibyte_pass(crew: Crew) -> None:
     outcome = await completed(crew, claimed(handlers.write, {"size": limit - 2}))
     assert len(outcome.result) == limit
     text = "y" * (limit - 100)
-    outcome_of_large = await failed(crew, claimed(handlers.fail, {"text": text}, attempts=2))
+    outcome_of_large = await failed(crew, claimed(handlers.fail, {"text": text}, failures=2))
     assert len(outcome_of_large.error.message) == 2_000
 
 
@@ -132,8 +132,8 @@ async def test_an_error_comes_with_the_traceback_of_its_process(crew: Crew) -> N
     assert (outcome.error.type, outcome.error.message) == ("ValueError", "no such thing")
     assert "process_app.py" in outcome.error.traceback
     assert "raise ValueError(text)" in outcome.error.traceback
-    assert outcome.error.attempt == 1
-    last = await failed(crew, claimed(handlers.fail, {"text": "no"}, attempts=2))
+    assert outcome.error.start == 1
+    last = await failed(crew, claimed(handlers.fail, {"text": "no"}, failures=2))
     assert last.reason is FailReason.EXHAUSTED
 
 
@@ -145,12 +145,12 @@ async def test_an_error_that_can_not_be_pickled_is_an_error_like_any_other(crew:
 
 
 async def test_a_retry_function_is_given_the_error_itself(crew: Crew) -> None:
-    assert (await retried(crew, claimed(handlers.fail_awkwardly, attempts=1))).delay_ms == 21_000
+    assert (await retried(crew, claimed(handlers.fail_awkwardly, failures=1))).delay_ms == 21_000
 
 
 async def test_a_job_s_own_retry_wins_over_its_task_s(crew: Crew) -> None:
     own = msgspec.json.encode(WorkerOptions(retry=Retry(min=2, max=2), max_attempts=9))
-    job = claimed(handlers.fail_awkwardly, attempts=7, options=own)
+    job = claimed(handlers.fail_awkwardly, failures=7, options=own)
     assert (await retried(crew, job)).delay_ms == 2_000
 
 
@@ -284,7 +284,7 @@ async def test_a_middleware_sees_the_text_of_the_error_which_keeps_its_outcome(
             seen.append(str(error))
             raise
 
-    outcome = await stage.run(claimed(handlers.fail_awkwardly, attempts=1))
+    outcome = await stage.run(claimed(handlers.fail_awkwardly, failures=1))
     assert seen == ["tests.apps.process_app.Awkward: 5 at here"]
     assert isinstance(outcome, Retried)
     assert outcome.delay_ms == 21_000
@@ -297,12 +297,12 @@ async def test_a_middleware_may_swallow_an_error_or_raise_another(stage: Stage) 
         try:
             return await call_next()
         except ChildError as error:
-            if context.attempts:
+            if context.failures:
                 raise LookupError("another") from error
             return "swallowed"
 
     assert (await stage.run(claimed(handlers.fail, {"text": "no"}))).result == b'"swallowed"'
-    outcome = await stage.run(claimed(handlers.fail, {"text": "no"}, attempts=1))
+    outcome = await stage.run(claimed(handlers.fail, {"text": "no"}, failures=1))
     assert outcome.error.type == "LookupError"
     assert "ValueError: no" in outcome.error.traceback
 
@@ -310,13 +310,13 @@ async def test_a_middleware_may_swallow_an_error_or_raise_another(stage: Stage) 
 async def test_a_middleware_may_skip_the_process_or_call_it_twice(crew: Crew, stage: Stage) -> None:
     @stage.app.middleware
     async def twice(context: Context[Any], call_next: CallNext) -> Any:
-        return "skipped" if context.attempts else [await call_next(), await call_next()]
+        return "skipped" if context.failures else [await call_next(), await call_next()]
 
     for _ in range(3):
         outcome = await stage.run(claimed(handlers.add, {"a": 1}))
         assert outcome.result == b"[3,3]"
         await crew.full()
-    outcome = await stage.run(claimed(handlers.add, {"a": 1}, attempts=1))
+    outcome = await stage.run(claimed(handlers.add, {"a": 1}, failures=1))
     assert outcome.result == b'"skipped"'
 
 

@@ -65,7 +65,7 @@ def job_of(number: int = 0, *, epoch: int = 1) -> ClaimedJob:
         task="t",
         payload=b"{}",
         claim=Claim(epoch, "incarnation/nonce"),
-        attempts=0,
+        failures=0,
         stalls=0,
         created_ms=0,
         waited_ms=0,

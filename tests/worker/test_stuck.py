@@ -70,7 +70,7 @@ async def test_a_cancelled_coroutine_that_goes_on_is_given_up(stage: Stage) -> N
     assert await run.outcome() == Cancelled(3_000, "could_not_stop")
     (event,) = stage.log.of(HandlerStuck)
     assert (event.kind, event.cause, event.stuck) == ("coroutine", "cancel", 1)
-    assert (event.job_id, event.attempt) == ("x", 1)
+    assert (event.job_id, event.start) == ("x", 1)
     assert stage.executor.stuck == 1
     await stage.let_end(run)
 

@@ -112,7 +112,7 @@ async def test_a_silent_incarnation_is_reaped_after_its_lease_and_three_looks(
         assert watcher.reaped == ["silent"]
         record = await app.job(job.id).status()
         # G9: a stall, and no attempt.
-        assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 1, 0)
+        assert (record.state, record.stalls, record.failures) == (JobState.QUEUED, 1, 0)
         assert record.errors[0].type == "WorkerDied"
         assert "silent" in record.errors[0].message
 
@@ -228,7 +228,7 @@ async def test_what_the_storage_counts_as_ours_is_handed_back_after_two_looks(
         assert (await app.job(job.id).status()).state is JobState.ACTIVE
         await watcher.look(after=5)
         record = await app.job(job.id).status()
-        assert (record.state, record.stalls, record.attempts) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.stalls, record.failures) == (JobState.QUEUED, 0, 0)
         assert [event.count for event in watcher.log.of(JobsReconciled)] == [1]
 
 

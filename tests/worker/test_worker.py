@@ -101,15 +101,15 @@ async def test_a_lifespan_that_can_not_begin_ends_the_worker_with_its_error(redi
 async def test_the_history_keeps_the_last_ten_errors_with_attempt_and_time(app: App[None]) -> None:
     @app.task(max_attempts=13, retry=FAST)
     async def fail(context: Context[None]) -> None:
-        raise ValueError(f"number {context.attempt}")
+        raise ValueError(f"number {context.start}")
 
     async with running(Worker(app)):
         handle = await fail.enqueue()
         record = await ended(handle)
-    assert (record.attempts, record.starts, record.stalls) == (13, 13, 0)
+    assert (record.failures, record.starts, record.stalls) == (13, 13, 0)
     assert record.reason == FailReason.EXHAUSTED
     assert [error.message for error in record.errors] == [f"number {n}" for n in range(13, 3, -1)]
-    assert [error.attempt for error in record.errors] == list(range(13, 3, -1))
+    assert [error.start for error in record.errors] == list(range(13, 3, -1))
     times = [error.at_ms for error in record.errors]
     assert times == sorted(times, reverse=True)
     assert record.created_ms <= min(times) <= max(times) <= record.changed_ms
@@ -119,15 +119,15 @@ async def test_the_history_keeps_the_last_ten_errors_with_attempt_and_time(app: 
 async def test_a_job_succeeds_after_errors_and_keeps_their_history(app: App[None]) -> None:
     @app.task(max_attempts=3, retry=FAST)
     async def flaky(context: Context[None]) -> str:
-        if context.attempts < 2:
-            raise ValueError(f"error {context.attempts}")
-        return f"after {context.attempts}"
+        if context.failures < 2:
+            raise ValueError(f"error {context.failures}")
+        return f"after {context.failures}"
 
     async with running(Worker(app)):
         handle = await flaky.enqueue()
         assert await handle.result() == "after 2"
         record = await handle.status()
-    assert (record.state, record.attempts, record.starts) == (JobState.COMPLETED, 2, 3)
+    assert (record.state, record.failures, record.starts) == (JobState.COMPLETED, 2, 3)
     assert [error.message for error in record.errors] == ["error 1", "error 0"]
 
 
@@ -138,7 +138,7 @@ async def test_retry_later_counts_as_an_attempt(app: App[None]) -> None:
 
     async with running(Worker(app)):
         record = await ended(await busy.enqueue())
-    assert (record.state, record.attempts, record.starts) == (JobState.FAILED, 3, 3)
+    assert (record.state, record.failures, record.starts) == (JobState.FAILED, 3, 3)
     assert {error.message for error in record.errors} == {"busy"}
 
 
@@ -236,7 +236,7 @@ async def test_jobs_that_can_not_be_read_become_dead_letters_at_once(app: App[No
         for name, payload in payloads.items():
             record = await ended(app.job(name))
             assert (record.state, record.reason) == (JobState.FAILED, FailReason.UNDECODABLE), name
-            assert (record.attempts, record.starts) == (0, 1)
+            assert (record.failures, record.starts) == (0, 1)
             assert record.payload == payload
         assert await take.enqueue_and_wait("fine") == "fine"
     assert (await app.queue("default").stats()).dead == len(payloads)
@@ -252,7 +252,7 @@ async def test_a_task_that_no_worker_knows_waits_free_of_charge(app: App[None]) 
     async with running(Worker(app, emit=log)):
         record = await reached(handle, JobState.SCHEDULED)
         assert 4_000 < record.due_ms - record.changed_ms <= 30_000
-        assert (record.attempts, record.stalls, record.starts) == (0, 0, 1)
+        assert (record.failures, record.stalls, record.starts) == (0, 0, 1)
         assert (await log.wait(AttemptEnded))[0].outcome == "put_back"
 
 
@@ -293,7 +293,7 @@ async def test_collecting_garbage_all_the_time_takes_no_loop_and_no_job(app: App
 async def test_events_tell_the_life_of_a_worker_and_its_jobs(app: App[None]) -> None:
     @app.task(max_attempts=2, retry=FAST)
     async def flaky(context: Context[None]) -> None:
-        if context.attempts == 0:
+        if context.failures == 0:
             raise ValueError("no")
 
     log = EventLog()
@@ -302,8 +302,8 @@ async def test_events_tell_the_life_of_a_worker_and_its_jobs(app: App[None]) -> 
         await handle.result()
     started = log.of(WorkerStarted)[0]
     assert (started.worker, started.queues, started.concurrency) == ("w1", {"default": 1}, 7)
-    assert [(e.job_id, e.attempt) for e in log.of(AttemptStarted)] == [("x", 1), ("x", 2)]
-    outcomes = [(event.attempt, event.outcome, event.error_type) for event in log.finished("x")]
+    assert [(e.job_id, e.start) for e in log.of(AttemptStarted)] == [("x", 1), ("x", 2)]
+    outcomes = [(event.start, event.outcome, event.error_type) for event in log.finished("x")]
     assert outcomes == [(1, "retrying", "ValueError"), (2, "completed", "")]
     assert isinstance(log.events[-1], WorkerStopped)
 

@@ -17,7 +17,7 @@ _decode = JSON.decoder(Any)
 class ErrorView(msgspec.Struct, kw_only=True):
     """One entry of a job's error history."""
 
-    attempt: int
+    start: int
     at: str | None
     type: str
     message: str
@@ -33,7 +33,7 @@ class JobView(msgspec.Struct, kw_only=True):
     state: str
     priority: int
     lane: str
-    attempts: int
+    failures: int
     stalls: int
     starts: int
     created_at: str | None
@@ -60,7 +60,7 @@ class JobLine(msgspec.Struct, kw_only=True):
     task: str
     state: str
     priority: int
-    attempts: int
+    failures: int
     stalls: int
     starts: int
     created_at: str | None
@@ -92,7 +92,7 @@ def job_view(record: JobRecord) -> JobView:
         state=record.state.value,
         priority=record.priority,
         lane=record.lane,
-        attempts=record.attempts,
+        failures=record.failures,
         stalls=record.stalls,
         starts=record.starts,
         created_at=instant(record.created_ms),
@@ -110,7 +110,7 @@ def job_view(record: JobRecord) -> JobView:
         result=raw(record.result),
         errors=[
             ErrorView(
-                attempt=error.attempt,
+                start=error.start,
                 at=instant(error.at_ms),
                 type=error.type,
                 message=error.message,
@@ -129,7 +129,7 @@ def job_line(queue: str, row: JobRow) -> JobLine:
         task=row.task,
         state=row.state.value,
         priority=row.priority,
-        attempts=row.attempts,
+        failures=row.failures,
         stalls=row.stalls,
         starts=row.starts,
         created_at=instant(row.created_ms),

@@ -95,7 +95,7 @@ def _show(record: JobRecord) -> None:
         ("priority", f"{record.priority}"),
         ("lane", "" if record.lane == DEFAULT_LANE else record.lane),
         ("starts", f"{record.starts:,}"),
-        ("attempts", f"{record.attempts:,} ended in an error"),
+        ("failures", f"{record.failures:,} ended in an error"),
         ("stalls", f"{record.stalls:,} ended with their worker"),
         ("created", when(record.created_ms)),
         ("changed", when(record.changed_ms)),
@@ -122,7 +122,7 @@ def _progress(record: JobRecord) -> str:
 
 
 def _show_error(at: int, error: ErrorInfo) -> None:
-    of = f"start {error.attempt}, " if error.attempt else ""
+    of = f"start {error.start}, " if error.start else ""
     echo(f"error {at}: {of}{when(error.at_ms)}")
     echo(f"  {one_line(f'{error.type}: {error.message}')}")
     for line in printable(error.traceback).splitlines():
@@ -199,14 +199,14 @@ def show_lines(found: Sequence[Listed], *, has_more: bool, output: str, limit: i
     elif not found:
         note("There are none.")
     else:
-        headers = ("ID", "QUEUE", "TASK", "STATE", "STARTS", "ATTEMPTS", "STALLS", "WHEN", "NOTE")
+        headers = ("ID", "QUEUE", "TASK", "STATE", "STARTS", "FAILURES", "STALLS", "WHEN", "NOTE")
         table(headers, [_line(queue, row) for queue, row in found])
     if has_more:
         note(f"There are more than these {limit:,}: raise --limit, or narrow it down.")
 
 
 def _line(queue: str, row: JobRow) -> tuple[str | int, ...]:
-    counts = (row.starts, row.attempts, row.stalls)
+    counts = (row.starts, row.failures, row.stalls)
     about = ": ".join(part for part in (row.reason, row.error) if part)
     at = ago(row.due_ms or row.changed_ms)
     return (row.id, queue, row.task, row.state.value, *counts, at, about)

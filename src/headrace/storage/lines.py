@@ -19,14 +19,14 @@ def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
 
 
 def _read_line(line: str, stream_id: str, at_ms: int) -> JobEvent:
-    kind, job_id, task, attempt, incarnation, wait, run, detail = line.split("\t", 7)
+    kind, job_id, task, start, incarnation, wait, run, detail = line.split("\t", 7)
     return JobEvent(
         stream_id=stream_id,
         at_ms=at_ms,
         kind=JobEventKind(kind),
         job_id=job_id,
         task=task,
-        attempt=int(attempt or 0),
+        start=int(start or 0),
         incarnation=incarnation,
         wait_ms=int(wait or 0),
         run_ms=int(run or 0),

@@ -30,7 +30,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         job_id: the job.
         task: its task's name.
         queue: its queue.
-        attempt: which start of the job this was, from 1.
+        start: which start of the job this was, from 1.
         outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, ``put_back`` for a task
             that the app doesn't know, or ``stalled`` if the process that ran it died.
         result: what the handler returned, as it came back from its encoded form.
@@ -42,7 +42,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str
     task: str
     queue: str
-    attempt: int
+    start: int
     outcome: str
     result: Any = None
     error: Exception | None = None
@@ -92,7 +92,7 @@ def read_attempt(
         job_id=job.id,
         task=job.task,
         queue=job.queue,
-        attempt=job.claim.epoch,
+        start=job.claim.epoch,
         outcome=name,
         result=result,
         error=error,
@@ -142,7 +142,7 @@ def raise_first(attempts: list[FinishedAttempt]) -> None:
         if attempt.is_error and attempt.error is not None:
             with suppress(BaseException):  # it may take no notes
                 attempt.error.add_note(
-                    f"raised by attempt {attempt.attempt} of {attempt.task}, job "
+                    f"raised by start {attempt.start} of {attempt.task}, job "
                     f"{attempt.job_id!r}, which is {attempt.outcome} now"
                 )
             raise attempt.error

@@ -171,7 +171,7 @@ class Kit:
             raise_first(finished)
         return finished
 
-    async def perform(self, job: Job, *, attempt: int = 1) -> Any:
+    async def perform(self, job: Job, *, start: int = 1) -> Any:
         """Run the handler of ``task.job(...)`` once, here and now, and return its result.
 
         Arguments and result are encoded, decoded and validated, and middleware, time limit and
@@ -179,7 +179,7 @@ class Kit:
 
         Args:
             job: what to run.
-            attempt: which attempt it is to believe it is, from 1; those before count as failed.
+            start: which start of its job it is to take itself for, from 1; those before failed.
 
         Raises:
             Exception: what the handler raised.
@@ -188,14 +188,14 @@ class Kit:
                 can't be stored.
             UnknownTask: the app has no such task.
         """
-        number = check_count(attempt, name="attempt", most=1_000_000)
+        number = check_count(start, name="start", most=1_000_000)
         claimed = ClaimedJob(
             id=job.id,
             queue=job.queue,
             task=job.task,
             payload=job.payload,
             claim=Claim(number, f"perform/{new_job_id()}"),
-            attempts=number - 1,
+            failures=number - 1,
             stalls=0,
             created_ms=self.clock(),
             waited_ms=0,

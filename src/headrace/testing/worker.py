@@ -273,7 +273,7 @@ class KitWorker:
         except ChildError:
             raise  # the function's own error is known
         except BaseException as error:
-            self._raised[context.queue, context.job_id, context.attempt] = error
+            self._raised[context.queue, context.job_id, context.start] = error
             raise
 
     def _function_raised(self, plan: Plan, error: BaseException) -> None:
@@ -290,6 +290,6 @@ class KitWorker:
     def _told(self, event: WorkerEvent) -> None:
         self._emit(event)
         if isinstance(event, AttemptEnded | ClaimLost):
-            attempt = self._unrecorded.pop((event.queue, event.job_id, event.attempt))
+            attempt = self._unrecorded.pop((event.queue, event.job_id, event.start))
             if isinstance(event, AttemptEnded):
                 self.finished.append(attempt)

@@ -225,7 +225,7 @@ class Executor:
                 job_id=job.id,
                 task=job.task,
                 queue=job.queue,
-                attempt=job.claim.epoch,
+                start=job.claim.epoch,
                 kind=kind,
                 cause=attempt.reason or "",
                 stuck=len(self._stuck),
@@ -254,7 +254,7 @@ async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
 
 
 def _put_back(job: ClaimedJob, cause: str) -> Outcome:
-    info = ErrorInfo(type="UnknownTask", message=cause, attempt=job.claim.epoch)
+    info = ErrorInfo(type="UnknownTask", message=cause, start=job.claim.epoch)
     # Drawn at random, so that a rolling deploy's old jobs don't all come back at one instant.
     return PutBack(round(random.uniform(*RELEASE_S) * 1000), info)  # noqa: S311
 

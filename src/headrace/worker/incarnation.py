@@ -162,7 +162,7 @@ class Incarnation:
                 job_id=job.id,
                 task=job.task,
                 queue=job.queue,
-                attempt=job.claim.epoch,
+                start=job.claim.epoch,
                 wait_ms=job.waited_ms,
             )
         )

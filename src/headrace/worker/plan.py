@@ -71,8 +71,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
         """Return what a handler's error comes to; ``draw`` spreads the waits of retries."""
         return decide(
             error,
-            attempt=self.job.claim.epoch,
-            errors_before=self.job.attempts,
+            start=self.job.claim.epoch,
+            errors_before=self.job.failures,
             max_attempts=self.max_attempts,
             retry=self.retry,
             draw=draw,

@@ -131,7 +131,7 @@ def _size_of(outcome: Outcome) -> int:
 
 
 def _lost(job: ClaimedJob) -> WorkerEvent:
-    return ClaimLost(job_id=job.id, task=job.task, queue=job.queue, attempt=job.claim.epoch)
+    return ClaimLost(job_id=job.id, task=job.task, queue=job.queue, start=job.claim.epoch)
 
 
 def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
@@ -154,7 +154,7 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
         job_id=job.id,
         task=job.task,
         queue=job.queue,
-        attempt=job.claim.epoch,
+        start=job.claim.epoch,
         outcome=outcome_name,
         duration_ms=settlement.run_ms,
         error_type=error_type,

@@ -126,8 +126,8 @@ async def test_a_head_that_hides_what_the_record_has_is_noticed(
     storage: Storage, client: ContractClient, server: redis.Redis
 ) -> None:
     await client.enqueue(plain("x"))
-    server.hset(f"{ROOT}:job:x", "attempts", 1)
+    server.hset(f"{ROOT}:job:x", "failures", 1)
     with pytest.raises(ValueError, match="hides"):
         leaks.problems(server)
-    server.hdel(f"{ROOT}:job:x", "attempts")
+    server.hdel(f"{ROOT}:job:x", "failures")
     assert await state_of(storage) is JobState.QUEUED

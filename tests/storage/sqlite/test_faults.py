@@ -97,7 +97,7 @@ async def fill_it_under_a_worker(place: str) -> None:
         for handle in handles:
             assert len(await handle.result(timeout=patience(10))) == 50_000
             record = await handle.status()
-            assert (record.starts, record.stalls, record.attempts) == (1, 0, 0)
+            assert (record.starts, record.stalls, record.failures) == (1, 0, 0)
 
 
 def test_outcomes_of_a_worker_wait_for_room_longer_than_its_lease(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ async def test_what_an_older_storage_held_is_there_after_the_steps(
         assert waiting is not None
         assert (waiting.payload, waiting.created_ms, waiting.expires_ms) == (b"big", 10, 5_000)
         assert delayed is not None
-        assert (delayed.due_ms, delayed.run_ms, delayed.attempts) == (9_000, 7, 1)
+        assert (delayed.due_ms, delayed.run_ms, delayed.failures) == (9_000, 7, 1)
         assert active is not None
         assert (active.incarnation, active.starts) == ("w1", 1)
         assert completed is not None

@@ -27,7 +27,7 @@ def stall(
         "stalled",
         record.id,
         record.task,
-        attempt=record.epoch,
+        start=record.epoch,
         worker=incarnation,
         run_ms=run_ms,
         detail=error.type,

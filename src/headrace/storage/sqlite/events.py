@@ -30,7 +30,7 @@ class Events:
         job_id: str,
         task: str,
         *,
-        attempt: int = 0,
+        start: int = 0,
         worker: str = "",
         wait_ms: int = 0,
         run_ms: int = 0,
@@ -38,7 +38,7 @@ class Events:
     ) -> None:
         """Note a transition; neither ids nor task names hold control characters."""
         self._lines.append(
-            f"{kind}\t{job_id}\t{task}\t{attempt}\t{worker}\t{wait_ms}\t{run_ms}\t{detail}"
+            f"{kind}\t{job_id}\t{task}\t{start}\t{worker}\t{wait_ms}\t{run_ms}\t{detail}"
         )
 
     def write(

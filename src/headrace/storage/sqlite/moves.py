@@ -31,17 +31,17 @@ def _enter(
     return f"UPDATE jobs SET {column} = ?, {left}changed_ms = ?, {values} WHERE {where}"  # noqa: S608
 
 
-_READY = _enter("seq", "state = 'queued', attempts = ?, stalls = ?")
+_READY = _enter("seq", "state = 'queued', failures = ?, stalls = ?")
 _ANEW = _enter(
     "seq",
-    """state = 'queued', attempts = 0, stalls = 0, expires_at_ms = 0, unknown_since_ms = NULL,
+    """state = 'queued', failures = 0, stalls = 0, expires_at_ms = 0, unknown_since_ms = NULL,
   reason = '', error = '', cancel = 0, channels = NULL, run_ms = 0, joined = 0""",
 )
-_DELAYED = _enter("due_ms", "state = ?, attempts = ?, run_ms = ?, unknown_since_ms = ?")
+_DELAYED = _enter("due_ms", "state = ?, failures = ?, run_ms = ?, unknown_since_ms = ?")
 _ENDED = _enter(
     "purge_at_ms",
     """state = ?, run_ms = ?, result = ?, result_purge_at_ms = ?, reason = ?, error = ?,
-  attempts = ?, stalls = ?""",
+  failures = ?, stalls = ?""",
 )
 _ACTIVE = _enter(
     "owner",
@@ -61,7 +61,7 @@ class Ready(msgspec.Struct, frozen=True):
     def enter(self, unit: UnitOfWork, record: Record) -> None:
         """Take the job in, with what it was charged with."""
         unit.enter("queued")
-        values = (self.seq, unit.now_ms, record.attempts, record.stalls, record.key)
+        values = (self.seq, unit.now_ms, record.failures, record.stalls, record.key)
         unit.write(_READY, values)
         unit.wakes.lane(record.lane)
 
@@ -92,7 +92,7 @@ class Delayed(msgspec.Struct, frozen=True):
         unit.write(
             _DELAYED,
             (
-                *(self.due_ms, unit.now_ms, self.state, record.attempts, self.run_ms),
+                *(self.due_ms, unit.now_ms, self.state, record.failures, self.run_ms),
                 *(record.unknown_since_ms, record.key),
             ),
         )
@@ -128,7 +128,7 @@ class Ended(msgspec.Struct, frozen=True):
                 self.result_purge_at_ms,
                 self.reason,
                 self.error,
-                record.attempts,
+                record.failures,
                 record.stalls,
                 record.key,
             ),
@@ -192,7 +192,7 @@ def move(
             event,
             record.id,
             record.task,
-            attempt=record.epoch,
+            start=record.epoch,
             worker=worker,
             run_ms=run_ms,
             detail=detail,

@@ -14,7 +14,7 @@ from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.storage.values import DAMAGED_ERROR
 
 FIELDS = """
-jobs.key, jobs.id, state, task, nonce, epoch, attempts, stalls, cancel, channels, lane, tier,
+jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
 expires_at_ms, max_stalls, keep_ms, unknown_since_ms, joined
 """
 """The columns of a `Record`, in its order."""
@@ -29,7 +29,7 @@ _JOIN = """
 UPDATE jobs SET joined = 1
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
 """
-_ADD_ERROR = "INSERT INTO errors (job, at_ms, attempt, body) VALUES (?, ?, ?, ?)"
+_ADD_ERROR = "INSERT INTO errors (job, at_ms, start, body) VALUES (?, ?, ?, ?)"
 _TRIM_ERRORS = f"""
 DELETE FROM errors WHERE job = ?1 AND key <=
   (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
@@ -52,7 +52,7 @@ class Record(msgspec.Struct):
     task: str
     nonce: str
     epoch: int
-    attempts: int
+    failures: int
     stalls: int
     cancel: int
     channels: str | None
@@ -89,16 +89,16 @@ def load_one(unit: UnitOfWork, key: int) -> Record:
 def remember_error(unit: UnitOfWork, record: Record, error: ErrorInfo) -> None:
     """Add to the error history."""
     unit.db.execute(_ADD_ERROR, (record.key, unit.now_ms, record.epoch, _encode_error(error)))
-    if record.attempts + record.stalls >= ERRORS_KEPT:
+    if record.failures + record.stalls >= ERRORS_KEPT:
         unit.db.execute(_TRIM_ERRORS, (record.key,))
 
 
 def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
     """Return the error history, newest first."""
-    sql = "SELECT at_ms, attempt, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
+    sql = "SELECT at_ms, start, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
     return [
-        msgspec.structs.replace(_read_error(body), at_ms=at_ms, attempt=attempt)
-        for at_ms, attempt, body in db.execute(sql, (key, limit)).fetchall()
+        msgspec.structs.replace(_read_error(body), at_ms=at_ms, start=start)
+        for at_ms, start, body in db.execute(sql, (key, limit)).fetchall()
     ]
 
 

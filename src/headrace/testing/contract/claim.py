@@ -43,7 +43,7 @@ class ClaimContract(Contract):
         [job] = (await worker.ask(nonce=nonce)).jobs
         assert (job.id, job.queue, job.task, job.payload) == ("x", QUEUE, "send", b"[1]")
         assert job.options == b'{"timeout_ms":5}'
-        assert (job.attempts, job.stalls, job.created_ms, job.waited_ms) == (0, 0, created, 40)
+        assert (job.failures, job.stalls, job.created_ms, job.waited_ms) == (0, 0, created, 40)
         assert job.claim == Claim(1, nonce)
 
     async def test_a_claimed_job_is_active_and_names_its_worker(
@@ -275,7 +275,7 @@ class ClaimContract(Contract):
         record = await storage.get(QUEUE, "old")
         assert record is not None
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.EXPIRED)
-        assert (record.starts, record.attempts) == (0, 0)
+        assert (record.starts, record.failures) == (0, 0)
 
     async def test_a_job_that_is_claimed_in_time_runs_past_its_expiry(
         self, client: ContractClient, worker: ContractIncarnation, advance: Advance
@@ -433,7 +433,7 @@ class ClaimContract(Contract):
         assert len(nonces) == 3
         record = await storage.get(QUEUE, "x")
         assert record is not None
-        assert (record.starts, record.attempts) == (3, 3)
+        assert (record.starts, record.failures) == (3, 3)
 
     async def test_jobs_of_another_queue_or_tenant_are_not_seen(
         self, storage: Storage, worker: ContractIncarnation

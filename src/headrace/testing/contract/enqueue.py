@@ -86,7 +86,7 @@ class EnqueueContract(Contract):
         assert record is not None
         assert (record.id, record.queue, record.task) == ("x", QUEUE, "send")
         assert (record.state, record.priority, record.lane) == (JobState.QUEUED, 9, "process")
-        assert (record.attempts, record.stalls, record.starts) == (0, 0, 0)
+        assert (record.failures, record.stalls, record.starts) == (0, 0, 0)
         assert (record.created_ms, record.changed_ms, record.due_ms) == (now, now, 0)
         assert (record.payload, record.options, record.result) == (b'["a"]', b"{}", None)
         assert (record.incarnation, record.cancel_requested, record.errors) == ("", False, [])
@@ -273,7 +273,7 @@ class EnqueueContract(Contract):
         record = await storage.get(QUEUE, "x")
         assert record is not None
         assert (record.state, record.payload) == (JobState.QUEUED, b"[2]")
-        assert (record.attempts, record.starts, record.errors, record.reason) == (0, 0, [], "")
+        assert (record.failures, record.starts, record.errors, record.reason) == (0, 0, [], "")
         stats = await storage.stats(QUEUE)
         assert (stats.history, stats.dead, stats.queued) == (0, 0, 1)
         assert (await worker.claim_one()).payload == b"[2]"

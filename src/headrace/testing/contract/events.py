@@ -31,7 +31,7 @@ def row(event: JobEvent) -> Row:
     return (
         event.kind,
         event.job_id,
-        event.attempt,
+        event.start,
         event.incarnation,
         event.wait_ms,
         event.run_ms,

@@ -125,7 +125,7 @@ class ListJobsContract(Contract):
             task="send",
             state=JobState.FAILED,
             priority=7,
-            attempts=2,
+            failures=2,
             stalls=0,
             starts=2,
             created_ms=created,
@@ -147,9 +147,9 @@ class ListJobsContract(Contract):
         await bring(JobState.RETRYING, client, worker, "r")
         await bring(JobState.SCHEDULED, client, worker, "s")
         [row] = (await storage.list_jobs(QUEUE, JobState.RETRYING)).rows
-        assert (row.id, row.attempts, row.due_ms) == ("r", 1, await advance(0) + MINUTE_MS)
+        assert (row.id, row.failures, row.due_ms) == ("r", 1, await advance(0) + MINUTE_MS)
         [row] = (await storage.list_jobs(QUEUE, JobState.SCHEDULED)).rows
-        assert (row.id, row.attempts) == ("s", 0)
+        assert (row.id, row.failures) == ("s", 0)
 
     async def test_left_over_entries_are_not_listed(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation

@@ -56,9 +56,9 @@ class PutBackContract(Contract):
         record = await storage.get(QUEUE, "x")
         assert record is not None
         assert (record.state, record.changed_ms) == (JobState.QUEUED, now)
-        assert (record.attempts, record.stalls, record.starts, record.errors) == (0, 0, 1, [])
+        assert (record.failures, record.stalls, record.starts, record.errors) == (0, 0, 1, [])
         again = await worker.claim_one()
-        assert (again.claim.epoch, again.attempts, again.stalls) == (2, 0, 0)
+        assert (again.claim.epoch, again.failures, again.stalls) == (2, 0, 0)
 
     async def test_a_repeated_put_back_changes_nothing(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump

@@ -33,9 +33,9 @@ class ReapContract(Contract):
         record = await storage.get(QUEUE, "x")
         assert record is not None
         assert (record.state, record.changed_ms) == (JobState.QUEUED, now)
-        assert (record.attempts, record.stalls, record.starts) == (0, 1, 1)
+        assert (record.failures, record.stalls, record.starts) == (0, 1, 1)
         [error] = record.errors
-        assert (error.type, error.attempt, error.at_ms) == (DEATH.type, 1, now)
+        assert (error.type, error.start, error.at_ms) == (DEATH.type, 1, now)
         jobs = await other.claim()
         assert ids(jobs) == ["x", "behind"]
         assert (jobs[0].stalls, jobs[0].claim.epoch, jobs[1].stalls) == (1, 2, 0)
@@ -71,7 +71,7 @@ class ReapContract(Contract):
         record = await storage.get(QUEUE, "x")
         assert record is not None
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.STALLED)
-        assert (record.attempts, record.stalls, record.starts) == (0, 2, 2)
+        assert (record.failures, record.stalls, record.starts) == (0, 2, 2)
         assert [error.type for error in record.errors] == [DEATH.type] * 2
 
     async def test_only_what_was_held_at_the_death_is_charged(

@@ -43,14 +43,14 @@ class RedriveContract(Contract):
         record = await storage.get(QUEUE, "x")
         assert record is not None
         assert (record.state, record.priority, record.changed_ms) == (JobState.QUEUED, 8, now)
-        assert (record.attempts, record.stalls, record.errors) == (0, 0, [])
+        assert (record.failures, record.stalls, record.errors) == (0, 0, [])
         assert (record.reason, record.run_ms) == ("", 0)
         assert record.payload == b"." * size
         # Starts go on, since a claim is fenced by its epoch.
         assert record.starts == 2
         assert (await storage.stats(QUEUE)).dead == 0
         job = await worker.claim_one()
-        assert (job.attempts, job.stalls, job.claim.epoch) == (0, 0, 3)
+        assert (job.failures, job.stalls, job.claim.epoch) == (0, 0, 3)
         assert await worker.settle(job, completed())
 
     async def test_only_dead_letters_are_redriven(

@@ -45,7 +45,7 @@ class ReportContract(Contract):
         assert await worker.report(job, 0.25, "page 3 of 12: ½ <b>done</b> 📮")
         assert await shown(storage) == (0.25, "page 3 of 12: ½ <b>done</b> 📮")
         [event] = await progress_events(storage)
-        assert (event.job_id, event.task, event.attempt) == ("x", "send", 1)
+        assert (event.job_id, event.task, event.start) == ("x", "send", 1)
         assert event.incarnation == worker.name
         assert event.detail == "0.25 page 3 of 12: ½ <b>done</b> 📮"
 
@@ -83,7 +83,7 @@ class ReportContract(Contract):
         await worker.report(job, 0.5, chunks=[b"1"])
         after = await record_of(storage)
         assert (after.state, after.changed_ms) == (before.state, before.changed_ms)
-        assert (after.starts, after.attempts, after.stalls) == (1, 0, 0)
+        assert (after.starts, after.failures, after.stalls) == (1, 0, 0)
         assert await worker.settle(job, completed())
 
     async def test_output_alone_leaves_progress_and_events_as_they_are(

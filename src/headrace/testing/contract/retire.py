@@ -38,7 +38,7 @@ class RetireContract(Contract):
         assert await storage.retire(QUEUE, worker.name) == 0
         record = await storage.get(QUEUE, "x")
         assert record is not None
-        assert (record.state, record.attempts, record.stalls) == (JobState.QUEUED, 0, 0)
+        assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
         assert ids(await other.claim()) == ["x", "behind"]
 
     async def test_at_most_500_go_back_in_one_call(

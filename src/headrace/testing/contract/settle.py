@@ -51,7 +51,7 @@ class SettleContract(Contract):
         record = await record_of(storage)
         assert (record.state, record.result) == (JobState.COMPLETED, b'"sent"')
         assert (record.run_ms, record.changed_ms) == (10, now)
-        assert (record.starts, record.attempts, record.stalls) == (1, 0, 0)
+        assert (record.starts, record.failures, record.stalls) == (1, 0, 0)
         assert record.incarnation == worker.name
 
     @pytest.mark.parametrize("size", [0, 64, 65, 1024 * 1024])
@@ -167,18 +167,18 @@ class SettleContract(Contract):
         assert await worker.settle(job, retried(MINUTE_MS), run_ms=5)
         record = await record_of(storage)
         assert (record.state, record.due_ms) == (JobState.RETRYING, now + MINUTE_MS)
-        assert (record.attempts, record.stalls, record.starts) == (1, 0, 1)
+        assert (record.failures, record.stalls, record.starts) == (1, 0, 1)
         [error] = record.errors
         assert (error.type, error.message, error.traceback) == (
             ERROR.type,
             ERROR.message,
             ERROR.traceback,
         )
-        assert (error.attempt, error.at_ms) == (1, now)
+        assert (error.start, error.at_ms) == (1, now)
         assert await worker.claim() == []
         await advance(MINUTE_MS)
         again = await worker.claim_one()
-        assert (again.attempts, again.claim.epoch) == (1, 2)
+        assert (again.failures, again.claim.epoch) == (1, 2)
 
     async def test_a_failed_job_is_a_dead_letter_with_its_reason_and_error(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
@@ -187,7 +187,7 @@ class SettleContract(Contract):
         assert await worker.settle(job, failed(FailReason.PERMANENT))
         record = await record_of(storage)
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.PERMANENT)
-        assert (record.attempts, record.starts, len(record.errors)) == (1, 1, 1)
+        assert (record.failures, record.starts, len(record.errors)) == (1, 1, 1)
         assert (await storage.stats(QUEUE)).dead == 1
         [end] = await storage.watch(QUEUE, ["x"], channel="")
         assert end.error is not None
@@ -199,7 +199,7 @@ class SettleContract(Contract):
         job = await started(client, worker)
         await worker.settle(job, failed(FailReason.UNDECODABLE, is_attempt=False))
         record = await record_of(storage)
-        assert (record.reason, record.attempts, len(record.errors)) == ("undecodable", 0, 1)
+        assert (record.reason, record.failures, len(record.errors)) == ("undecodable", 0, 1)
 
     async def test_a_stopped_job_ends_cancelled(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
@@ -239,10 +239,10 @@ class SettleContract(Contract):
         assert await worker.settle(job, stalled(), run_ms=5)
         record = await record_of(storage)
         assert (record.state, record.changed_ms) == (JobState.QUEUED, now)
-        assert (record.attempts, record.stalls, record.starts) == (0, 1, 1)
+        assert (record.failures, record.stalls, record.starts) == (0, 1, 1)
         [error] = record.errors
         assert (error.type, error.message) == (KILLED.type, KILLED.message)
-        assert (error.attempt, error.at_ms) == (1, now)
+        assert (error.start, error.at_ms) == (1, now)
         assert (await storage.stats(QUEUE)).stalled == 1
         jobs = await worker.claim(slots={"process": 9})
         assert ids(jobs) == ["first", "x", "waits"]
@@ -256,7 +256,7 @@ class SettleContract(Contract):
             assert await worker.settle(await worker.claim_one(), stalled(), run_ms=5)
         record = await record_of(storage)
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.STALLED)
-        assert (record.attempts, record.stalls, record.run_ms) == (0, 2, 5)
+        assert (record.failures, record.stalls, record.run_ms) == (0, 2, 5)
         assert [error.message for error in record.errors] == [KILLED.message] * 2
         [end] = await storage.watch(QUEUE, ["x"], channel="")
         assert end.error is not None
@@ -286,7 +286,7 @@ class SettleContract(Contract):
         assert await worker.settle(job, unknown_task(5_000))
         record = await record_of(storage)
         assert (record.state, record.due_ms) == (JobState.SCHEDULED, await advance(0) + 5_000)
-        assert (record.attempts, record.stalls, record.errors) == (0, 0, [])
+        assert (record.failures, record.stalls, record.errors) == (0, 0, [])
         await advance(5_000)
         assert ids(await worker.claim()) == ["x"]
 
@@ -309,7 +309,7 @@ class SettleContract(Contract):
         assert await worker.settle(await worker.claim_one(), unknown_task(1))
         record = await record_of(storage)
         assert (record.state, record.reason) == (JobState.FAILED, FailReason.UNKNOWN_TASK)
-        assert (record.attempts, record.stalls, record.starts) == (0, 0, 26)
+        assert (record.failures, record.stalls, record.starts) == (0, 0, 26)
         assert [error.message for error in record.errors] == ["send"]
 
     async def test_the_last_ten_errors_are_kept_newest_first(
@@ -321,9 +321,9 @@ class SettleContract(Contract):
             await worker.settle(await worker.claim_one(), retried(0, error))
         record = await record_of(storage)
         assert [error.message for error in record.errors] == [f"no. {n}" for n in range(12, 2, -1)]
-        assert [error.attempt for error in record.errors] == list(range(12, 2, -1))
+        assert [error.start for error in record.errors] == list(range(12, 2, -1))
         assert {error.traceback for error in record.errors} == {"line 1\nline 2\ttab"}
-        assert record.attempts == 12
+        assert record.failures == 12
 
     @pytest.mark.parametrize("outcome", ANY_OUTCOME, ids=lambda outcome: type(outcome).__name__)
     @pytest.mark.parametrize("what", WRONG_CLAIMS)

@@ -218,7 +218,7 @@ def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
     job = plan.job
     reporter = ChildReporter(line)
     with structlog.contextvars.bound_contextvars(
-        job_id=job.id, task=job.task, queue=job.queue, attempt=job.claim.epoch
+        job_id=job.id, task=job.task, queue=job.queue, start=job.claim.epoch
     ):
         outcome = call_handler(handler, plan, reporter)
     reporter.end()

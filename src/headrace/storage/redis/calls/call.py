@@ -60,9 +60,9 @@ def read_error(entry: bytes) -> ErrorInfo:
     try:
         if entry.startswith(b"{"):
             return _error_decoder.decode(entry)
-        at_ms, attempt, blob = entry.split(b" ", 2)
+        at_ms, start, blob = entry.split(b" ", 2)
         return msgspec.structs.replace(
-            _error_decoder.decode(blob), at_ms=int(at_ms), attempt=int(attempt)
+            _error_decoder.decode(blob), at_ms=int(at_ms), start=int(start)
         )
     except (ValueError, msgspec.MsgspecError):
         return DAMAGED_ERROR

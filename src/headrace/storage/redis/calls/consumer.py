@@ -68,7 +68,7 @@ def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
     jobs = []
     for at in range(3, len(reply), CLAIM_WIDTH):
         job_id, task, payload, numbers, options = reply[at : at + CLAIM_WIDTH]
-        epoch, attempts, stalls, created_ms, waited_ms = map(int, numbers.split())
+        epoch, failures, stalls, created_ms, waited_ms = map(int, numbers.split())
         jobs.append(
             ClaimedJob(
                 id=job_id.decode(),
@@ -76,7 +76,7 @@ def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
                 task=text(task),
                 payload=payload,
                 claim=Claim(epoch, nonce),
-                attempts=attempts,
+                failures=failures,
                 stalls=stalls,
                 created_ms=created_ms,
                 waited_ms=waited_ms,

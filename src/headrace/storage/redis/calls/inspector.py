@@ -114,7 +114,7 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         state=JobState(fields[b"state"].decode()),
         priority=_int(fields.get(b"tier"), DEFAULT_PRIORITY),
         lane=text(fields.get(b"lane")) or DEFAULT_LANE,
-        attempts=_int(fields.get(b"attempts")),
+        failures=_int(fields.get(b"failures")),
         stalls=_int(fields.get(b"stalls")),
         starts=_int(fields.get(b"epoch")),
         created_ms=_int(fields.get(b"created_ms")),
@@ -161,7 +161,7 @@ def _cursor(place: bytes) -> str:
 
 
 def _row(words: list[bytes]) -> JobRow:
-    job_id, due, state, task, tier, attempts, stalls, starts = words[:8]
+    job_id, due, state, task, tier, failures, stalls, starts = words[:8]
     created, changed, run, claim, reason, error = words[8:]
     known = JobState(state.decode())
     return JobRow(
@@ -169,7 +169,7 @@ def _row(words: list[bytes]) -> JobRow:
         task=text(task),
         state=known,
         priority=_int(tier, DEFAULT_PRIORITY),
-        attempts=_int(attempts),
+        failures=_int(failures),
         stalls=_int(stalls),
         starts=_int(starts),
         created_ms=_int(created),

@@ -25,12 +25,12 @@ from headrace.storage.values import CallId, ClaimReply
 
 _PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
 _READY = f"""
-SELECT key, id, task, {_PAYLOAD}, created_ms, changed_ms, epoch, attempts, stalls, expires_at_ms,
+SELECT key, id, task, {_PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
   options, max_stalls
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
-SELECT id, task, {_PAYLOAD}, created_ms, epoch, attempts, stalls, options
+SELECT id, task, {_PAYLOAD}, created_ms, epoch, failures, stalls, options
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 
@@ -170,17 +170,17 @@ SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= 
 
 
 def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
-    key, job_id, task, payload, created, at, epoch, attempts, stalls, _, options, _ = row
+    key, job_id, task, payload, created, at, epoch, failures, stalls, _, options, _ = row
     waited_ms = max(0, unit.now_ms - at)  # the clock may have been set back
     epoch += 1
     unit.stats.observe("wait", waited_ms)
-    unit.events.add("active", job_id, task, attempt=epoch, worker=taking.name, wait_ms=waited_ms)
+    unit.events.add("active", job_id, task, start=epoch, worker=taking.name, wait_ms=waited_ms)
     taking.keys.append(key)
     claim = Claim(epoch, taking.nonce)
     taking.jobs.append(
         ClaimedJob(
             # One without a payload can't be decoded: its worker says so.
-            *(job_id, unit.queue, task, payload or b"", claim, attempts, stalls, created),
+            *(job_id, unit.queue, task, payload or b"", claim, failures, stalls, created),
             *(waited_ms, options),
         )
     )
@@ -191,10 +191,10 @@ def _again(unit: UnitOfWork, me: Claimant, nonce: str) -> list[ClaimedJob]:
     return [
         ClaimedJob(
             *(job_id, unit.queue, task, payload or b"", Claim(epoch, nonce)),
-            *(attempts, stalls, created),
+            *(failures, stalls, created),
             *(0, options),
         )
-        for job_id, task, payload, created, epoch, attempts, stalls, options in unit.db.execute(
+        for job_id, task, payload, created, epoch, failures, stalls, options in unit.db.execute(
             _OWNED, (me.key, nonce)
         ).fetchall()
     ]

@@ -22,7 +22,7 @@ from headrace.storage.values import (
 )
 
 _GET = """
-SELECT key, state, task, tier, lane, attempts, stalls, epoch, created_ms, changed_ms, due_ms,
+SELECT key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms,
   expires_at_ms, run_ms, nonce, cancel, reason, options,
   coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
   result, result_purge_at_ms, progress, progress_text, progress_epoch
@@ -54,7 +54,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     row = step.db.execute(_GET, values).fetchone()
     if row is None:
         return None
-    key, state, task, tier, lane, attempts, stalls, epoch, created_ms, changed_ms, due_ms = row[:11]
+    key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms = row[:11]
     expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:19]
     result_purge_at_ms, progress, progress_text, progress_epoch = row[19:]
     is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
@@ -66,7 +66,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         state=JobState(state),
         priority=tier,
         lane=lane,
-        attempts=attempts,
+        failures=failures,
         stalls=stalls,
         starts=epoch,
         created_ms=created_ms,

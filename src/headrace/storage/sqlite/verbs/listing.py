@@ -68,7 +68,7 @@ _LISTINGS = {
     },
 }
 _FIELDS = """
-state, purge_at_ms, id, task, tier, attempts, stalls, epoch, created_ms, changed_ms, due_ms, run_ms,
+state, purge_at_ms, id, task, tier, failures, stalls, epoch, created_ms, changed_ms, due_ms, run_ms,
 nonce, reason, error
 """
 
@@ -150,14 +150,14 @@ def _behind(db: sqlite3.Connection, listing: Listing, whose: Key, after: Key) ->
 
 
 def _row(row: tuple[Any, ...]) -> JobRow:
-    state, _, job_id, task, tier, attempts, stalls, epoch = row[:8]
+    state, _, job_id, task, tier, failures, stalls, epoch = row[:8]
     created_ms, changed_ms, due_ms, run_ms, nonce, reason, error = row[8:]
     return JobRow(
         id=job_id,
         task=task,
         state=JobState(state),
         priority=tier,
-        attempts=attempts,
+        failures=failures,
         stalls=stalls,
         starts=epoch,
         created_ms=created_ms,

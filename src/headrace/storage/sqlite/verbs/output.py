@@ -62,7 +62,7 @@ def _write_progress(unit: UnitOfWork, record: Record, fraction: str, text: str) 
             "progress",
             record.id,
             record.task,
-            attempt=record.epoch,
+            start=record.epoch,
             worker=record.owner,
             detail=f"{fraction} {text}",
         )

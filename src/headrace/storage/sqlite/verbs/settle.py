@@ -93,7 +93,7 @@ def _settle_other(
             _retry(unit, record, outcome, run_ms)
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
-            record.attempts += is_attempt
+            record.failures += is_attempt
             finish.fail(unit, record, reason.value, error=error, run_ms=run_ms)
         case Cancelled(keep_ms, reason):
             finish.cancel(unit, record, keep_ms=keep_ms, run_ms=run_ms, reason=reason)
@@ -104,7 +104,7 @@ def _settle_other(
 
 
 def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> None:
-    record.attempts += 1
+    record.failures += 1
     remember_error(unit, record, outcome.error)
     unit.stats.tally("retried")
     move(

@@ -52,7 +52,7 @@ CREATE TABLE jobs (
   joined INTEGER NOT NULL DEFAULT 0,
   epoch INTEGER NOT NULL DEFAULT 0,
   nonce TEXT NOT NULL DEFAULT '',
-  attempts INTEGER NOT NULL DEFAULT 0,
+  failures INTEGER NOT NULL DEFAULT 0,
   stalls INTEGER NOT NULL DEFAULT 0,
   cancel INTEGER NOT NULL DEFAULT 0,
   unknown_since_ms INTEGER,
@@ -68,7 +68,7 @@ CREATE TABLE jobs (
 INSERT INTO jobs (
   key, queue, id, state, task, payload, tier, lane, created_ms, changed_ms, seq, due_ms, owner,
   purge_at_ms, expires_at_ms, max_stalls, keep_ms, options, channels, joined, epoch, nonce,
-  attempts, stalls, cancel, unknown_since_ms, run_ms, reason, error, result, result_purge_at_ms,
+  failures, stalls, cancel, unknown_since_ms, run_ms, reason, error, result, result_purge_at_ms,
   progress, progress_text, progress_epoch
 )
 SELECT
@@ -89,6 +89,7 @@ ALTER TABLE incarnations RENAME COLUMN incarnation TO name;
 ALTER TABLE incarnations RENAME COLUMN since TO registered_ms;
 ALTER TABLE incarnations RENAME COLUMN at TO beat_ms;
 ALTER TABLE errors RENAME COLUMN at TO at_ms;
+ALTER TABLE errors RENAME COLUMN attempt TO start;
 ALTER TABLE calls RENAME COLUMN at TO at_ms;
 ALTER TABLE events RENAME COLUMN at TO at_ms;
 ALTER TABLE messages RENAME COLUMN at TO at_ms;
