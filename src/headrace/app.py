@@ -28,6 +28,7 @@ from headrace.job import (
 )
 from headrace.json_codec import JSON
 from headrace.middleware import Middleware
+from headrace.modules import check_modules, import_tree
 from headrace.options import SharedOptions, TaskOptions, spelled_out, task_settings
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
@@ -69,9 +70,12 @@ class App(Generic[S]):
             it after its last. What it yields is every handler's ``context.state``.
         allow_eviction: use a server whose ``maxmemory-policy`` may throw jobs away.
         retry_for: how long a lost enqueue is repeated before it raises, default 10 seconds.
+        include: names of the modules that declare its tasks, and of packages, which stand for all
+            that is in them; `load` imports them, not this.
 
     Raises:
-        InvalidOption: the URL, tenant or duration is not valid, or a variable is set but empty.
+        InvalidOption: the URL, tenant, duration or a name is not valid, or a variable is set but
+            empty.
     """
 
     codec: Codec = JSON
@@ -86,6 +90,7 @@ class App(Generic[S]):
         lifespan: None = None,
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
+        include: Iterable[str] = (),
     ) -> None: ...
 
     @overload
@@ -97,6 +102,7 @@ class App(Generic[S]):
         lifespan: Lifespan[S],
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
+        include: Iterable[str] = (),
     ) -> None: ...
 
     def __init__(
@@ -107,6 +113,7 @@ class App(Generic[S]):
         lifespan: Lifespan[Any] | None = None,
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
+        include: Iterable[str] = (),
     ) -> None:
         if url is None:
             url = variable("HEADRACE_REDIS_URL", "REDIS_URL") or DEFAULT_URL
@@ -120,6 +127,7 @@ class App(Generic[S]):
         self.tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
+        self._modules = check_modules(include, name="include")
         self.clients: Clients = Clients(self._open_own_storage, self.open_client)
         self._jobs = CurrentClient(self.client)
         self._decode_plain = partial(read, self.codec.decoder(Any))
@@ -203,6 +211,19 @@ class App(Generic[S]):
             raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
         self.tasks[task.name] = task
         return task
+
+    def load(self) -> None:
+        """Import the modules of ``include``, so that all tasks are known.
+
+        Workers, the test kit and commands that are given the app do so. A program does that looks
+        tasks up by name, once all its own modules are imported: from within one of ``include`` the
+        import would go in a circle. Calling it again changes nothing.
+
+        Raises:
+            AppImportError: one can't be imported.
+        """
+        for module in self._modules:
+            import_tree(module, cause=f"the app includes {module}")
 
     def middleware(self, function: Middleware) -> Middleware:
         """Register a function that is called around every handler.

@@ -9,7 +9,7 @@
     │   ├── NotSerializable       a value can't be encoded, or is too deep (also a TypeError)
     │   ├── PayloadTooLarge       the encoded arguments are over the limit (also a ValueError)
     │   ├── UnknownTask           the name is not registered in this app (also a LookupError)
-    │   └── AppImportError        an app path can't be imported
+    │   └── AppImportError        an app, or a module with its tasks, can't be imported
     ├── StorageError              the storage did not do what was asked
     │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
     │   ├── ReplyLost             sent, but no answer came: it may have happened
@@ -65,7 +65,7 @@ class UnknownTask(UsageError, LookupError):
 
 
 class AppImportError(UsageError):
-    """An app path such as ``module:app`` can't be imported; the cause is chained."""
+    """An app, or a module with tasks of it, can't be imported; the cause is chained."""
 
 
 class StorageError(HeadraceError):

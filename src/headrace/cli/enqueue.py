@@ -17,6 +17,7 @@ from headrace.cli.options import (
     app_option,
     check_shared,
     duration_option,
+    import_option,
     instant,
     on_target,
     option,
@@ -81,12 +82,14 @@ class Enqueued(msgspec.Struct, kw_only=True):
 @option("--wait", "-w", is_flag=True, help="Wait for the end and print the result.")
 @duration_option("--timeout", help="With --wait: how long.  [default: no limit]")
 @app_option
+@import_option
 @output_option
 @on_target
 def enqueue(
     *,
     target: Target,
     app_path: str | None,
+    modules: tuple[str, ...],
     output: str,
     name: str,
     args: str,
@@ -113,6 +116,8 @@ def enqueue(
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     if timeout is not None and not wait:
         raise click.UsageError("--timeout goes with --wait")
+    if modules and app_path is None:
+        raise click.UsageError("--import goes with --app")
     options: JobOptions = {
         # Drawn here if it is to be named when the wait times out.
         "id": id or (new_job_id() if wait else None),
@@ -125,7 +130,7 @@ def enqueue(
         "timeout": attempt_timeout,
         "headers": _headers(header),
     }
-    app = None if app_path is None else load_app_for(app_path, target)
+    app = None if app_path is None else load_app_for(app_path, target, modules)
     made = _job(app, name, _arguments(args), options)
     run(_send(_sender(app, target), made, waits=wait, timeout=timeout, output=output))
 

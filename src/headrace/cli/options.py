@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -87,6 +87,11 @@ def instant(value: str | datetime) -> datetime:
             f"{shown(value)} is not an instant with a zone: use 2026-01-31T08:00+01:00 or …Z"
         )
     return found
+
+
+def names_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return names that stand in one or several texts with commas between them."""
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 class Option(click.Option):
@@ -272,6 +277,18 @@ app_option = option(
     envvar="HEADRACE_APP",
     show_envvar=True,
     help="The app to import; the working directory is on the path.",
+)
+
+import_option = option(
+    "--import",
+    "modules",
+    metavar="MODULE,...",
+    envvar="HEADRACE_IMPORT",
+    show_envvar=True,
+    multiple=True,
+    callback=lambda _context, _option, texts: names_of(texts),
+    help="Modules that declare tasks of the app, beside those that it includes; a package stands "
+    "for all that is in it. May be repeated.",
 )
 
 output_option = option(

@@ -15,8 +15,17 @@ import anyio
 import click
 import structlog
 
+from headrace.app import App
 from headrace.cli.loading import load_app_for
-from headrace.cli.options import Target, app_option, is_in_memory, on_target, run
+from headrace.cli.options import (
+    Target,
+    app_option,
+    import_option,
+    is_in_memory,
+    names_of,
+    on_target,
+    run,
+)
 from headrace.cli.output import leading, message_of
 from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
@@ -43,6 +52,7 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 @click.command()
 @click.argument("path", metavar="[MODULE:ATTR]", required=False)
 @app_option
+@import_option
 @run_options
 @limit_options
 @process_options
@@ -52,6 +62,7 @@ def worker(
     target: Target,
     path: str | None,
     app_path: str | None,
+    modules: tuple[str, ...],
     queues: tuple[str, ...],
     loop: str,
     log_format: str,
@@ -73,6 +84,7 @@ def worker(
 
     \b
     headrace worker shop:app
+    headrace worker shop.app:app --import shop.tasks
     headrace worker shop:app --queues critical=3,default=1 --concurrency 20
     headrace worker shop:app --processes auto
     headrace worker shop:app --watch
@@ -97,7 +109,7 @@ def worker(
             supervision.end_with_it(settings["shutdown_timeout"] + settings["teardown_timeout"])
         systemd = None if check else Systemd.of_environment()
         settings["emit"] = _emit(log_events(log_level), systemd)
-        made = make(chosen, target, weights(queues), processes, settings)
+        made = make(load_app_for(chosen, target, modules), weights(queues), processes, settings)
         if check:
             return
         configure(log_format, log_level)
@@ -116,18 +128,16 @@ def worker(
 
 
 def make(
-    path: str,
-    target: Target,
+    app: App[Any],
     queues: dict[str, int] | None,
     processes: int,
     settings: dict[str, Any],
 ) -> Worker:
-    """Import the app and return its worker.
+    """Return the app's worker.
 
     Raises:
-        UsageError: the app can't be imported, or an option does not fit it.
+        UsageError: an option does not fit the app.
     """
-    app = load_app_for(path, target)
     if processes > 1 and is_in_memory(app.url):
         raise click.UsageError(
             f"--processes {processes}: {app.url} is the memory of one process, so that each would "
@@ -261,14 +271,13 @@ def weights(said: Sequence[str]) -> dict[str, int] | None:
         UsageError: a weight is no whole number, or there is no name.
     """
     found: dict[str, int] = {}
-    for part in (part.strip() for text in said for part in text.split(",")):
-        if part:
-            name, sign, weight = part.partition("=")
-            if sign and not _WEIGHT.fullmatch(weight):
-                raise click.UsageError(
-                    f"--queues {shown(part)} is not a queue with a weight: use NAME or NAME=WEIGHT"
-                )
-            found[name] = int(weight) if sign else 1
+    for part in names_of(said):
+        name, sign, weight = part.partition("=")
+        if sign and not _WEIGHT.fullmatch(weight):
+            raise click.UsageError(
+                f"--queues {shown(part)} is not a queue with a weight: use NAME or NAME=WEIGHT"
+            )
+        found[name] = int(weight) if sign else 1
     if said and not found:
         raise click.UsageError("--queues names no queue: leave it out, or give a name")
     return found or None

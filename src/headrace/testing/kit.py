@@ -50,6 +50,7 @@ class Kit:
 
     Raises:
         UsageError: at the block's begin, if the app is in a kit already.
+        AppImportError: there too, if a module that the app includes can't be imported.
 
     Attributes:
         app: the app.
@@ -85,6 +86,7 @@ class Kit:
         return self.clock.now
 
     def __enter__(self) -> Self:
+        self.app.load()
         with ExitStack() as stack:
             simulation = Simulation(
                 self.app,

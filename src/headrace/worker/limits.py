@@ -183,7 +183,10 @@ def queue_weights(
     else:
         weights = dict.fromkeys(queues, 1)
     if not weights:
-        raise UsageError("there is no queue to serve: the app has no tasks and no queues are named")
+        raise UsageError(
+            "there is no queue to serve: the app has no tasks and no queues are named. Import the "
+            "modules that declare tasks, by App(include=[...]) or headrace worker --import"
+        )
     return {
         check_name(queue, what="queue"): check_count(
             weight, name=f"the weight of queue {shown(queue)}", most=1000

@@ -71,6 +71,7 @@ class Worker:
 
     Raises:
         UsageError: there is no queue to serve, or a process can't import a task's function.
+        AppImportError: a module that the app includes can't be imported.
         InvalidOption: a value is out of bounds.
     """
 
@@ -98,6 +99,7 @@ class Worker:
         name: str | None = None,
         emit: Emit | None = None,
     ) -> None:
+        app.load()
         self._app = app
         self._functions = process_functions(app)
         self._limits = check_limits(
