@@ -28,7 +28,9 @@ __all__ = [
     "ProcessEnded",
     "ProcessFailed",
     "QueueFenced",
+    "QueueNotServed",
     "QueueRepaired",
+    "QueueWithoutTasks",
     "StorageLost",
     "StorageRecovered",
     "WorkerEnding",
@@ -83,6 +85,28 @@ class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     process_slots: int
     tasks: int
+
+
+class QueueWithoutTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker serves a queue that no task of its app has: only calls that name it come there.
+
+    ``perhaps``: a queue that tasks have and that may have been meant, "" if none is alike.
+    """
+
+    worker: str
+    queue: str
+    perhaps: str
+
+
+class QueueNotServed(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks of the app have a queue that neither this worker nor any other that lives serves.
+
+    It is said at the worker's start; ``tasks`` are the first ten of their names.
+    """
+
+    worker: str
+    queue: str
+    tasks: list[str]
 
 
 class WorkerStopping(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,6 +286,8 @@ class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
 
 WorkerEvent = (
     WorkerStarted
+    | QueueWithoutTasks
+    | QueueNotServed
     | WorkerStopping
     | WorkerEnding
     | WorkerQuiet

@@ -29,7 +29,9 @@ from headrace.events import (
     ProcessEnded,
     ProcessFailed,
     QueueFenced,
+    QueueNotServed,
     QueueRepaired,
+    QueueWithoutTasks,
     StorageLost,
     StorageRecovered,
     WorkerEnding,
@@ -51,6 +53,8 @@ LEVELS = {
 
 NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     WorkerStarted: ("worker.started", logging.INFO),
+    QueueWithoutTasks: ("queue.without_tasks", logging.WARNING),
+    QueueNotServed: ("queue.not_served", logging.WARNING),
     WorkerStopping: ("worker.stopping", logging.INFO),
     WorkerEnding: ("worker.ending", logging.INFO),
     WorkerQuiet: ("worker.quiet", logging.INFO),

@@ -26,7 +26,7 @@ from headrace.cli.options import (
     on_target,
     run,
 )
-from headrace.cli.output import leading, message_of
+from headrace.cli.output import leading, message_of, note
 from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
 from headrace.logs import configure, log_events
@@ -38,6 +38,7 @@ from headrace.supervisor.process_one import stand_in_front
 from headrace.supervisor.supervised import Supervision
 from headrace.supervisor.supervisor import Supervisor
 from headrace.supervisor.watch import Changes, follow
+from headrace.worker.coverage import coverage
 from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import Signals
@@ -111,6 +112,7 @@ def worker(
         settings["emit"] = _emit(log_events(log_level), systemd)
         made = make(load_app_for(chosen, target, modules), weights(queues), processes, settings)
         if check:
+            note_coverage(made)
             return
         configure(log_format, log_level)
         if systemd is not None:
@@ -146,6 +148,16 @@ def make(
     settings["process_slots"] = slots_of_each(settings["process_slots"], processes)
     # What is left of the options has the names of the worker's arguments.
     return Worker(app, queues, **settings)
+
+
+def note_coverage(worker: Worker) -> None:
+    """Print what the worker's choice of queues leaves out."""
+    found = coverage(worker.app, worker.queues)
+    for queue, meant in found.without_tasks.items():
+        hint = f": perhaps {meant} was meant" if meant else ""
+        note(f"Note: no task of the app has the queue {queue}{hint}.")
+    if found.left_out:
+        note(f"Note: this worker does not serve {', '.join(found.left_out)}, which tasks have.")
 
 
 def announce(worker: Worker, path: str, *, loop: str) -> None:

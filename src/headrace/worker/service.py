@@ -8,18 +8,21 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import anyio
 
 from headrace.app import App
+from headrace.errors import StorageError
 from headrace.events import Emit, WorkerEnding, WorkerQuiet, WorkerStarted
 from headrace.guard import Guard
 from headrace.release import VERSION
 from headrace.storage.base import Channel, Storage
 from headrace.storage.values import IncarnationInfo
 from headrace.worker.consumer import QueueConsumer
+from headrace.worker.coverage import coverage, not_served, without_tasks
 from headrace.worker.end_observer import EndObserver
 from headrace.worker.execute import Executor
 from headrace.worker.lanes import Lanes, open_lanes
@@ -70,6 +73,7 @@ class Service:
         self._guard = guard
         self._consumers: list[QueueConsumer] = []
         self._executor: Executor | None = None
+        self._coverage = coverage(app, limits.queues)
 
     @property
     def is_consuming(self) -> bool:
@@ -124,6 +128,8 @@ class Service:
                     tasks=len(self._app.tasks),
                 )
             )
+            for warning in without_tasks(self._name, self._coverage):
+                self._emit(warning)
             async with open_lanes(
                 self._app, limits, self._functions, state=state, emit=self._emit
             ) as lanes:
@@ -160,6 +166,7 @@ class Service:
         keep = self._guard.keep
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, channel, liveness)
+            group.start_soon(self._warn_of_queues_left_out, storage)
             group.start_soon(keep, "quiet", self._notify_when_quiet)
             group.start_soon(keep, "limits", partial(end.observe, self._end))
             async with anyio.create_task_group() as queues:
@@ -174,6 +181,11 @@ class Service:
         finally:
             with anyio.CancelScope(shield=True):
                 await channel.aclose()
+
+    async def _warn_of_queues_left_out(self, storage: Storage) -> None:
+        with suppress(StorageError):  # who claims will tell of it
+            for warning in await not_served(self._name, self._coverage.left_out, storage):
+                self._emit(warning)
 
     async def _notify_when_quiet(self) -> None:
         for consumer in self._consumers:
