@@ -16,8 +16,8 @@ __all__ = [
     "AttemptStarted",
     "ClaimLost",
     "Emit",
+    "EventRecord",
     "HandlerStuck",
-    "JobEvent",
     "JobEventKind",
     "JobsReconciled",
     "LifespanOverdue",
@@ -58,7 +58,7 @@ class JobEventKind(StrEnum):
     PROGRESS = "progress"
 
 
-class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
+class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One transition, as the queue's event stream keeps it.
 
     ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's

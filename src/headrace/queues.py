@@ -10,14 +10,14 @@ import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from headrace.job import JobRow, JobState, check_name, check_text
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Admin, Inspector
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import IncarnationInfo, QueueSettings, QueueStats
+from headrace.storage.values import IncarnationInfo, QueueCounts, QueueSettings
 
 PURGEABLE = (
     JobState.QUEUED,
@@ -45,7 +45,7 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
 
-    async def stats(self) -> QueueStats:
+    async def stats(self) -> QueueCounts:
         """Return counts now, and the work of the last minute."""
         return await self._storage().stats(self.name)
 
@@ -122,7 +122,7 @@ class Queue:
             if not cursor:
                 return
 
-    async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
+    async def events(self, *, after: str = "0") -> AsyncIterator[EventRecord]:
         """Yield the kept events after a stream id, oldest first, up to now.
 
         Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from headrace import App
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import EventRecord, JobEventKind
 from headrace.job import JobRow, JobState
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import QUEUES, Kind, kind_of
@@ -65,7 +65,7 @@ class Evidence:
         sent: list[Sent],
         windows: list[Window],
         rows: dict[str, JobRow],
-        events: list[JobEvent],
+        events: list[EventRecord],
         offset_s: float,
         machine: Machine,
     ) -> None:
@@ -77,7 +77,7 @@ class Evidence:
         self.machine = machine
         self._offset_s = offset_s
 
-    def at(self, event: JobEvent) -> float:
+    def at(self, event: EventRecord) -> float:
         """Return when an event was, by the clock of the notes."""
         return event.at_ms / 1000 - self._offset_s
 
@@ -101,9 +101,9 @@ class Evidence:
         return {job_id for job_id, words in self.answers.items() if "ok" in words}
 
     @cached_property
-    def stories(self) -> dict[str, list[JobEvent]]:
+    def stories(self) -> dict[str, list[EventRecord]]:
         """The events of each job."""
-        found: defaultdict[str, list[JobEvent]] = defaultdict(list)
+        found: defaultdict[str, list[EventRecord]] = defaultdict(list)
         for event in self.events:
             found[event.job_id].append(event)
         return found
@@ -143,7 +143,7 @@ class Evidence:
             if run.word == "start" and kind_of(self.labels.get(run.job_id, "plain")) is Kind.POISON
         }
 
-    def ends(self, job_id: str) -> list[JobEvent]:
+    def ends(self, job_id: str) -> list[EventRecord]:
         """Return a job's terminal events."""
         return [event for event in self.stories.get(job_id, []) if event.kind in TERMINAL]
 
@@ -165,7 +165,7 @@ async def stored_rows(app: App[None]) -> dict[str, JobRow]:
     }
 
 
-async def stored_events(app: App[None]) -> list[JobEvent]:
+async def stored_events(app: App[None]) -> list[EventRecord]:
     """Return every event."""
     return [event for name in QUEUES async for event in app.queue(name).events()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from tests.chaos.evidence import Evidence
 from tests.chaos.notes import Run, Window
 from tests.chaos.plan import Kind, kind_of
@@ -41,7 +41,7 @@ def was_cut_off(e: Evidence, worker: str, at: float) -> bool:
     )
 
 
-def is_explained(e: Evidence, stall: JobEvent) -> bool:
+def is_explained(e: Evidence, stall: EventRecord) -> bool:
     """Whether a death or a fault explains that a job was charged a stall."""
     at = e.at(stall)
     if stall.detail != WORKER_DIED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import EventRecord, JobEventKind
 from headrace.job import JobRow, JobState
 from tests.chaos.evidence import Evidence, Machine
 from tests.chaos.notes import Run, Sent, Window
@@ -21,7 +21,7 @@ class Story:
         self.sent: list[Sent] = []
         self.windows: list[Window] = []
         self.rows: dict[str, JobRow] = {}
-        self.events: list[JobEvent] = []
+        self.events: list[EventRecord] = []
         self.machine = Machine()
 
     def say(self, word: str, job_id: str, what: str = "-", *, at: float = 0.0) -> None:
@@ -52,7 +52,7 @@ class Story:
     ) -> None:
         """Write a transition."""
         self.events.append(
-            JobEvent(
+            EventRecord(
                 stream_id="",
                 at_ms=round(at * 1000),
                 kind=kind,

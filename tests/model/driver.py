@@ -13,7 +13,7 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import JobState
 from headrace.storage.base import Channel
-from headrace.storage.values import CallId, ClaimReply, End, QueueStats, Settlement
+from headrace.storage.values import CallId, ClaimReply, End, QueueCounts, Settlement
 from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of
 from tests.model.model import Model
 from tests.model.places import Event
@@ -304,7 +304,7 @@ def _text(end: End | None) -> str:
     return repr(end)
 
 
-def _counts(stats: QueueStats) -> dict[str, int]:
+def _counts(stats: QueueCounts) -> dict[str, int]:
     return {name: getattr(stats, name) for name in COUNTS}
 
 

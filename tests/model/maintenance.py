@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
-from headrace.storage.values import Beat, IncarnationInfo, QueueSettings, QueueStats, worker_info
+from headrace.storage.values import Beat, IncarnationInfo, QueueCounts, QueueSettings, worker_info
 from tests.model.consumer import TIERS
 from tests.model.places import BUCKET_MS, COUNTED, QueueState, Record
 from tests.model.state import State
@@ -110,7 +110,7 @@ class InspectorModel(State):
         jobs = sorted(q.jobs.values(), key=lambda job: job.id)
         return [_row(job) for job in jobs if job.state is state]
 
-    def stats(self, queue: str) -> QueueStats:
+    def stats(self, queue: str) -> QueueCounts:
         """Return counts, and the work of the last minute."""
         q = self.queue(queue)
         counts = self.counts(q)
@@ -119,7 +119,7 @@ class InspectorModel(State):
         for (bucket, what), n in q.tallies.items():
             if last - BUCKETS * BUCKET_MS < bucket <= last:
                 work[what] += n
-        return QueueStats(
+        return QueueCounts(
             queue=queue,
             is_paused=q.is_paused,
             **counts,

@@ -13,7 +13,7 @@ from headrace.cli.views import Work, queue_view, stats_view
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
 from headrace.storage.histogram import Percentiles
-from headrace.storage.values import QueueStats
+from headrace.storage.values import QueueCounts
 
 WAITING = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
 # Dead letters are what is left of failures: they have a command of their own, to be named.
@@ -41,13 +41,13 @@ def list_command(*, target: Target, output: str) -> None:
         table((*headers, "OLDEST", "NOTE"), [_line(stats) for stats in found])
 
 
-def _line(stats: QueueStats) -> tuple[str | int, ...]:
+def _line(stats: QueueCounts) -> tuple[str | int, ...]:
     counts = (stats.queued, stats.scheduled, stats.retrying, stats.active, stats.dead)
     oldest = span(stats.oldest_ms) if stats.queued else "-"
     return (stats.queue, *counts, stats.workers, oldest, ", ".join(_markers(stats)))
 
 
-def _markers(stats: QueueStats) -> list[str]:
+def _markers(stats: QueueCounts) -> list[str]:
     return ["paused"] * stats.is_paused + ["no workers"] * (not stats.workers)
 
 
@@ -71,7 +71,7 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
         _show(stats)
 
 
-def _show(stats: QueueStats) -> None:
+def _show(stats: QueueCounts) -> None:
     view = stats_view(stats)
     work = view.last_minute
     markers = ", ".join(_markers(stats))
@@ -118,7 +118,7 @@ def _times(found: Percentiles | None) -> str:
     return f"p50 {span(found.p50)}, p95 {span(found.p95)}, p99 {span(found.p99)}"
 
 
-async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueStats]:
+async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueCounts]:
     async with target.open() as storage:
         known = await storage.queues()
         for name in names:

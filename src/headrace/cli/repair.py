@@ -8,7 +8,7 @@ from headrace.cli.output import echo_json, note, table
 from headrace.job import JobState
 from headrace.storage.base import Inspector, Storage
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import Finding, QueueStats
+from headrace.storage.values import Finding, QueueCounts
 
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 
@@ -64,5 +64,5 @@ async def _wrong(storage: Inspector, queue: str) -> list[str]:
     return found if _counts(await storage.stats(queue)) == before else []
 
 
-def _counts(stats: QueueStats) -> dict[JobState, int]:
+def _counts(stats: QueueCounts) -> dict[JobState, int]:
     return {state: getattr(stats, state.value) for state in COUNTED}

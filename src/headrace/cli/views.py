@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.clock import datetime_of
 from headrace.storage.histogram import Percentiles, percentiles
-from headrace.storage.values import IncarnationInfo, QueueStats
+from headrace.storage.values import IncarnationInfo, QueueCounts
 
 
 class QueueView(msgspec.Struct, kw_only=True):
@@ -90,7 +90,7 @@ def instant(instant_ms: int) -> str | None:
     return text
 
 
-def queue_view(stats: QueueStats) -> QueueView:
+def queue_view(stats: QueueCounts) -> QueueView:
     """Return a queue's counts."""
     return QueueView(
         queue=stats.queue,
@@ -106,7 +106,7 @@ def queue_view(stats: QueueStats) -> QueueView:
     )
 
 
-def stats_view(stats: QueueStats) -> StatsView:
+def stats_view(stats: QueueCounts) -> StatsView:
     """Return a queue's counts and its work."""
     return StatsView(
         **msgspec.structs.asdict(queue_view(stats)),

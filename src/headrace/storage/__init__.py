@@ -4,7 +4,7 @@
 pass.
 """
 
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import EventRecord, JobEventKind
 from headrace.job import (
     CancelOutcome,
     Claim,
@@ -46,8 +46,8 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
+    QueueCounts,
     QueueSettings,
-    QueueStats,
     Repaired,
     Report,
     Settlement,
@@ -75,12 +75,12 @@ __all__ = [
     "EnqueueOutcome",
     "ErrorInfo",
     "EventPage",
+    "EventRecord",
     "FailReason",
     "Failed",
     "Finding",
     "IncarnationInfo",
     "Inspector",
-    "JobEvent",
     "JobEventKind",
     "JobRecord",
     "JobRequest",
@@ -93,8 +93,8 @@ __all__ = [
     "Page",
     "Producer",
     "PutBack",
+    "QueueCounts",
     "QueueSettings",
-    "QueueStats",
     "Repaired",
     "Report",
     "Retried",

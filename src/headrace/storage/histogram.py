@@ -1,4 +1,4 @@
-"""Percentiles of the duration histograms in `QueueStats`. Pure arithmetic, no I/O."""
+"""Percentiles of the duration histograms in `QueueCounts`. Pure arithmetic, no I/O."""
 
 from __future__ import annotations
 

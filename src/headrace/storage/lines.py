@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from headrace.events import JobEvent, JobEventKind
+from headrace.events import EventRecord, JobEventKind
 
 
-def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
+def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[EventRecord]:
     """Read the events of one stream entry: a line each, tab-separated, on every storage.
 
     A line that can't be read is passed over.
@@ -18,9 +18,9 @@ def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[JobEvent]:
             yield _read_line(line, stream_id, at_ms)
 
 
-def _read_line(line: str, stream_id: str, at_ms: int) -> JobEvent:
+def _read_line(line: str, stream_id: str, at_ms: int) -> EventRecord:
     kind, job_id, task, start, incarnation, wait, run, detail = line.split("\t", 7)
-    return JobEvent(
+    return EventRecord(
         stream_id=stream_id,
         at_ms=at_ms,
         kind=JobEventKind(kind),

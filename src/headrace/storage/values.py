@@ -10,7 +10,7 @@ import re
 import msgspec
 
 from headrace.errors import InvalidOption
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from headrace.job import Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
 from headrace.storage import limits
@@ -191,7 +191,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     events: int = limits.DEFAULT_EVENTS
 
 
-class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
+class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one queue now, and its work over the last minute.
 
     ``waits_ms`` and ``runs_ms`` map the upper bound of a logarithmic bucket to how many attempts of
@@ -253,7 +253,7 @@ def read_output_cursor(cursor: str) -> tuple[int, int]:
 class EventPage(msgspec.Struct, frozen=True):
     """Some events, and the id to read on after."""
 
-    events: list[JobEvent]
+    events: list[EventRecord]
     last_id: str
 
 

@@ -13,7 +13,7 @@ import msgspec
 from headrace.app import App
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from headrace.handle import JobHandle
 from headrace.job import DEFAULT_QUEUE, Claim, ClaimedJob, Job, check_name, new_job_id
 from headrace.settings import check_count
@@ -326,7 +326,7 @@ class Kit:
             lines.append(f"  and {len(jobs) - SHOWN:,} more")
         return "\n".join(lines)
 
-    async def job_events(self) -> list[JobEvent]:
+    async def job_events(self) -> list[EventRecord]:
         """Return the transitions that the storage keeps of all queues, by time.
 
         Transitions of one instant in different queues are in the order of the queues' names.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from headrace.job import JobRecord, JobState
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
-from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueStats
+from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 from headrace.storage.verbs import reads
 
 
@@ -65,7 +65,7 @@ class Inspector(Protocol):
         """
 
     @reads
-    async def stats(self, queue: str) -> QueueStats:
+    async def stats(self, queue: str) -> QueueCounts:
         """Return counts now, and what was done in the last 50 to 60 seconds (``window_ms``).
 
         A histogram's bounds are at most a tenth above what was measured.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from headrace.storage.limits import EVENTS_AN_ENTRY
 from headrace.storage.lines import read_lines
 
@@ -69,7 +69,7 @@ class Events:
         return last
 
 
-def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[JobEvent]:
+def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[EventRecord]:
     """Return the events of a queue after an entry, those of ``limit`` entries at most."""
     base = queue << QUEUE_SHIFT
     rows = db.execute(_READ, (base + seen, (queue + 1) << QUEUE_SHIFT, limit)).fetchall()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage import JobEvent, JobEventKind, QueueSettings, Storage
+from headrace.storage import EventRecord, JobEventKind, QueueSettings, Storage
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     ERROR,
@@ -18,7 +18,7 @@ from headrace.testing.contract.steps import (
 )
 
 
-async def all_events(storage: Storage) -> list[JobEvent]:
+async def all_events(storage: Storage) -> list[EventRecord]:
     """Return every event that is kept."""
     return (await storage.events(QUEUE, limit=10_000)).events
 
@@ -26,7 +26,7 @@ async def all_events(storage: Storage) -> list[JobEvent]:
 Row = tuple[JobEventKind, str, int, str, int, int, str]
 
 
-def row(event: JobEvent) -> Row:
+def row(event: EventRecord) -> Row:
     """Return what an event says, without when."""
     return (
         event.kind,
@@ -117,7 +117,7 @@ class EventsContract(Contract):
     ) -> None:
         for n in range(50):
             await client.enqueue(*(a_job(f"{n}-{m}") for m in range(3)))
-        seen: list[JobEvent] = []
+        seen: list[EventRecord] = []
         after = "0"
         while True:
             page = await storage.events(QUEUE, after=after, limit=7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage import Claim, JobEvent, JobEventKind, Outcome, Report, Storage
+from headrace.storage import Claim, EventRecord, JobEventKind, Outcome, Report, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ANY_OUTCOME,
@@ -22,7 +22,7 @@ from headrace.testing.contract.steps import (
 )
 
 
-async def progress_events(storage: Storage) -> list[JobEvent]:
+async def progress_events(storage: Storage) -> list[EventRecord]:
     """Return the events of reported progress."""
     events = (await storage.events(QUEUE, limit=10_000)).events
     return [event for event in events if event.kind is JobEventKind.PROGRESS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage import JobState, QueueSettings, QueueStats, Storage
+from headrace.storage import JobState, QueueCounts, QueueSettings, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     EACH_STATE,
@@ -84,7 +84,7 @@ class StatsContract(Contract):
         await client.enqueue(a_job())
         await advance(value_ms)
         await worker.settle(await worker.claim_one(), completed(), run_ms=value_ms)
-        stats: QueueStats = await storage.stats(QUEUE)
+        stats: QueueCounts = await storage.stats(QUEUE)
         for histogram in (stats.waits_ms, stats.runs_ms):
             [(bound, count)] = histogram.items()
             assert count == 1

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.storage import BATCH_LIMIT, JobEvent, JobRow, JobState, Storage
+from headrace.storage import BATCH_LIMIT, EventRecord, JobRow, JobState, Storage
 
 
 class Subject(Protocol):
@@ -90,7 +90,7 @@ async def _all_rows(storage: Storage, queue: str) -> AsyncIterator[JobRow]:
                 break
 
 
-async def _all_events(storage: Storage, queue: str) -> AsyncIterator[JobEvent]:
+async def _all_events(storage: Storage, queue: str) -> AsyncIterator[EventRecord]:
     after = "0"
     while True:
         page = await storage.events(queue, after=after, limit=BATCH_LIMIT)

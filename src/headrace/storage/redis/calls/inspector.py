@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from headrace.errors import InvalidOption
-from headrace.events import JobEvent
+from headrace.events import EventRecord
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState, is_name
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
@@ -19,8 +19,8 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
+    QueueCounts,
     QueueSettings,
-    QueueStats,
     read_output_cursor,
     worker_info,
 )
@@ -182,12 +182,12 @@ def _row(words: list[bytes]) -> JobRow:
     )
 
 
-def stats(root: str) -> Call[QueueStats]:
+def stats(root: str) -> Call[QueueCounts]:
     """Build ``stats``."""
     return Call("stats", root, [], lambda reply: _stats(keys.queue_of(root), reply))
 
 
-def _stats(queue: str, reply: list[bytes]) -> QueueStats:
+def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
     names, numbers = [text(word) for word in reply[::2]], map(_int, reply[1::2])
     # Buckets repeat a name; only their counts are summed.
     values: Counter[str] = Counter()
@@ -202,7 +202,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueStats:
         found = named(prefix).items()
         return dict(sorted((int(bound), n) for bound, n in found if bound.isdecimal()))
 
-    return QueueStats(
+    return QueueCounts(
         queue=queue,
         is_paused=bool(values["paused"]),
         queued=values["count:queued"],
@@ -268,7 +268,7 @@ def _read_events(entries: Sequence[Any]) -> EventPage:
     return EventPage(events=events, last_id=entries[-1][0].decode() if entries else "")
 
 
-def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[JobEvent]:
+def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[EventRecord]:
     values = dict(zip(fields[::2], fields[1::2], strict=True))
     at_ms = int(entry_id.partition(b"-")[0])
     return read_lines(text(values.get(b"events")), stream_id=entry_id.decode(), at_ms=at_ms)

@@ -6,7 +6,7 @@ from headrace.job import JobRecord, JobState
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.redis.calls import inspector
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueStats
+from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 
 
 class RedisInspector(RedisRole):
@@ -28,7 +28,7 @@ class RedisInspector(RedisRole):
     ) -> Page:
         return await self._client.run(inspector.list_jobs(self._root(queue), state, cursor, limit))
 
-    async def stats(self, queue: str) -> QueueStats:
+    async def stats(self, queue: str) -> QueueCounts:
         return await self._client.run(inspector.stats(self._root(queue)))
 
     async def workers(self, queue: str) -> list[IncarnationInfo]:

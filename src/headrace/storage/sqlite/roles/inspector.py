@@ -11,7 +11,7 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
-    QueueStats,
+    QueueCounts,
     read_output_cursor,
 )
 
@@ -39,7 +39,7 @@ class SqliteInspector(SqliteRole):
             "list_jobs", lambda s: listing.list_jobs(s, self._name(queue), state, after, limit)
         )
 
-    async def stats(self, queue: str) -> QueueStats:
+    async def stats(self, queue: str) -> QueueCounts:
         return await self._do("stats", lambda s: inspector.stats(s, self._name(queue)))
 
     async def workers(self, queue: str) -> list[IncarnationInfo]:

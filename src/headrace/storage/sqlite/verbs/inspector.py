@@ -16,8 +16,8 @@ from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import (
     EventPage,
     IncarnationInfo,
+    QueueCounts,
     QueueSettings,
-    QueueStats,
     worker_info,
 )
 
@@ -86,7 +86,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     )
 
 
-def stats(step: Step, name: QueueName) -> QueueStats:
+def stats(step: Step, name: QueueName) -> QueueCounts:
     """Return counts of a queue and its work over the last minute."""
     unit = find_unit(step, name)
     counts: Counter[str] = Counter(unit.counts if unit else {})
@@ -102,7 +102,7 @@ def stats(step: Step, name: QueueName) -> QueueStats:
             oldest_ms = max(oldest_ms, step.now_ms - since)
             if lane != DEFAULT_LANE:
                 [lanes[lane]] = step.db.execute(_COUNT, (unit.key, lane)).fetchone()
-    return QueueStats(
+    return QueueCounts(
         queue=name[1],
         is_paused=unit is not None and unit.is_paused,
         queued=counts["queued"],
