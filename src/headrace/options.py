@@ -20,7 +20,17 @@ from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
 from headrace.job import Job, check_name, check_text
 from headrace.plain import cut, shown
-from headrace.retry import Retry, RetryFunction
+from headrace.retry import (
+    ErrorKinds,
+    Retry,
+    RetryFunction,
+    RetryRules,
+    check_fail_on,
+    check_retry,
+    check_retry_on,
+    check_stored_retry,
+    check_strategy,
+)
 from headrace.settings import (
     MOST_ATTEMPTS,
     TaskSettings,
@@ -64,12 +74,17 @@ class TaskOptions(SharedOptions, total=False):
     Attributes:
         name: what it is stored under, default ``module.qualname``.
         retry: a `Retry`, or a function of (handler errors so far, last error) to seconds.
+        retry_on: a class of exceptions, or several: an error of any other makes the job a dead
+            letter at once, default all are worth another attempt.
+        fail_on: those that make it a dead letter at once, whatever ``retry_on`` says, default none.
         executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
             imports the function by its module and name, and has no lifespan state.
     """
 
     name: str | None
     retry: Retry | RetryFunction | None
+    retry_on: ErrorKinds | None
+    fail_on: ErrorKinds | None
     executor: Literal["thread", "process"] | None
 
 
@@ -150,33 +165,6 @@ def _instant(name: str, field: str) -> OptionRule:
     return OptionRule(field, partial(instant_ms, name=name), check)
 
 
-def _check_retry(retry: Any) -> Retry:
-    # Only the fields of a Retry itself can be stored with a job.
-    if type(retry) is not Retry:
-        raise InvalidOption(
-            f"retry={shown(retry)}: a single call takes a Retry; a strategy function goes to "
-            "@app.task"
-        )
-    return retry
-
-
-def _check_stored_retry(retry: Any) -> Retry:
-    try:
-        return msgspec.convert(retry, Retry)
-    except msgspec.ValidationError as error:
-        raise InvalidOption(f"retry={shown(retry)} can't be read ({cut(str(error))})") from None
-
-
-def _check_strategy(retry: Any) -> Retry | RetryFunction:
-    is_plain = not isinstance(retry, type) and not inspect.iscoroutinefunction(retry)
-    if not (is_plain and isinstance(retry, Retry | Callable)):
-        raise InvalidOption(
-            f"retry={shown(retry)}: pass a Retry, or a plain function of (errors so far, last "
-            "error) to seconds"
-        )
-    return retry  # type: ignore[no-any-return]
-
-
 OPTIONS: dict[str, OptionRule] = {
     "id": _same("id", partial(check_text, what="job id")),
     "queue": _same("queue", partial(check_name, what="queue")),
@@ -188,14 +176,19 @@ OPTIONS: dict[str, OptionRule] = {
     "max_attempts": _count("max_attempts", is_stored=True),
     "max_stalls": _count("max_stalls"),
     "timeout": _span("timeout", least_ms=1, least_kept=1, is_stored=True),
-    "retry": OptionRule("retry", _check_retry, _check_stored_retry, is_stored=True),
+    "retry": OptionRule("retry", check_retry, check_stored_retry, is_stored=True),
     "result_ttl": _span("result_ttl", is_stored=True),
     "keep": _span("keep", is_stored=True),
     "headers": _same("headers", check_headers, is_stored=True),
 }
 """Each option by its name; ``expires`` is one of two."""
 
-_TASK_OPTIONS = {**OPTIONS, "retry": _same("retry", _check_strategy)}
+_TASK_OPTIONS = {
+    **OPTIONS,
+    "retry": _same("retry", check_strategy),
+    "retry_on": _same("retry_on", check_retry_on),
+    "fail_on": _same("fail_on", check_fail_on),
+}
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 _OF_A_CALL = frozenset(JobOptions.__annotations__)
 _STORED_CHECKS = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
@@ -208,7 +201,9 @@ def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
         InvalidOption: a value is out of bounds.
     """
     _check_names(said, _OF_A_TASK, "App.task")
-    return TaskSettings(**_kept(said, _TASK_OPTIONS, TaskSettings()))
+    kept = _kept(said, _TASK_OPTIONS, TaskSettings())
+    rules = RetryRules(kept.pop("retry_on", None), kept.pop("fail_on", ()))
+    return TaskSettings(**kept, retry_rules=rules)
 
 
 def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:

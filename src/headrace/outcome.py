@@ -8,9 +8,9 @@ import msgspec
 
 from headrace.clock import duration_ms
 from headrace.description import describe, is_a
-from headrace.errors import FailPermanently, InvalidOption, RetryLater
+from headrace.errors import FailPermanently, InvalidOption, RetryLater, Signal
 from headrace.job import ErrorInfo, FailReason
-from headrace.retry import Retry, RetryFunction
+from headrace.retry import Retry, RetryFunction, RetryRules
 
 UNKNOWN_TASK_LIMIT_MS = 24 * 3_600_000
 
@@ -76,6 +76,7 @@ def decide(
     errors_before: int,
     max_attempts: int,
     retry: Retry | RetryFunction,
+    rules: RetryRules,
     draw: Callable[[], float],
 ) -> Retried | Failed:
     """Return what a handler's exception comes to.
@@ -86,10 +87,11 @@ def decide(
         errors_before: handler errors before this one.
         max_attempts: handler errors after which the job fails.
         retry: how long to wait.
+        rules: which errors are worth another attempt; signals ask for one by themselves.
         draw: source of random numbers from 0 to 1.
     """
     info = describe(error, start)
-    if is_a(error, FailPermanently):
+    if is_a(error, FailPermanently) or (not is_a(error, Signal) and rules.is_permanent(error)):
         return Failed(FailReason.PERMANENT, info)
     if errors_before + 1 >= max_attempts:
         return Failed(FailReason.EXHAUSTED, info)

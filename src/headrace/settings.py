@@ -20,7 +20,7 @@ from headrace.job import (
     PROCESS_LANE,
 )
 from headrace.plain import plain_integer, plain_text, shown
-from headrace.retry import Retry, RetryFunction
+from headrace.retry import Retry, RetryFunction, RetryRules
 
 MOST_ATTEMPTS = 1_000_000
 
@@ -42,6 +42,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_stalls: int = DEFAULT_MAX_STALLS
     timeout_ms: int | None = None
     retry: Retry | RetryFunction = Retry()
+    retry_rules: RetryRules = RetryRules()
     result_ttl_ms: int = DEFAULT_KEEP_MS
     keep_ms: int = DEFAULT_KEEP_MS
     executor: ExecutorKind = ExecutorKind.COROUTINE

@@ -122,6 +122,15 @@ def chat_in_threads(context: Context, count: int) -> int:
 # Errors
 
 
+@app.task(
+    queue="cpu", executor="process", retry=NOW, retry_on=(OSError, Awkward), fail_on=PermissionError
+)
+def fail_as(name: str) -> None:
+    if name == "Awkward":
+        raise Awkward(5, where="here")
+    raise {"OSError": OSError, "PermissionError": PermissionError, "KeyError": KeyError}[name](name)
+
+
 @app.task(queue="cpu", executor="process", retry=NOW)
 def fail(text: str) -> None:
     raise ValueError(text)

@@ -11,7 +11,7 @@ import pytest
 from headrace import FailPermanently, FailReason, Retry, RetryLater
 from headrace.description import describe
 from headrace.outcome import Failed, Retried, decide
-from headrace.retry import RetryFunction
+from headrace.retry import RetryFunction, RetryRules
 from tests.apps.zoo import Seconds
 
 
@@ -21,6 +21,7 @@ def outcome_of(
     errors_before: int = 0,
     max_attempts: int = 3,
     retry: Retry | RetryFunction | None = None,
+    rules: RetryRules | None = None,
 ) -> Retried | Failed:
     return decide(
         error,
@@ -28,6 +29,7 @@ def outcome_of(
         errors_before=errors_before,
         max_attempts=max_attempts,
         retry=retry or Retry(min=1, max=300),
+        rules=rules or RetryRules(),
         draw=lambda: 1.0,
     )
 
@@ -66,6 +68,26 @@ def test_retry_later_uses_up_an_attempt() -> None:
     outcome = outcome_of(RetryLater(1), errors_before=2)
     assert isinstance(outcome, Failed)
     assert outcome.reason is FailReason.EXHAUSTED
+
+
+def test_an_error_that_the_rules_call_permanent_is_not_retried() -> None:
+    def never(_errors: int, _error: BaseException) -> float:
+        raise AssertionError("asked for a wait")
+
+    outcome = outcome_of(ValueError("no"), retry=never, rules=RetryRules(retry_on=(OSError,)))
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.is_attempt) == (FailReason.PERMANENT, True)
+    assert outcome.error.message == "no"
+
+
+@pytest.mark.parametrize(
+    "rules", [RetryRules(retry_on=(OSError,)), RetryRules(fail_on=(Exception,))]
+)
+def test_retry_later_asks_for_another_attempt_whatever_the_rules_say(rules: RetryRules) -> None:
+    assert isinstance(outcome_of(RetryLater(1), rules=rules), Retried)
+    exhausted = outcome_of(RetryLater(1), errors_before=2, rules=rules)
+    assert isinstance(exhausted, Failed)
+    assert exhausted.reason is FailReason.EXHAUSTED
 
 
 @pytest.mark.parametrize("delay", [-1, float("nan"), "5", None, 1e18])

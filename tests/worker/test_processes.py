@@ -148,6 +148,18 @@ async def test_a_retry_function_is_given_the_error_itself(crew: Crew) -> None:
     assert (await retried(crew, claimed(handlers.fail_awkwardly, failures=1))).delay_ms == 21_000
 
 
+@pytest.mark.parametrize("name", ["OSError", "Awkward"])
+async def test_an_error_of_a_class_in_retry_on_is_retried(crew: Crew, name: str) -> None:
+    assert (await retried(crew, claimed(handlers.fail_as, {"name": name}))).error.start == 1
+
+
+@pytest.mark.parametrize("name", ["KeyError", "PermissionError"])
+async def test_any_other_error_and_one_in_fail_on_are_permanent(crew: Crew, name: str) -> None:
+    outcome = await failed(crew, claimed(handlers.fail_as, {"name": name}))
+    assert (outcome.reason, outcome.error.type) == (FailReason.PERMANENT, name)
+    assert outcome.is_attempt
+
+
 async def test_a_job_s_own_retry_wins_over_its_task_s(crew: Crew) -> None:
     own = msgspec.json.encode(WorkerOptions(retry=Retry(min=2, max=2), max_attempts=9))
     job = claimed(handlers.fail_awkwardly, failures=7, options=own)
@@ -327,6 +339,18 @@ async def test_a_retry_function_that_can_not_be_passed_on_is_refused_by_the_work
     app = unreachable_app()
     app.task(executor="process", retry=lambda errors, _error: errors)(handlers.touch)
     with pytest.raises(UsageError, match=r"can't be passed to another process"):
+        Worker(app)
+
+
+@pytest.mark.parametrize("option", ["retry_on", "fail_on"])
+async def test_a_class_that_can_not_be_passed_on_is_refused_by_the_worker(option: str) -> None:
+    class Local(Exception):
+        pass
+
+    app = unreachable_app()
+    options: dict[str, Any] = {option: Local}
+    app.task(executor="process", **options)(handlers.touch)
+    with pytest.raises(UsageError, match=rf"{option}=.*Local.* can't be passed to another process"):
         Worker(app)
 
 

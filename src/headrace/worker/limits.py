@@ -15,8 +15,7 @@ from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
 from headrace.job import check_name
 from headrace.plain import shown
-from headrace.retry import Retry, RetryFunction
-from headrace.settings import ExecutorKind, check_count
+from headrace.settings import ExecutorKind, TaskSettings, check_count
 from headrace.worker.process_slots.functions import Function, cores, find
 
 LONGEST_LEASE_MS = 3_600_000
@@ -149,18 +148,24 @@ def process_functions(app: App[Any]) -> dict[str, Function]:
                     f"its function: {error}. Define it at the top level of a module, and bind the "
                     "task or the function to its name there"
                 ) from error
-            _check_retry(name, task.settings.retry)
+            _check_retry(name, task.settings)
     return found
 
 
-def _check_retry(name: str, retry: Retry | RetryFunction) -> None:
-    try:
-        pickle.dumps(retry)
-    except Exception as error:  # pickle raises what it likes
-        raise UsageError(
-            f"the task {name!r} has executor='process', but its retry={shown(retry)} can't be "
-            "passed to another process: use a Retry, or a function at the top level of a module"
-        ) from error
+def _check_retry(name: str, settings: TaskSettings) -> None:
+    rules = settings.retry_rules
+    kinds = [
+        *[("retry_on", kind) for kind in rules.retry_on or ()],
+        *[("fail_on", kind) for kind in rules.fail_on],
+    ]
+    for option, value in [("retry", settings.retry), *kinds]:
+        try:
+            pickle.dumps(value)
+        except Exception as error:  # pickle raises what it likes
+            raise UsageError(
+                f"the task {name!r} has executor='process', but its {option}={shown(value)} can't "
+                "be passed to another process: define it at the top level of a module"
+            ) from error
 
 
 def queue_weights(

@@ -17,7 +17,7 @@ from headrace.description import describe, traceback_of
 from headrace.job import ClaimedJob, FailReason
 from headrace.options import WorkerOptions
 from headrace.outcome import Completed, Failed, Outcome, decide
-from headrace.retry import Retry, RetryFunction
+from headrace.retry import Retry, RetryFunction, RetryRules
 from headrace.settings import TaskSettings
 
 Draw = Callable[[], float]
@@ -38,6 +38,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     max_attempts: int
     timeout_ms: int
     retry: Retry | RetryFunction
+    retry_rules: RetryRules
     result_ttl_ms: int
     keep_ms: int
     headers: dict[str, str]
@@ -75,6 +76,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             errors_before=self.job.failures,
             max_attempts=self.max_attempts,
             retry=self.retry,
+            rules=self.retry_rules,
             draw=draw,
         )
 
@@ -102,6 +104,7 @@ def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
         options.get("max_attempts") or settings.max_attempts,
         options.get("timeout_ms") or settings.timeout_ms or 0,
         options.get("retry") or settings.retry,
+        settings.retry_rules,
         settings.result_ttl_ms if ttl_ms is None else ttl_ms,
         settings.keep_ms if keep_ms is None else keep_ms,
         options.get("headers", {}),
