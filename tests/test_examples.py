@@ -26,7 +26,7 @@ from tests.support.processes import ROOT, WorkerProcess
 from tests.support.until import patience, until
 
 EXAMPLES = ROOT / "examples"
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def run_example(name: str, *arguments: str, seconds: float = 15) -> list[str]:
