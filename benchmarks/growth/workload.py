@@ -11,8 +11,7 @@ from itertools import islice
 
 import uvloop
 
-from headrace import App, Job, Worker
-from headrace.storage.values import QueueCounts
+from headrace import App, Job, QueueStats, Worker
 
 PIECE = 20_000
 """Jobs in one call of `enqueue_many`, which returns as many handles."""
@@ -52,7 +51,7 @@ class GrowthLoad:
         while await self.app.enqueue_many(islice(source, PIECE)):
             pass
 
-    async def stats(self) -> list[QueueCounts]:
+    async def stats(self) -> list[QueueStats]:
         """Return the counts of each queue."""
         return [await self.app.queue(name).stats() for name in self.queues]
 

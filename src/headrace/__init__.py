@@ -28,13 +28,13 @@ from headrace.errors import (
     UsageError,
     WaitTimeout,
 )
+from headrace.events import JobEventKind
 from headrace.handle import JobHandle
 from headrace.job import (
     CancelOutcome,
     EnqueueOutcome,
     FailReason,
     Job,
-    JobRecord,
     JobState,
 )
 from headrace.middleware import CallNext, Middleware
@@ -42,6 +42,9 @@ from headrace.queues import Queue
 from headrace.release import VERSION as __version__
 from headrace.retry import Retry
 from headrace.task import Task
+from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
+from headrace.views.queues import QueueStats, QueueWork, QueueWorker
+from headrace.views.value import Percentiles
 from headrace.worker.worker import Worker
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "CancelOutcome",
     "Context",
     "EnqueueOutcome",
+    "ErrorEntry",
     "FailPermanently",
     "FailReason",
     "HeadraceError",
@@ -59,16 +63,23 @@ __all__ = [
     "Job",
     "JobCancelled",
     "JobError",
+    "JobEvent",
+    "JobEventKind",
     "JobFailed",
     "JobHandle",
     "JobNotFound",
-    "JobRecord",
     "JobState",
+    "JobStatus",
+    "JobSummary",
     "LifespanTimeout",
     "Middleware",
     "NotSerializable",
     "PayloadTooLarge",
+    "Percentiles",
     "Queue",
+    "QueueStats",
+    "QueueWork",
+    "QueueWorker",
     "ReplyLost",
     "ResultExpired",
     "Retry",

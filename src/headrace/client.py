@@ -144,9 +144,9 @@ class Client:
         [end] = await self.storage.watch(queue, [job_id], channel="")
         return end, await self.storage.output(queue, job_id, after=after)
 
-    def decode(self, chunk: bytes) -> Any:
-        """Return a piece of output as plain data."""
-        return self._decoder_of("")(chunk)
+    def decode(self, stored: bytes) -> Any:
+        """Return arguments, a result or a piece of output as plain data."""
+        return self._decoder_of("")(stored)
 
     async def aclose(self) -> None:
         """Let what is being sent end, then close everything."""
@@ -179,9 +179,9 @@ class CurrentClient:
         """Return how a job stands, and then what it has put out since a cursor."""
         return await self._client().output(queue, job_id, after=after)
 
-    def decode(self, chunk: bytes) -> Any:
-        """Return a piece of output as plain data."""
-        return self._client().decode(chunk)
+    def decode(self, stored: bytes) -> Any:
+        """Return arguments, a result or a piece of output as plain data."""
+        return self._client().decode(stored)
 
 
 def replying(request: JobRequest, channel: str) -> JobRequest:

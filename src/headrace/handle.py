@@ -12,6 +12,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import JobCancelled, JobError, JobFailed, JobNotFound, ResultExpired
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
 from headrace.storage.values import End, OutputPage
+from headrace.views.jobs import JobStatus
 
 R = TypeVar("R")
 
@@ -34,8 +35,8 @@ class JobClient(Protocol):
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how the job stands, and then what it has put out since a cursor."""
 
-    def decode(self, chunk: bytes) -> Any:
-        """Return a piece of output as plain data."""
+    def decode(self, stored: bytes) -> Any:
+        """Return arguments, a result or a piece of output as plain data."""
 
 
 class JobHandle(Generic[R]):
@@ -66,11 +67,14 @@ class JobHandle(Generic[R]):
         self._decode = decode
 
     def __repr__(self) -> str:
-        outcome = self.outcome.value if self.outcome else "unknown"
-        return f"<JobHandle {self.id!r} in {self.queue!r}: {outcome}>"
+        # Without a state: whatever it was once, it may be another by now.
+        return f"<JobHandle {self.id!r} in {self.queue!r}>"
 
-    async def status(self) -> JobRecord:
+    async def status(self) -> JobStatus:
         """Return what is kept of the job now: state, counts, times, progress and error history.
+
+        Its ``state`` is a `JobState`, which equals its name: ``status.state == "queued"``. The
+        status itself equals no text.
 
         Raises:
             JobNotFound: there is no record.
@@ -79,7 +83,7 @@ class JobHandle(Generic[R]):
         record = await self._client.look(self.queue, self.id)
         if record is None:
             raise self._not_found()
-        return record
+        return JobStatus.of(record, self._client.decode)
 
     async def result(self, timeout: Duration | None = None) -> R:
         """Wait for the job to end and return its result. Safe to cancel and to repeat.

@@ -10,14 +10,14 @@ import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
-from headrace.events import EventRecord
-from headrace.job import JobRow, JobState, check_name, check_text
+from headrace.job import JobState, check_name, check_text
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Admin, Inspector
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import IncarnationInfo, QueueCounts, QueueSettings
+from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.queues import QueueStats, QueueWorker
 
 PURGEABLE = (
     JobState.QUEUED,
@@ -45,13 +45,15 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
 
-    async def stats(self) -> QueueCounts:
-        """Return counts now, and the work of the last minute."""
-        return await self._storage().stats(self.name)
+    async def stats(self) -> QueueStats:
+        """Return counts now, the work of the last minute, and what the queue keeps."""
+        return QueueStats.of(await self._storage().stats(self.name))
 
-    async def workers(self) -> list[IncarnationInfo]:
-        """Return the worker incarnations that serve this queue."""
-        return await self._storage().workers(self.name)
+    async def workers(self) -> list[QueueWorker]:
+        """Return the workers that serve this queue."""
+        return [
+            QueueWorker.of(self.name, info) for info in await self._storage().workers(self.name)
+        ]
 
     async def pause(self) -> None:
         """Stop workers from claiming; active jobs go on and enqueueing works. Safe to repeat."""
@@ -68,8 +70,8 @@ class Queue:
         dead_letters: int | None = None,
         dead_letter_ttl: Duration | None = None,
         events: int | None = None,
-    ) -> QueueSettings:
-        """Change what the queue keeps; None leaves a setting as it is. Returns all of them.
+    ) -> QueueStats:
+        """Change what the queue keeps; None leaves a setting as it is. Returns its `stats` then.
 
         Args:
             history: completed and cancelled records, default 100,000, 1 to 10,000,000.
@@ -89,14 +91,15 @@ class Queue:
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000
             )
-        settings = msgspec.structs.replace((await self.stats()).settings, **changes)
+        found = await self._storage().stats(self.name)
+        settings = msgspec.structs.replace(found.settings, **changes)
         await self._storage().configure(self.name, settings)
-        return settings
+        return QueueStats.of(msgspec.structs.replace(found, settings=settings))
 
     async def jobs(
         self, state: JobState | str, *, task: str | None = None, limit: int | None = None
-    ) -> AsyncIterator[JobRow]:
-        """Yield the jobs in ``state``, page by page, without payloads.
+    ) -> AsyncIterator[JobSummary]:
+        """Yield the jobs in ``state``, page by page, without arguments and results.
 
         Args:
             state: one of `JobState`.
@@ -116,13 +119,13 @@ class Queue:
                 if task is None or row.task == task:
                     if left is not None and left <= 0:
                         return
-                    yield row
+                    yield JobSummary.of(self.name, row)
                     left = None if left is None else left - 1
             cursor = page.cursor
             if not cursor:
                 return
 
-    async def events(self, *, after: str = "0") -> AsyncIterator[EventRecord]:
+    async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
         """Yield the kept events after a stream id, oldest first, up to now.
 
         Raises:
@@ -136,7 +139,7 @@ class Queue:
         while True:
             page = await self._storage().events(self.name, after=last_id, limit=BATCH_LIMIT)
             for event in page.events:
-                yield event
+                yield JobEvent.of(self.name, event)
             if not page.last_id:
                 return
             last_id = page.last_id

@@ -78,7 +78,9 @@ async def test_a_job_is_seen_before_any_worker_has_run(note: Task[[object], obje
     assert (await queued.status()).state is JobState.QUEUED
     assert (await scheduled.status()).state is JobState.SCHEDULED
     assert scheduled.outcome is EnqueueOutcome.SCHEDULED
-    assert abs((await timed.status()).due_ms - at.timestamp() * 1000) <= 1
+    due_at = (await timed.status()).due_at
+    assert due_at is not None
+    assert abs(due_at - at) <= timedelta(milliseconds=1)
 
 
 async def test_an_instant_in_the_past_is_due_now(note: Task[[object], object]) -> None:

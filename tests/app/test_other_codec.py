@@ -52,9 +52,12 @@ async def test_what_is_stored_of_a_call_is_the_codecs(
     handle = await app.enqueue(name, **arguments)
     async with running(Worker(app, process_slots=1)):
         assert await handle.result(timeout=patience(15)) == result
-    record = await handle.status()
+    record = await app.client().storage.get("default", handle.id)
+    assert record is not None
     assert record.payload == app.codec.encode_arguments(arguments)
     assert record.result == app.codec.encode(result, "result")
+    status = await handle.status()
+    assert (status.args, status.result) == (arguments, result)
 
 
 async def test_output_and_jobs_by_name_alone_are_the_codecs(app: MarkedApp) -> None:
@@ -62,7 +65,8 @@ async def test_output_and_jobs_by_name_alone_are_the_codecs(app: MarkedApp) -> N
     async with running(Worker(app)):
         assert [piece async for piece in handle.stream()] == [{"half": 0.5}]
         foreign = await app.enqueue("elsewhere", queue="other", number=1)
-        record = await foreign.status()
+        record = await app.client().storage.get("other", foreign.id)
+    assert record is not None
     assert record.payload is not None
     assert record.payload[:1] == MARK
     assert await app.job(handle.id).result() is None, "plain data where the task is not said"

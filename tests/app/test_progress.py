@@ -29,7 +29,7 @@ async def told(app: App[None], queue: str, job_id: str) -> list[str]:
     """Return the details of a job's progress events."""
     found = app.queue(queue).events()
     return [
-        event.detail
+        event.detail or ""
         async for event in found
         if event.kind is JobEventKind.PROGRESS and event.job_id == job_id
     ]
@@ -70,7 +70,7 @@ async def test_progress_is_thinned_out_but_for_the_last(app: App[None], name: st
     assert (record.progress, record.progress_text) == (1.0, "piece 1999")
     details = await told(app, "cpu", job.id)
     # Output is passed on each 20 ms, and takes the progress of the moment along.
-    assert 1 <= len(details) <= 2 + record.run_ms / 10
+    assert 1 <= len(details) <= 2 + (record.run_s or 0) * 100
     assert details[-1] == "1 piece 1999"
 
 
@@ -85,7 +85,7 @@ async def test_progress_alone_is_told_twice_a_second(app: App[None]) -> None:
     async with running(Worker(app)):
         job = await work.enqueue()
         record = await ended(job, within=START_S)
-    assert 1 <= len(await told(app, "default", job.id)) <= 2 + record.run_ms / 500
+    assert 1 <= len(await told(app, "default", job.id)) <= 2 + (record.run_s or 0) * 2
 
 
 @pytest.mark.parametrize("name", KINDS)

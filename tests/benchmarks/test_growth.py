@@ -146,7 +146,7 @@ async def test_a_drain_takes_a_part_of_what_waits_and_leaves_the_queues_paused(
             rate = await drain(redis_server, load, 500)
         counts = await load.stats()
     assert rate > 0
-    assert all(stats.is_paused and not stats.active for stats in counts)
+    assert all(stats.paused and not stats.active for stats in counts)
     assert sum(stats.queued for stats in counts) <= 19_500
     assert sum(stats.queued + stats.history for stats in counts) == 20_000
 

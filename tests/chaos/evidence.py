@@ -9,9 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from headrace import App
-from headrace.events import EventRecord, JobEventKind
-from headrace.job import JobRow, JobState
+from headrace import App, JobEvent, JobEventKind, JobState, JobSummary
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import QUEUES, Kind, kind_of
 from tests.chaos.site import Site
@@ -64,8 +62,8 @@ class Evidence:
         runs: list[Run],
         sent: list[Sent],
         windows: list[Window],
-        rows: dict[str, JobRow],
-        events: list[EventRecord],
+        rows: dict[str, JobSummary],
+        events: list[JobEvent],
         offset_s: float,
         machine: Machine,
     ) -> None:
@@ -77,9 +75,9 @@ class Evidence:
         self.machine = machine
         self._offset_s = offset_s
 
-    def at(self, event: EventRecord) -> float:
+    def at(self, event: JobEvent) -> float:
         """Return when an event was, by the clock of the notes."""
-        return event.at_ms / 1000 - self._offset_s
+        return event.at.timestamp() - self._offset_s
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -101,9 +99,9 @@ class Evidence:
         return {job_id for job_id, words in self.answers.items() if "ok" in words}
 
     @cached_property
-    def stories(self) -> dict[str, list[EventRecord]]:
+    def stories(self) -> dict[str, list[JobEvent]]:
         """The events of each job."""
-        found: defaultdict[str, list[EventRecord]] = defaultdict(list)
+        found: defaultdict[str, list[JobEvent]] = defaultdict(list)
         for event in self.events:
             found[event.job_id].append(event)
         return found
@@ -143,7 +141,7 @@ class Evidence:
             if run.word == "start" and kind_of(self.labels.get(run.job_id, "plain")) is Kind.POISON
         }
 
-    def ends(self, job_id: str) -> list[EventRecord]:
+    def ends(self, job_id: str) -> list[JobEvent]:
         """Return a job's terminal events."""
         return [event for event in self.stories.get(job_id, []) if event.kind in TERMINAL]
 
@@ -154,7 +152,7 @@ class Evidence:
         (directory / "events").write_bytes(encode(self.events))
 
 
-async def stored_rows(app: App[None]) -> dict[str, JobRow]:
+async def stored_rows(app: App[None]) -> dict[str, JobSummary]:
     """Return what is kept of each job, of whatever state."""
     states = [state for state in JobState if state is not JobState.BLOCKED]
     return {
@@ -165,7 +163,7 @@ async def stored_rows(app: App[None]) -> dict[str, JobRow]:
     }
 
 
-async def stored_events(app: App[None]) -> list[EventRecord]:
+async def stored_events(app: App[None]) -> list[JobEvent]:
     """Return every event."""
     return [event for name in QUEUES async for event in app.queue(name).events()]
 

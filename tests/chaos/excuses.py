@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from headrace.events import EventRecord
+from headrace import JobEvent
 from tests.chaos.evidence import Evidence
 from tests.chaos.notes import Run, Window
 from tests.chaos.plan import Kind, kind_of
@@ -41,7 +41,7 @@ def was_cut_off(e: Evidence, worker: str, at: float) -> bool:
     )
 
 
-def is_explained(e: Evidence, stall: EventRecord) -> bool:
+def is_explained(e: Evidence, stall: JobEvent) -> bool:
     """Whether a death or a fault explains that a job was charged a stall."""
     at = e.at(stall)
     if stall.detail != WORKER_DIED:
@@ -50,7 +50,7 @@ def is_explained(e: Evidence, stall: EventRecord) -> bool:
             window.fault == "kill-slot" and window.begin - SOON_S <= at <= window.begin + NOISE_S
             for window in e.windows
         )
-    owner = e.owners.get(stall.incarnation)
+    owner = e.owners.get(stall.incarnation or "")
     if owner is None:
         return True  # it never ran anything, and has left no line to tell its process by
     if was_cut_off(e, owner.worker, at):

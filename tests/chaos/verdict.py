@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from headrace.events import JobEventKind
-from headrace.job import DEFAULT_MAX_STALLS, FailReason, JobRow, JobState
+from headrace import FailReason, JobEventKind, JobState, JobSummary
+from headrace.job import DEFAULT_MAX_STALLS
 from tests.chaos.evidence import Evidence
 from tests.chaos.excuses import excused_overlap, is_explained, overlapping
 from tests.chaos.line import Line, line
@@ -103,7 +103,7 @@ def dead_letters_as_planned(e: Evidence) -> Line:
             plan = plan_of(e.labels[row.id]) if row.id in e.labels else None
             if plan is None or not row.state.is_terminal:
                 continue
-            found, planned = (row.state, row.reason), (plan.state, plan.reason)
+            found, planned = (row.state, row.reason or ""), (plan.state, plan.reason)
             is_failed = JobState.FAILED in (row.state, plan.state)
             if is_failed and found != planned and not was_killed_too_often(e, row):
                 yield f"{row.id} is {found}, planned {planned}: {row.error}"
@@ -112,7 +112,7 @@ def dead_letters_as_planned(e: Evidence) -> Line:
     return line("dead letters other than planned", cases(), figure)
 
 
-def was_killed_too_often(e: Evidence, row: JobRow) -> bool:
+def was_killed_too_often(e: Evidence, row: JobSummary) -> bool:
     """Whether a job without a plan for it ended since faults killed its workers, each time."""
     stalls = [event for event in e.stories[row.id] if event.kind is JobEventKind.STALLED]
     is_dead = row.state is JobState.FAILED and row.reason == FailReason.STALLED

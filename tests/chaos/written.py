@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from headrace.events import EventRecord, JobEventKind
-from headrace.job import JobRow, JobState
+from headrace import JobEvent, JobEventKind, JobState, JobSummary
 from tests.chaos.evidence import Evidence, Machine
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import plan_of
@@ -20,8 +20,8 @@ class Story:
         self.runs: list[Run] = []
         self.sent: list[Sent] = []
         self.windows: list[Window] = []
-        self.rows: dict[str, JobRow] = {}
-        self.events: list[EventRecord] = []
+        self.rows: dict[str, JobSummary] = {}
+        self.events: list[JobEvent] = []
         self.machine = Machine()
 
     def say(self, word: str, job_id: str, what: str = "-", *, at: float = 0.0) -> None:
@@ -52,31 +52,33 @@ class Story:
     ) -> None:
         """Write a transition."""
         self.events.append(
-            EventRecord(
+            JobEvent(
+                queue="",
                 stream_id="",
-                at_ms=round(at * 1000),
+                at=datetime.fromtimestamp(at, UTC),
                 kind=kind,
                 job_id=job_id,
                 task="",
                 start=epoch,
                 incarnation=worker,
-                wait_ms=0,
-                run_ms=0,
-                detail=detail,
+                wait_s=None,
+                run_s=None,
+                detail=detail or None,
             )
         )
 
     def row(self, job_id: str, state: JobState, **fields: Any) -> None:
         """Write what is kept of a job."""
         row: dict[str, Any] = {
-            **dict.fromkeys(("created_ms", "changed_ms", "due_ms", "run_ms"), 0),
+            **dict.fromkeys(("created_at", "changed_at"), datetime.fromtimestamp(0, UTC)),
+            **dict.fromkeys(("due_at", "run_s", "reason", "error")),
             **dict.fromkeys(("failures", "stalls"), 0),
-            **dict.fromkeys(("task", "reason", "error"), ""),
+            **dict.fromkeys(("queue", "task"), ""),
             "priority": 5,
             "starts": 1,
             "incarnation": "mixed-1",
         }
-        self.rows[job_id] = JobRow(id=job_id, state=state, **{**row, **fields})
+        self.rows[job_id] = JobSummary(id=job_id, state=state, **{**row, **fields})
 
     def start(
         self, job_id: str, *, at: float, epoch: int = 1, worker: str = "mixed-1", word: str = "end"

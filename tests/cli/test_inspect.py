@@ -57,8 +57,8 @@ def test_queues_are_listed_with_counts_and_markers(cli: Cli, here: Cli) -> None:
 def test_the_queue_documents_are_stable(here: Cli) -> None:
     mail, other = here("queue", "list", "-o", "json").json
     assert other["queue"] == "other"
-    assert mail.pop("oldest_ms") >= 0
-    assert mail == {
+    assert mail["oldest_ms"] >= 0
+    assert {name: mail[name] for name in list(mail)[:9]} == {
         "queue": "mail",
         "paused": False,
         "queued": 1,
@@ -70,8 +70,10 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
         "workers": 0,
     }
     (stats,) = here("queue", "stats", "mail", "-o", "json").json
-    assert set(stats) == {*mail, "oldest_ms", "lanes", "last_minute"} | {
-        "keeps_history", "keeps_dead", "keeps_dead_ms",
+    assert set(mail) == set(stats)
+    assert set(list(stats)[9:]) == {
+        "oldest_ms", "lanes", "last_minute",
+        "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
     }  # fmt: skip
     assert stats["lanes"] == {}
     work = stats["last_minute"]

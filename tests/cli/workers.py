@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from headrace import App, JobHandle
-from headrace.job import JobRow
+from headrace import App, JobHandle, JobSummary
 from tests.apps.operate_app import QUEUE
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
@@ -68,7 +67,7 @@ class Site:
         """What the handler has written to the note."""
         return self.note.read_text() if self.note.exists() else ""
 
-    async def jobs(self, state: str) -> list[JobRow]:
+    async def jobs(self, state: str) -> list[JobSummary]:
         return [job async for job in self.app.queue(QUEUE).jobs(state)]
 
 

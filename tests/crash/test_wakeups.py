@@ -54,13 +54,13 @@ async def test_tokens_lost_and_doubled_delay_at_most(
         found = await records(app, accepted, queue)
         assert {(r.state, r.starts) for r in found.values()} == {(JobState.COMPLETED, 1)}
     waits = [
-        event.wait_ms
+        event.wait_s or 0
         for queue in ids
         async for event in app.queue(queue).events()
         if event.kind is JobEventKind.ACTIVE
     ]
     assert len(waits) == len(crew.ledger.starts())
-    assert max(waits) < (LONGEST_WAIT_S + 1) * 1000
+    assert max(waits) < LONGEST_WAIT_S + 1
 
 
 async def test_a_token_that_a_stopped_worker_took_delays_at_most(

@@ -86,7 +86,7 @@ async def test_a_function_that_has_not_looked_and_returns_in_time_has_completed(
     async with running(Worker(app, shutdown_timeout=0)):
         await until(begun.is_set, within=10, what="it runs")
     record = await handle.status()
-    assert (record.state, record.result) == (JobState.COMPLETED, b'"all of it"')
+    assert (record.state, record.result) == (JobState.COMPLETED, "all of it")
     assert seen == [True]
 
 

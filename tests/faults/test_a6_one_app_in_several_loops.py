@@ -102,7 +102,7 @@ async def test_a_worker_in_another_thread_whose_handlers_enqueue_shares_nothing_
 
 
 async def second_done(app: App[None]) -> bool:
-    return (await app.queue("second").stats()).completed == 20
+    return (await app.queue("second").stats()).last_minute.completed == 20
 
 
 async def test_a_loop_that_ends_without_closing_leaves_no_connection(

@@ -62,7 +62,7 @@ async def test_the_errors_of_a_lost_record_are_not_the_next_ones(
         await until(is_retrying, within=10)
     lose_record(redis_server, app)
     job = await work.options(id="x").enqueue("new")
-    assert (await job.status()).errors == []
+    assert (await job.status()).errors == ()
     fails = False
     async with running(Worker(app)):
         with pytest.raises(JobFailed, match="new"):
@@ -89,7 +89,7 @@ async def test_an_expired_job_shows_no_error_of_a_lost_record(
     with pytest.raises(JobFailed) as caught:
         await job.result(timeout=patience(10))
     assert (caught.value.reason, caught.value.error_message) == ("expired", "")
-    assert (await job.status()).errors == []
+    assert (await job.status()).errors == ()
 
 
 async def test_the_output_of_a_lost_record_is_not_the_next_ones(

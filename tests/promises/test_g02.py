@@ -32,4 +32,4 @@ async def test_a_job_that_was_done_but_not_reported_runs_again_with_one_outcome(
         assert await handle.result() == "by the second"
         record = await handle.status()
         assert (record.starts, record.stalls) == (2, 1)
-    assert (await app.queue("default").stats()).completed == 1
+    assert (await app.queue("default").stats()).last_minute.completed == 1

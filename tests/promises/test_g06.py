@@ -81,7 +81,7 @@ async def test_a_failed_or_cancelled_record_is_replaced(app: App[None]) -> None:
         assert (await ended(cancelled)).state is JobState.FAILED
         assert await call.enqueue_and_wait() == 2
         record = await cancelled.status()
-        assert (record.failures, record.starts, record.errors) == (0, 1, [])
+        assert (record.failures, record.starts, record.errors) == (0, 1, ())
         assert (await app.queue("default").stats()).dead == 0
 
 

@@ -20,7 +20,7 @@ async def test_a_repeated_settle_answers_the_same_and_counts_once(app: App[None]
     for _ in range(3):
         assert await storage.settle("default", outcomes, call=CallId(owner, 1)) == [True] * 3
     stats = await app.queue("default").stats()
-    assert (stats.completed, stats.history, stats.active) == (3, 3, 0)
+    assert (stats.last_minute.completed, stats.history, stats.active) == (3, 3, 0)
     assert [(await handle.status()).state for handle in handles] == [JobState.COMPLETED] * 3
 
 
@@ -35,7 +35,7 @@ async def test_the_first_outcome_wins(app: App[None]) -> None:
     failed = Settlement(job.id, job.claim, 1, error)
     await storage.settle("default", [failed], call=CallId(owner, 2))
     record = await handle.status()
-    assert (record.state, record.failures, record.errors) == (JobState.COMPLETED, 0, [])
+    assert (record.state, record.failures, record.errors) == (JobState.COMPLETED, 0, ())
     assert (await app.queue("default").stats()).dead == 0
 
 
@@ -48,5 +48,5 @@ async def test_result_record_and_counts_are_seen_together(app: App[None]) -> Non
     await app.client().storage.settle("default", [done], call=CallId(owner, 1))
     assert await waiting == 1
     record, stats = await handle.status(), await app.queue("default").stats()
-    assert (record.state, record.result) == (JobState.COMPLETED, b"1")
-    assert (stats.completed, stats.active) == (1, 0)
+    assert (record.state, record.result) == (JobState.COMPLETED, 1)
+    assert (stats.last_minute.completed, stats.active) == (1, 0)

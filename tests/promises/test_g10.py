@@ -113,7 +113,7 @@ async def test_a_job_waiting_for_its_retry_is_cancelled_at_once(app: App[None]) 
         await reached(handle, JobState.RETRYING)
         assert await handle.cancel() is CancelOutcome.CANCELLED
         stats = await app.queue("default").stats()
-        assert (stats.retrying, stats.cancelled) == (0, 1)
+        assert (stats.retrying, stats.last_minute.cancelled) == (0, 1)
 
 
 async def test_a_put_back_of_a_job_that_was_asked_to_stop_ends_it(app: App[None]) -> None:

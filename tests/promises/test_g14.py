@@ -64,7 +64,7 @@ async def test_what_outlasts_the_grace_goes_back_to_the_head_free_of_charge(app:
     for handle in handles:
         record = await handle.status()
         assert (record.state, record.failures, record.stalls) == (JobState.QUEUED, 0, 0)
-        assert (record.starts, record.errors) == (1, [])
+        assert (record.starts, record.errors) == (1, ())
 
 
 async def test_a_second_stop_ends_the_grace(app: App[None]) -> None:

@@ -48,7 +48,7 @@ async def test_a_full_server_refuses_new_jobs_and_drains_the_old(
             with server.client() as client:
                 client.config_set("maxmemory", 0)
             assert await handles[-1].result(timeout=patience(10)) == 999
-            assert (await app.queue("default").stats()).completed == 1_000
+            assert (await app.queue("default").stats()).last_minute.completed == 1_000
 
 
 async def test_a_full_server_is_swept_as_any_other() -> None:
@@ -67,6 +67,6 @@ async def test_a_full_server_is_swept_as_any_other() -> None:
 
 async def drained(app: App[None], *, count: int) -> None:
     async def is_drained() -> bool:
-        return (await app.queue("default").stats()).completed == count
+        return (await app.queue("default").stats()).last_minute.completed == count
 
     await until(is_drained, within=15)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import JobHandle, JobNotFound, JobRecord, JobState
+from headrace import JobHandle, JobNotFound, JobState, JobStatus
 from tests.support.until import until
 
 
-async def record_of(handle: JobHandle[Any]) -> JobRecord | None:
+async def record_of(handle: JobHandle[Any]) -> JobStatus | None:
     """Return what is kept of a job, None if nothing."""
     try:
         return await handle.status()
@@ -16,10 +16,10 @@ async def record_of(handle: JobHandle[Any]) -> JobRecord | None:
         return None
 
 
-async def reached(handle: JobHandle[Any], *states: JobState, within: float = 10.0) -> JobRecord:
-    """Wait until a job is in one of ``states`` and return its record."""
+async def reached(handle: JobHandle[Any], *states: JobState, within: float = 10.0) -> JobStatus:
+    """Wait until a job is in one of ``states`` and return its status."""
 
-    async def look() -> JobRecord | None:
+    async def look() -> JobStatus | None:
         record = await record_of(handle)
         return record if record is not None and record.state in states else None
 
@@ -28,8 +28,8 @@ async def reached(handle: JobHandle[Any], *states: JobState, within: float = 10.
     return record
 
 
-async def ended(handle: JobHandle[Any], *, within: float = 10.0) -> JobRecord:
-    """Wait until a job is in a terminal state and return its record."""
+async def ended(handle: JobHandle[Any], *, within: float = 10.0) -> JobStatus:
+    """Wait until a job is in a terminal state and return its status."""
     terminal = [state for state in JobState if state.is_terminal]
     return await reached(handle, *terminal, within=within)
 

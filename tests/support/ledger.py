@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from headrace import App, JobRecord
+from headrace import App, JobStatus
 from headrace.events import JobEventKind
 from tests.support.lines import Lines
 from tests.support.until import until
@@ -81,9 +81,9 @@ def _kind(word: str) -> Kind:
     raise ValueError(f"a ledger line begins with {word!r}")
 
 
-async def records(app: App[Any], ids: Iterable[str], queue: str) -> dict[str, JobRecord]:
+async def records(app: App[Any], ids: Iterable[str], queue: str) -> dict[str, JobStatus]:
     """Return what the storage keeps of each job; a lost one raises `JobNotFound`."""
-    found: dict[str, JobRecord] = {}
+    found: dict[str, JobStatus] = {}
     todo = list(ids)
     for first in range(0, len(todo), LOOKS_AT_ONCE):
         chunk = todo[first : first + LOOKS_AT_ONCE]
@@ -123,7 +123,7 @@ async def check_ledger(
     queue: str,
     unseen_claims: int | None = 0,
     within: float = 8.0,
-) -> dict[str, JobRecord]:
+) -> dict[str, JobStatus]:
     """Assert what must hold whatever broke, once every job has ended, and return the records.
 
     No accepted job is lost, each has exactly one recorded outcome, epochs rise by one and never

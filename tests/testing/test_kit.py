@@ -55,7 +55,7 @@ async def test_what_an_app_had_open_rests_meanwhile() -> None:
             await own.queue("mine").pause()
         assert own.client() is client
         stats = await own.queue("mine").stats()
-        assert (stats.queued, stats.is_paused) == (1, False)
+        assert (stats.queued, stats.paused) == (1, False)
         assert (await job.status()).state is JobState.QUEUED
 
 

@@ -21,7 +21,7 @@ from headrace import (
     EnqueueOutcome,
     Job,
     JobHandle,
-    JobRecord,
+    JobStatus,
     Retry,
     Task,
     Worker,
@@ -228,7 +228,7 @@ async def results() -> None:
     assert_type(await handle.result(timeout=5), int)
     assert_type(handle.id, str)
     assert_type(handle.outcome, EnqueueOutcome | None)
-    assert_type(await handle.status(), JobRecord)
+    assert_type(await handle.status(), JobStatus)
     assert_type(await handle.cancel(), CancelOutcome)
     assert_type(await add.enqueue_and_wait(1), int)
     assert_type(await add.options(priority=1).enqueue(1), JobHandle[int])

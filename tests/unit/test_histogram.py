@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage.histogram import Percentiles, percentile, percentiles
+from headrace import Percentiles
+from headrace.storage.histogram import percentile
 
 
 @pytest.mark.parametrize(
@@ -29,9 +30,9 @@ def test_a_percentile_is_the_bound_of_the_bucket_at_that_rank(
 @pytest.mark.parametrize("histogram", [{}, {5: 0}])
 def test_nothing_measured_has_no_percentiles(histogram: dict[int, int]) -> None:
     assert percentile(histogram, 0.5) is None
-    assert percentiles(histogram) is None
+    assert Percentiles.of(histogram) is None
 
 
 def test_three_percentiles_are_shown() -> None:
     histogram = {1: 50, 10: 45, 100: 4, 1000: 1}
-    assert percentiles(histogram) == Percentiles(p50=1, p95=10, p99=100)
+    assert Percentiles.of(histogram) == Percentiles(p50=0.001, p95=0.01, p99=0.1)

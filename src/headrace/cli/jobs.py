@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
+import msgspec
 
 from headrace.cli.bulk import check_is_dead, find
 from headrace.cli.cancel import cancel
-from headrace.cli.job_views import JobLine, job_line, job_view, raw
 from headrace.cli.options import (
     Target,
     on_target,
@@ -30,8 +31,10 @@ from headrace.cli.output import (
     table,
     when,
 )
-from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
+from headrace.cli.views import raw
+from headrace.job import DEFAULT_LANE, JobRecord, JobState
 from headrace.plain import printable
+from headrace.views.jobs import ErrorEntry, JobStatus, JobSummary
 
 # Those that one wants to see first, first. Nothing is ever listed as blocked.
 LISTED = (
@@ -72,66 +75,65 @@ def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None
         async with target.open() as storage:
             return await find(storage, job_id, queue)
 
-    record = run(load())
+    status = JobStatus.of(run(load()), raw)
     if output == "json":
-        echo_json(job_view(record))
+        echo_json(status.to_dict())
     else:
-        _show(record)
+        _show(status)
 
 
-def _show(record: JobRecord) -> None:
-    state = record.state.value
-    if record.state.is_terminal and record.reason:
-        state += f" ({record.reason})"
-    if record.cancel_requested and not record.state.is_terminal:
+def _show(job: JobStatus) -> None:
+    state = job.state.value
+    if job.state.is_terminal and job.reason:
+        state += f" ({job.reason})"
+    if job.cancel_requested and not job.state.is_terminal:
         state += ", asked to stop"
-    has_run = record.state.is_terminal and record.starts
     pairs = [
-        ("job", record.id),
-        ("queue", record.queue),
-        ("task", record.task),
+        ("job", job.id),
+        ("queue", job.queue),
+        ("task", job.task),
         ("state", state),
-        ("progress", _progress(record)),
-        ("priority", f"{record.priority}"),
-        ("lane", "" if record.lane == DEFAULT_LANE else record.lane),
-        ("starts", f"{record.starts:,}"),
-        ("failures", f"{record.failures:,} ended in an error"),
-        ("stalls", f"{record.stalls:,} ended with their worker"),
-        ("created", when(record.created_ms)),
-        ("changed", when(record.changed_ms)),
-        ("due", when(record.due_ms)),
-        ("expires", when(record.expires_ms)),
-        ("ran for", span(record.run_ms) if has_run else ""),
-        ("incarnation", record.incarnation),
-        ("options", _text(record.options)),
-        ("args", _text(record.payload)),
-        ("result", _text(record.result)),
+        ("progress", _progress(job)),
+        ("priority", f"{job.priority}"),
+        ("lane", "" if job.lane == DEFAULT_LANE else job.lane),
+        ("starts", f"{job.starts:,}"),
+        ("failures", f"{job.failures:,} ended in an error"),
+        ("stalls", f"{job.stalls:,} ended with their worker"),
+        ("created", when(job.created_at)),
+        ("changed", when(job.changed_at)),
+        ("due", when(job.due_at)),
+        ("expires", when(job.expires_at)),
+        ("ran for", "" if job.run_s is None else span(round(job.run_s * 1000))),
+        ("incarnation", job.incarnation or ""),
+        ("options", _text(job.options)),
+        ("args", _text(job.args)),
+        ("result", _text(job.result)),
     ]
     fields(pairs)
-    for at, error in enumerate(record.errors, start=1):
+    for at, error in enumerate(job.errors, start=1):
         echo("")
         _show_error(at, error)
 
 
-def _progress(record: JobRecord) -> str:
-    if record.progress is None:
+def _progress(job: JobStatus) -> str:
+    if job.progress is None:
         return ""
-    done = int(record.progress * BAR)
+    done = int(job.progress * BAR)
     bar = "#" * done + "." * (BAR - done)
-    return f"[{bar}] {record.progress:.0%} {one_line(record.progress_text)}".rstrip()
+    text = one_line(job.progress_text or "")
+    return f"[{bar}] {job.progress:.0%} {text}".rstrip()
 
 
-def _show_error(at: int, error: ErrorInfo) -> None:
+def _show_error(at: int, error: ErrorEntry) -> None:
     of = f"start {error.start}, " if error.start else ""
-    echo(f"error {at}: {of}{when(error.at_ms)}")
+    echo(f"error {at}: {of}{when(error.at)}")
     echo(f"  {one_line(f'{error.type}: {error.message}')}")
     for line in printable(error.traceback).splitlines():
         echo(f"  {line}".rstrip())
 
 
-def _text(stored: bytes | None) -> str:
-    shown = raw(stored)
-    return "" if shown is None else one_line(bytes(shown).decode(errors="replace"))
+def _text(value: Any) -> str:
+    return "" if value is None else one_line(msgspec.json.encode(value).decode(errors="replace"))
 
 
 @job.command("list")
@@ -168,48 +170,44 @@ def list_command(
     show_lines(found, has_more=has_more, output=output, limit=limit)
 
 
-Listed = tuple[str, JobRow]
-
-
 async def some_jobs(
     target: Target,
     queues: Sequence[str],
     states: Sequence[JobState],
     task: str | None,
     limit: int,
-) -> tuple[list[Listed], bool]:
-    """Return up to ``limit`` jobs with their queues, and whether there are more."""
-    found: list[Listed] = []
+) -> tuple[list[JobSummary], bool]:
+    """Return up to ``limit`` jobs, and whether there are more."""
+    found: list[JobSummary] = []
     async with target.open() as storage:
         for name in queues or await queue_names(storage):
             for state in states:
                 left = limit + 1 - len(found)
                 rows = queue_of(storage, name).jobs(state, task=task, limit=left)
-                found += [(name, row) async for row in rows]
+                found += [row async for row in rows]
                 if len(found) > limit:
                     return found[:limit], True
     return found, False
 
 
-def show_lines(found: Sequence[Listed], *, has_more: bool, output: str, limit: int) -> None:
+def show_lines(found: Sequence[JobSummary], *, has_more: bool, output: str, limit: int) -> None:
     """Print a listing."""
     if output == "json":
-        lines: list[JobLine] = [job_line(queue, row) for queue, row in found]
-        echo_json(lines)
+        echo_json([job.to_dict() for job in found])
     elif not found:
         note("There are none.")
     else:
         headers = ("ID", "QUEUE", "TASK", "STATE", "STARTS", "FAILURES", "STALLS", "WHEN", "NOTE")
-        table(headers, [_line(queue, row) for queue, row in found])
+        table(headers, [_line(job) for job in found])
     if has_more:
         note(f"There are more than these {limit:,}: raise --limit, or narrow it down.")
 
 
-def _line(queue: str, row: JobRow) -> tuple[str | int, ...]:
-    counts = (row.starts, row.failures, row.stalls)
-    about = ": ".join(part for part in (row.reason, row.error) if part)
-    at = ago(row.due_ms or row.changed_ms)
-    return (row.id, queue, row.task, row.state.value, *counts, at, about)
+def _line(job: JobSummary) -> tuple[str | int, ...]:
+    counts = (job.starts, job.failures, job.stalls)
+    about = ": ".join(part for part in (job.reason, job.error) if part)
+    at = ago(job.due_at or job.changed_at)
+    return (job.id, job.queue, job.task, job.state.value, *counts, at, about)
 
 
 @job.command()

@@ -13,6 +13,7 @@ from headrace.cli.options import Target, on_target, option, output_option, run
 from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
 from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_repaired
 from headrace.cli.views import WorkerView, worker_view
+from headrace.clock import datetime_of
 from headrace.errors import HeadraceError
 from headrace.release import VERSION
 from headrace.storage.values import Finding, IncarnationInfo
@@ -57,7 +58,7 @@ def workers(*, target: Target, output: str) -> None:
 
 def _line(found: dict[str, IncarnationInfo]) -> tuple[str | int, ...]:
     view: WorkerView = worker_view(found)
-    started = min(info.registered_ms for info in found.values())
+    started = datetime_of(min(info.registered_ms for info in found.values()))
     return (
         view.name,
         view.version,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
-from headrace.clock import datetime_of
 from headrace.description import is_a, told
 from headrace.errors import HeadraceError, StorageUnavailable
 from headrace.plain import printable
@@ -96,19 +95,17 @@ def span(milliseconds: int) -> str:
     return " ".join(part for part in parts[:2] if not part.startswith("0"))
 
 
-def ago(instant_ms: int) -> str:
+def ago(instant: datetime | None) -> str:
     """Return how far an instant is from now: ``5m 10s ago`` or ``in 2h``; "" for none."""
-    if not instant_ms:
+    if instant is None:
         return ""
-    distance = round(time.time() * 1000) - instant_ms
+    distance = round((datetime.now(UTC) - instant).total_seconds() * 1000)
     return f"in {span(-distance)}" if distance < 0 else f"{span(distance)} ago"
 
 
-def when(instant_ms: int) -> str:
+def when(instant: datetime | None) -> str:
     """Return an instant in UTC and relative to now; "" for none."""
-    if not instant_ms:
-        return ""
-    return f"{datetime_of(instant_ms):%Y-%m-%d %H:%M:%S} UTC ({ago(instant_ms)})"
+    return "" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S} UTC ({ago(instant)})"
 
 
 def plural(count: int, noun: str) -> str:

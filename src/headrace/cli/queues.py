@@ -9,11 +9,10 @@ import click
 from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.options import Target, destructive, on_target, option, output_option, run
 from headrace.cli.output import echo, echo_json, fields, note, span, table
-from headrace.cli.views import Work, queue_view, stats_view
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
-from headrace.storage.histogram import Percentiles
-from headrace.storage.values import QueueCounts
+from headrace.views.queues import QueueStats, QueueWork
+from headrace.views.value import Percentiles
 
 WAITING = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
 # Dead letters are what is left of failures: they have a command of their own, to be named.
@@ -33,7 +32,7 @@ def list_command(*, target: Target, output: str) -> None:
     """List every queue with its counts."""
     found = run(_all_stats(target, ()))
     if output == "json":
-        echo_json([queue_view(stats) for stats in found])
+        echo_json([stats.to_dict() for stats in found])
     elif not found:
         note(f"Tenant {target.tenant_name!r} has no queues yet: the first job makes one.")
     else:
@@ -41,14 +40,14 @@ def list_command(*, target: Target, output: str) -> None:
         table((*headers, "OLDEST", "NOTE"), [_line(stats) for stats in found])
 
 
-def _line(stats: QueueCounts) -> tuple[str | int, ...]:
+def _line(stats: QueueStats) -> tuple[str | int, ...]:
     counts = (stats.queued, stats.scheduled, stats.retrying, stats.active, stats.dead)
-    oldest = span(stats.oldest_ms) if stats.queued else "-"
+    oldest = "-" if stats.oldest_s is None else _span(stats.oldest_s)
     return (stats.queue, *counts, stats.workers, oldest, ", ".join(_markers(stats)))
 
 
-def _markers(stats: QueueCounts) -> list[str]:
-    return ["paused"] * stats.is_paused + ["no workers"] * (not stats.workers)
+def _markers(stats: QueueStats) -> list[str]:
+    return ["paused"] * stats.paused + ["no workers"] * (not stats.workers)
 
 
 @queue.command("stats")
@@ -63,7 +62,7 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
     """
     found = run(_all_stats(target, names))
     if output == "json":
-        echo_json([stats_view(stats) for stats in found])
+        echo_json([stats.to_dict() for stats in found])
         return
     for at, stats in enumerate(found):
         if at:
@@ -71,10 +70,10 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
         _show(stats)
 
 
-def _show(stats: QueueCounts) -> None:
-    view = stats_view(stats)
-    work = view.last_minute
+def _show(stats: QueueStats) -> None:
+    work = stats.last_minute
     markers = ", ".join(_markers(stats))
+    oldest = "nothing is queued" if stats.oldest_s is None else f"ready for {_span(stats.oldest_s)}"
     echo(f"{stats.queue}{f'  ({markers})' if markers else ''}")
     now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
     kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
@@ -83,16 +82,16 @@ def _show(stats: QueueCounts) -> None:
         ("now", ", ".join(f"{count:,} {name}" for name, count in [*now, ("active", stats.active)])),
         ("lanes", ", ".join(f"{count:,} queued for {lane}" for lane, count in lanes)),
         ("kept", ", ".join(f"{count:,} {name}" for name, count in kept)),
-        ("oldest", f"ready for {span(stats.oldest_ms)}" if stats.queued else "nothing is queued"),
+        ("oldest", oldest),
         ("workers", f"{stats.workers:,}" if stats.workers else "none"),
         ("last minute", _rates(work)),
-        ("wait", _times(work.wait_ms)),
-        ("run", _times(work.run_ms)),
+        ("wait", _times(work.wait_s)),
+        ("run", _times(work.run_s)),
     ]
     fields(pairs, indent="  ")
 
 
-def _rates(work: Work) -> str:
+def _rates(work: QueueWork) -> str:
     counts = {
         "enqueued": work.enqueued,
         "completed": work.completed,
@@ -101,7 +100,7 @@ def _rates(work: Work) -> str:
         "cancelled": work.cancelled,
         "stalled": work.stalled,
     }
-    seconds = max(work.window_ms, 1) / 1000
+    seconds = max(work.window_s, 0.001)
     shown = [
         f"{count:,} {name} ({_rate(count / seconds)})" for name, count in counts.items() if count
     ]
@@ -115,15 +114,19 @@ def _rate(per_second: float) -> str:
 def _times(found: Percentiles | None) -> str:
     if found is None:
         return "-"
-    return f"p50 {span(found.p50)}, p95 {span(found.p95)}, p99 {span(found.p99)}"
+    return f"p50 {_span(found.p50)}, p95 {_span(found.p95)}, p99 {_span(found.p99)}"
 
 
-async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueCounts]:
+def _span(seconds: float) -> str:
+    return span(round(seconds * 1000))
+
+
+async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueStats]:
     async with target.open() as storage:
         known = await storage.queues()
         for name in names:
             _tell_if_new(check_name(name, what="queue"), known)
-        return [await storage.stats(name) for name in dict.fromkeys(names or known)]
+        return [QueueStats.of(await storage.stats(name)) for name in dict.fromkeys(names or known)]
 
 
 def _tell_if_new(name: str, known: Sequence[str]) -> None:

@@ -1,57 +1,23 @@
-"""The JSON documents of ``-o json``, which docs/cli.md describes. Fields are added, never renamed.
+"""The JSON documents of ``-o json`` that are of commands alone; docs/cli.md describes all of them.
 
-Instants are RFC 3339 in UTC, durations whole milliseconds in names that end in ``_ms``, and what
-there is none of is null.
+Those of jobs and queues are what `headrace.views` has. Fields are added, never renamed. Instants
+are RFC 3339 in UTC, durations whole milliseconds in names that end in ``_ms``, and what there is
+none of is null.
 """
 
 from __future__ import annotations
 
 from datetime import UTC
+from typing import Any
 
 import msgspec
 
 from headrace.clock import datetime_of
-from headrace.storage.histogram import Percentiles, percentiles
-from headrace.storage.values import IncarnationInfo, QueueCounts
+from headrace.codec import read
+from headrace.json_codec import JSON
+from headrace.storage.values import IncarnationInfo
 
-
-class QueueView(msgspec.Struct, kw_only=True):
-    """The counts of a queue: ``queue list``."""
-
-    queue: str
-    paused: bool
-    queued: int
-    scheduled: int
-    retrying: int
-    active: int
-    dead: int
-    history: int
-    workers: int
-    oldest_ms: int | None
-
-
-class Work(msgspec.Struct, kw_only=True):
-    """What happened in a queue within a window."""
-
-    window_ms: int
-    enqueued: int
-    completed: int
-    failed: int
-    retried: int
-    cancelled: int
-    stalled: int
-    wait_ms: Percentiles | None
-    run_ms: Percentiles | None
-
-
-class StatsView(QueueView, kw_only=True):
-    """A queue's counts and its work of the last minute: ``queue stats``."""
-
-    lanes: dict[str, int]
-    last_minute: Work
-    keeps_history: int
-    keeps_dead: int
-    keeps_dead_ms: int
+_decode = JSON.decoder(Any)
 
 
 class WorkerView(msgspec.Struct, kw_only=True):
@@ -90,44 +56,6 @@ def instant(instant_ms: int) -> str | None:
     return text
 
 
-def queue_view(stats: QueueCounts) -> QueueView:
-    """Return a queue's counts."""
-    return QueueView(
-        queue=stats.queue,
-        paused=stats.is_paused,
-        queued=stats.queued,
-        scheduled=stats.scheduled,
-        retrying=stats.retrying,
-        active=stats.active,
-        dead=stats.dead,
-        history=stats.history,
-        workers=stats.workers,
-        oldest_ms=stats.oldest_ms if stats.queued else None,
-    )
-
-
-def stats_view(stats: QueueCounts) -> StatsView:
-    """Return a queue's counts and its work."""
-    return StatsView(
-        **msgspec.structs.asdict(queue_view(stats)),
-        lanes=stats.lanes,
-        last_minute=Work(
-            window_ms=stats.window_ms,
-            enqueued=stats.enqueued,
-            completed=stats.completed,
-            failed=stats.failed,
-            retried=stats.retried,
-            cancelled=stats.cancelled,
-            stalled=stats.stalled,
-            wait_ms=percentiles(stats.waits_ms),
-            run_ms=percentiles(stats.runs_ms),
-        ),
-        keeps_history=stats.settings.history,
-        keeps_dead=stats.settings.dead_letters,
-        keeps_dead_ms=stats.settings.dead_letter_ttl_ms,
-    )
-
-
 def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
     """Return a worker from what it says of itself in each queue."""
     first = min(found.values(), key=lambda info: info.registered_ms)
@@ -145,3 +73,12 @@ def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
         condemned=any(info.is_condemned for info in found.values()),
         queues={queue: info.incarnation for queue, info in sorted(found.items())},
     )
+
+
+def raw(stored: bytes) -> msgspec.Raw:
+    """Return stored JSON as it is, so that no number loses digits; anything else as a string."""
+    try:
+        read(_decode, stored)
+    except msgspec.DecodeError:
+        return msgspec.Raw(msgspec.json.encode(stored.decode(errors="replace")))
+    return msgspec.Raw(stored)

@@ -5,16 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import msgspec
-
-
-class Percentiles(msgspec.Struct, frozen=True):
-    """Durations in milliseconds; each at most a tenth too high, as the buckets grow by a tenth."""
-
-    p50: int
-    p95: int
-    p99: int
-
 
 def percentile(histogram: Mapping[int, int], share: float) -> int | None:
     """Return the bound of the bucket that holds the value at ``share``, None of an empty one.
@@ -32,11 +22,3 @@ def percentile(histogram: Mapping[int, int], share: float) -> int | None:
         if count and below >= rank:
             return bound
     return None
-
-
-def percentiles(histogram: Mapping[int, int]) -> Percentiles | None:
-    """Return the three that are shown, None if nothing was measured."""
-    p50, p95, p99 = (percentile(histogram, share) for share in (0.50, 0.95, 0.99))
-    if p50 is None or p95 is None or p99 is None:
-        return None
-    return Percentiles(p50, p95, p99)

@@ -13,7 +13,6 @@ import msgspec
 from headrace.app import App
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
-from headrace.events import EventRecord
 from headrace.handle import JobHandle
 from headrace.job import DEFAULT_QUEUE, Claim, ClaimedJob, Job, check_name, new_job_id
 from headrace.settings import check_count
@@ -22,6 +21,7 @@ from headrace.testing.clock import ManualClock
 from headrace.testing.enqueued import EnqueuedJob, JobFilter, Pattern, Wanted, pattern_of
 from headrace.testing.events import EventLog
 from headrace.testing.simulation import LIMIT, Simulation
+from headrace.views.jobs import JobEvent
 
 SHOWN = 20
 """Most jobs that a failed assertion lists."""
@@ -326,7 +326,7 @@ class Kit:
             lines.append(f"  and {len(jobs) - SHOWN:,} more")
         return "\n".join(lines)
 
-    async def job_events(self) -> list[EventRecord]:
+    async def job_events(self) -> list[JobEvent]:
         """Return the transitions that the storage keeps of all queues, by time.
 
         Transitions of one instant in different queues are in the order of the queues' names.
@@ -335,4 +335,4 @@ class Kit:
         found = []
         for queue in await simulation.storage.queues():
             found += [event async for event in self.app.queue(queue).events()]
-        return sorted(found, key=lambda event: event.at_ms)
+        return sorted(found, key=lambda event: event.at)

@@ -1,0 +1,200 @@
+"""A job as its producer and its operators see it: what is kept, a line of a listing, an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from headrace.clock import datetime_of
+from headrace.codec import read
+from headrace.events import EventRecord, JobEventKind
+from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
+from headrace.views.value import PublicValue, instant
+
+MEASURED = (JobEventKind.COMPLETED, JobEventKind.RETRYING)
+"""Events that end an attempt that was measured, even where it took no millisecond."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorEntry(PublicValue):
+    """One entry of a job's error history."""
+
+    start: int
+    at: datetime | None
+    type: str
+    message: str
+    traceback: str = field(repr=False)
+
+    @classmethod
+    def of(cls, error: ErrorInfo) -> ErrorEntry:
+        """Return what is kept of an error."""
+        return cls(
+            start=error.start,
+            at=instant(error.at_ms),
+            type=error.type,
+            message=error.message,
+            traceback=error.traceback,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus(PublicValue):
+    """All that is kept of a job; `JobHandle.status` returns it.
+
+    Arguments and result are as they are stored, as plain data: dates are text there, objects are
+    dicts. `JobHandle.result` gives the type that the task declares. They, and the options, are not
+    in its ``repr``.
+    """
+
+    id: str
+    queue: str
+    task: str
+    state: JobState
+    priority: int
+    lane: str
+    failures: int
+    stalls: int
+    starts: int
+    created_at: datetime
+    changed_at: datetime
+    due_at: datetime | None
+    expires_at: datetime | None
+    run_s: float | None
+    incarnation: str | None
+    cancel_requested: bool
+    reason: str | None
+    progress: float | None
+    progress_text: str | None
+    options: Any = field(repr=False)
+    args: Any = field(repr=False)
+    result: Any = field(repr=False)
+    errors: tuple[ErrorEntry, ...]
+
+    @classmethod
+    def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
+        """Return what a record says; ``decode`` reads plain data."""
+        return cls(
+            id=record.id,
+            queue=record.queue,
+            task=record.task,
+            state=record.state,
+            priority=record.priority,
+            lane=record.lane,
+            failures=record.failures,
+            stalls=record.stalls,
+            starts=record.starts,
+            created_at=datetime_of(record.created_ms),
+            changed_at=datetime_of(record.changed_ms),
+            due_at=instant(record.due_ms),
+            expires_at=instant(record.expires_ms),
+            run_s=_run_s(record),
+            incarnation=record.incarnation or None,
+            cancel_requested=record.cancel_requested,
+            reason=record.reason or None,
+            progress=record.progress,
+            progress_text=record.progress_text or None,
+            options=_read(msgspec.json.decode, record.options),
+            args=_read(decode, record.payload),
+            result=_read(decode, record.result),
+            errors=tuple(map(ErrorEntry.of, record.errors)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary(PublicValue):
+    """One job of a listing, without arguments and result; `Queue.jobs` yields it.
+
+    ``error`` is the type of the last error.
+    """
+
+    id: str
+    queue: str
+    task: str
+    state: JobState
+    priority: int
+    failures: int
+    stalls: int
+    starts: int
+    created_at: datetime
+    changed_at: datetime
+    due_at: datetime | None
+    run_s: float | None
+    incarnation: str | None
+    reason: str | None
+    error: str | None
+
+    @classmethod
+    def of(cls, queue: str, row: JobRow) -> JobSummary:
+        """Return what a row of a queue's listing says."""
+        return cls(
+            id=row.id,
+            queue=queue,
+            task=row.task,
+            state=row.state,
+            priority=row.priority,
+            failures=row.failures,
+            stalls=row.stalls,
+            starts=row.starts,
+            created_at=datetime_of(row.created_ms),
+            changed_at=datetime_of(row.changed_ms),
+            due_at=instant(row.due_ms),
+            run_s=_run_s(row),
+            incarnation=row.incarnation or None,
+            reason=row.reason or None,
+            error=row.error or None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent(PublicValue):
+    """One transition of a job; `Queue.events` yields it."""
+
+    queue: str
+    stream_id: str
+    at: datetime
+    kind: JobEventKind
+    job_id: str
+    task: str
+    start: int
+    incarnation: str | None
+    wait_s: float | None
+    run_s: float | None
+    detail: str | None
+
+    @classmethod
+    def of(cls, queue: str, event: EventRecord) -> JobEvent:
+        """Return what a queue's stream keeps of a transition."""
+        has_waited = event.kind is JobEventKind.ACTIVE
+        has_run = event.run_ms or event.kind in MEASURED
+        return cls(
+            queue=queue,
+            stream_id=event.stream_id,
+            at=datetime_of(event.at_ms),
+            kind=event.kind,
+            job_id=event.job_id,
+            task=event.task,
+            start=event.start,
+            incarnation=event.incarnation or None,
+            wait_s=event.wait_ms / 1000 if has_waited else None,
+            run_s=event.run_ms / 1000 if has_run else None,
+            detail=event.detail or None,
+        )
+
+
+def _run_s(job: JobRecord | JobRow) -> float | None:
+    """Return how long the last attempt ran, once the job has ended."""
+    return job.run_ms / 1000 if job.state.is_terminal and job.starts else None
+
+
+def _read(decode: Callable[[bytes], Any], stored: bytes | None) -> Any:
+    """Return what bytes hold, as text where they can't be read, None of none."""
+    if not stored:
+        return None
+    try:
+        return read(decode, stored)
+    except msgspec.MsgspecError:
+        return stored.decode(errors="replace")

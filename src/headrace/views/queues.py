@@ -1,0 +1,128 @@
+"""A queue and its workers as operators see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headrace.storage.values import IncarnationInfo, QueueCounts
+from headrace.views.value import Percentiles, PublicValue, instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueWork(PublicValue):
+    """What happened in a queue within a window."""
+
+    window_s: float
+    enqueued: int
+    completed: int
+    failed: int
+    retried: int
+    cancelled: int
+    stalled: int
+    wait_s: Percentiles | None
+    run_s: Percentiles | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats(PublicValue):
+    """A queue's counts now, its work of the last minute and what it keeps.
+
+    `Queue.stats` returns it.
+    """
+
+    queue: str
+    paused: bool
+    queued: int
+    scheduled: int
+    retrying: int
+    active: int
+    dead: int
+    history: int
+    workers: int
+    oldest_s: float | None
+    lanes: dict[str, int]
+    last_minute: QueueWork
+    keeps_history: int
+    keeps_dead: int
+    keeps_dead_s: float
+    keeps_events: int
+
+    @classmethod
+    def of(cls, counts: QueueCounts) -> QueueStats:
+        """Return what a queue's counts say."""
+        return cls(
+            queue=counts.queue,
+            paused=counts.is_paused,
+            queued=counts.queued,
+            scheduled=counts.scheduled,
+            retrying=counts.retrying,
+            active=counts.active,
+            dead=counts.dead,
+            history=counts.history,
+            workers=counts.workers,
+            oldest_s=counts.oldest_ms / 1000 if counts.queued else None,
+            lanes=counts.lanes,
+            last_minute=_work(counts),
+            keeps_history=counts.settings.history,
+            keeps_dead=counts.settings.dead_letters,
+            keeps_dead_s=counts.settings.dead_letter_ttl_ms / 1000,
+            keeps_events=counts.settings.events,
+        )
+
+
+def _work(counts: QueueCounts) -> QueueWork:
+    return QueueWork(
+        window_s=counts.window_ms / 1000,
+        enqueued=counts.enqueued,
+        completed=counts.completed,
+        failed=counts.failed,
+        retried=counts.retried,
+        cancelled=counts.cancelled,
+        stalled=counts.stalled,
+        wait_s=Percentiles.of(counts.waits_ms),
+        run_s=Percentiles.of(counts.runs_ms),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueWorker(PublicValue):
+    """One start of a worker, as a queue that it serves sees it; `Queue.workers` returns them.
+
+    ``tasks`` are the lanes of the tasks that it knows, by name.
+    """
+
+    queue: str
+    incarnation: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    concurrency: int
+    process_slots: int
+    lease_s: float
+    started_at: datetime | None
+    active: int
+    silent_s: float
+    condemned: bool
+    tasks: dict[str, str]
+
+    @classmethod
+    def of(cls, queue: str, info: IncarnationInfo) -> QueueWorker:
+        """Return what an incarnation says of itself, and what the storage knows of it."""
+        return cls(
+            queue=queue,
+            incarnation=info.incarnation,
+            name=info.name,
+            host=info.host,
+            pid=info.pid,
+            version=info.version,
+            concurrency=info.concurrency,
+            process_slots=info.process_slots,
+            lease_s=info.lease_ms / 1000,
+            started_at=instant(info.registered_ms),
+            active=info.active,
+            silent_s=info.silent_ms / 1000,
+            condemned=info.is_condemned,
+            tasks=info.tasks,
+        )
