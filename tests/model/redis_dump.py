@@ -112,8 +112,9 @@ class Deaths:
         """Return when the server has to let each key expire, after the clock was set back.
 
         What is left of a TTL is compared with a new one on the server: it must be no shorter there
-        than by the moved clock.
+        than by the moved clock, although time goes on there until the next step.
         """
+        ms = max(ms, QUANTUM_MS)
         self._known = {key: (expires + ms, dies) for key, (expires, dies) in self._known.items()}
         return {key: expires for key, (expires, _) in self._known.items()}
 

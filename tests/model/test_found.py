@@ -173,6 +173,21 @@ def test_output_ends_with_its_record_although_the_clock_was_set_back(driver: Dri
     driver.output("a", 10)
 
 
+def test_output_ends_with_its_record_although_the_clock_was_set_back_by_little(
+    driver: Driver,
+) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    [job] = claim(driver)
+    report(driver, job, b"1")
+    driver.advance(-1)
+    for _ in range(10):  # the server's own clock goes on meanwhile
+        driver.check()
+    settle(driver, job, "completed")
+    driver.advance(asks.HOUR_MS)
+    driver.output("a", 10)
+
+
 def test_pieces_may_come_before_those_that_were_gone_at_their_age(driver: Driver) -> None:
     register(driver, "w1")
     enqueue(driver, "a")
