@@ -153,6 +153,24 @@ async def test_a_watcher_that_looks_too_seldom_condemns_nobody(app: App[None]) -
         assert watcher.reaped == []
 
 
+async def test_a_watcher_whose_own_beats_go_unanswered_condemns_nobody(app: App[None]) -> None:
+    """G9: a full disk, or a server that refuses writes, can be read and keeps all from beating."""
+    async with watcher_of(app) as watcher:
+        await register(watcher.storage, "other")
+        lease = watcher.incarnation.lease
+        await watcher.look()
+        await watcher.look(after=5)
+        answered_at, lease.acked_at = lease.acked_at, lease.acked_at - LEASE_S
+        for _ in range(4):
+            await watcher.look(after=5)
+        lease.acked_at = answered_at
+        for _ in range(3):
+            await watcher.look(after=5)
+        assert watcher.reaped == []
+        await watcher.look(after=5)
+        assert watcher.reaped == ["other"]
+
+
 async def test_the_next_look_comes_when_a_suspicion_ripens(app: App[None]) -> None:
     async with watcher_of(app) as watcher:
         assert await watcher.look() == 5.0, "it is alone"

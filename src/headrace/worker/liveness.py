@@ -76,6 +76,11 @@ class Lease:
         """
         return self.acked_at + self._lease_s - min(2.0, self._lease_s / 4)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether a beat was answered within the last half of the lease: none is missing."""
+        return time.monotonic() - self.acked_at < self._lease_s / 2
+
     def on_beat_reply(self, reply: BeatReply) -> None:
         """Act on a beat's answer."""
         if reply.is_gone and not self.is_retired:

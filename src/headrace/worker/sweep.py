@@ -2,7 +2,8 @@
 
 Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for
 its whole lease by the watcher's own monotonic time, in which three of the watcher's own reads
-succeeded. A paused or restarted server, or a stepped clock, condemns nobody.
+succeeded. A paused or restarted server, or a stepped clock, condemns nobody, and neither does one
+that can be read but not written: a watcher whose own beats go unanswered judges nobody.
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ class Reaper:
         for other, beat in beats.items():
             next_s = min(next_s, await self._judge(other, beat, now))
         return next_s
+
+    def forget(self) -> float:
+        """Begin anew, since nobody may have been able to beat; return as `judge` does."""
+        self._sightings.clear()
+        return math.inf
 
     async def _judge(self, other: str, beat: Beat, now: float) -> float:
         sighting = self._sightings.get(other)
@@ -130,7 +136,10 @@ class Sweeper:
         """Look once, act on it, and return the seconds until the next look is due."""
         own = self._incarnation
         beats = await own.storage.beats(own.queue)
-        next_s = await self._reaper.judge({n: b for n, b in beats.items() if n != own.id})
+        if own.lease.is_heard:
+            next_s = await self._reaper.judge({n: b for n, b in beats.items() if n != own.id})
+        else:
+            next_s = self._reaper.forget()
         await self._reconcile()
         self._cursor = await own.storage.prune(own.queue, cursor=self._cursor)
         await self._repair()
