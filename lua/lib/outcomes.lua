@@ -16,6 +16,12 @@ function outcomes.retried(unit, job, args, at)
   )
 end
 
+function outcomes.snoozed(unit, job, args, at)
+  local due_ms, reason = unit.now_ms + tonumber(args[at + 4]), args[at + 7]
+  job.run_ms = args[at + 3]
+  moves.move(unit, job, 'delayed', 'snoozed', job.run_ms, reason, 'scheduled', due_ms)
+end
+
 function outcomes.failed(unit, job, args, at)
   -- Only a handler's own error is an attempt used; a payload that can't be read never reached it.
   if args[at + 5] == '1' then

@@ -50,6 +50,7 @@ class JobEventKind(StrEnum):
     SCHEDULED = "scheduled"
     ACTIVE = "active"
     RETRYING = "retrying"
+    SNOOZED = "snoozed"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -62,7 +63,8 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One transition, as the queue's event stream keeps it.
 
     ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's
-    type, the reason of a dead letter, or of ``progress`` the fraction, a space and the text.
+    type, the reason of a dead letter or a snooze, or of ``progress`` the fraction, a space and the
+    text.
     """
 
     stream_id: str

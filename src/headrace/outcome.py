@@ -30,6 +30,13 @@ class Retried(msgspec.Struct, frozen=True, tag=True):
     error: ErrorInfo
 
 
+class Snoozed(msgspec.Struct, frozen=True, tag=True):
+    """The handler asked to run again after a wait, which is no failure of its."""
+
+    delay_ms: int
+    reason: str = ""
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The job becomes a dead letter. ``is_attempt``: the handler itself failed, so it counts."""
 
@@ -65,7 +72,7 @@ class Stalled(msgspec.Struct, frozen=True, tag=True):
     error: ErrorInfo
 
 
-Outcome = Completed | Retried | Failed | Cancelled | PutBack | Stalled
+Outcome = Completed | Retried | Snoozed | Failed | Cancelled | PutBack | Stalled
 """What an attempt came to."""
 
 

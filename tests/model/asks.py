@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.job import Claim, ErrorInfo, FailReason
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.outcome import (
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    PutBack,
+    Retried,
+    Snoozed,
+    Stalled,
+)
 from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
 from tests.model.subjects import QUEUE
@@ -67,6 +76,8 @@ OUTCOMES: dict[str, Outcome] = {
     "retried at once": Retried(0, ERROR),
     "retried in 1 ms": Retried(1, ERROR),
     "retried in a minute": Retried(MINUTE_MS, ERROR),
+    "snoozed at once": Snoozed(0),
+    "snoozed": Snoozed(5 * SECOND_MS, "not yet"),
     "failed": Failed(FailReason.EXHAUSTED, ERROR),
     "failed, no attempt": Failed(FailReason.UNDECODABLE, ERROR, is_attempt=False),
     "cancelled": Cancelled(HOUR_MS),

@@ -16,6 +16,7 @@ from headrace.outcome import (
     Outcome,
     PutBack,
     Retried,
+    Snoozed,
     Stalled,
 )
 from headrace.storage.values import (
@@ -191,7 +192,7 @@ class ConsumerModel(State):
             run_ms = 0  # it was never run
         else:
             self.observe(q, "run", run_ms)
-        if job.cancel and isinstance(outcome, Retried | PutBack):
+        if job.cancel and isinstance(outcome, Retried | Snoozed | PutBack):
             self.end_cancelled(q, job, job.keep, run_ms=run_ms)
         else:
             self._write(q, job, outcome, run_ms)
@@ -208,6 +209,10 @@ class ConsumerModel(State):
                 self.tally(q, "retried")
                 self.note("retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type)
                 self.put_delayed(q, job, JobState.RETRYING, self.now + delay_ms)
+            case Snoozed(delay_ms, why):
+                job.run = run_ms
+                self.note("snoozed", job, worker=job.owner, run_ms=run_ms, detail=why)
+                self.put_delayed(q, job, JobState.SCHEDULED, self.now + delay_ms)
             case Failed(reason, error, is_attempt):
                 job.failures += is_attempt
                 self.fail(q, job, reason.value, error, run_ms=run_ms)

@@ -29,7 +29,7 @@ class TestStorage(StorageContract):
         return ForeignSubject({kind})
 '''
 SETTLING = "test_another_claim_is_stale_and_changes_nothing"
-OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "PutBack", "Stalled"]
+OUTCOMES = ["Completed", "Retried", "Failed", "Cancelled", "PutBack", "Stalled", "Snoozed"]
 
 
 class TestForeign(StorageContract):

@@ -16,7 +16,16 @@ from headrace.job import (
     JobRow,
     JobState,
 )
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.outcome import (
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    PutBack,
+    Retried,
+    Snoozed,
+    Stalled,
+)
 from headrace.request import JobRequest
 from headrace.storage.base import (
     VERBS,
@@ -99,6 +108,7 @@ __all__ = [
     "Report",
     "Retried",
     "Settlement",
+    "Snoozed",
     "Stalled",
     "Storage",
     "Verb",

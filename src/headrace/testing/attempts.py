@@ -19,6 +19,7 @@ from headrace.outcome import (
     Outcome,
     PutBack,
     Retried,
+    Snoozed,
     Stalled,
 )
 
@@ -79,6 +80,8 @@ def read_attempt(
             name = "cancelled"
         case Stalled(info):
             name, error = "stalled", _error(job, info, raised, reason)
+        case Snoozed(delay_ms, reason):
+            name = "snoozed"
         case PutBack(delay_ms, info):
             name, error = "put_back", UnknownTask(info.message)
         case Retried(delay_ms, info):

@@ -14,7 +14,16 @@ from functools import partial
 from headrace.errors import StorageError
 from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
 from headrace.job import ClaimedJob
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Stalled
+from headrace.outcome import (
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    PutBack,
+    Retried,
+    Snoozed,
+    Stalled,
+)
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Consumer
 from headrace.storage.batches import fitting
@@ -142,6 +151,8 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
             outcome_name = "completed"
         case Retried(delay_ms, error):
             outcome_name, error_type, retry_in_ms = "retrying", error.type, delay_ms
+        case Snoozed(delay_ms, reason):
+            outcome_name, retry_in_ms = "snoozed", delay_ms
         case Failed(why, error):
             outcome_name, error_type, reason = "failed", error.type, why.value
         case Cancelled(_, why):

@@ -80,7 +80,8 @@ class Consumer(Protocol):
 
         ``Completed`` keeps the result for its TTL, at most as long as the record. ``Retried``
         counts an attempt, adds to the error history (the last ten are kept) and waits as
-        ``retrying``. ``Failed`` counts one if it ``is_attempt`` and makes a dead letter.
+        ``retrying``. ``Snoozed`` waits as ``scheduled``, free of charge; its reason is told by its
+        event. ``Failed`` counts one if it ``is_attempt`` and makes a dead letter.
         ``Cancelled`` ends the job; its reason, ``could_not_stop`` for a handler that goes on, is
         kept with the record and told with the end. ``Stalled`` counts a stall and adds to the
         history, as `Maintenance.reap` does: the job goes to the head of its tier, or with

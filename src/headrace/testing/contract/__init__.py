@@ -33,6 +33,7 @@ from headrace.testing.contract.repair import RepairContract
 from headrace.testing.contract.report import ReportContract
 from headrace.testing.contract.retire import RetireContract
 from headrace.testing.contract.settle import SettleContract
+from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stats import StatsContract
 from headrace.testing.contract.subject import Subject
 from headrace.testing.contract.wait import WaitContract
@@ -66,6 +67,7 @@ class StorageContract(
     ReportContract,
     RetireContract,
     SettleContract,
+    SnoozeContract,
     StatsContract,
     WaitContract,
     WatchContract,

@@ -18,6 +18,7 @@ from headrace.testing.contract.steps import (
     completed,
     failed,
     retried,
+    snoozed,
     stalled,
     started,
     state_of,
@@ -121,7 +122,7 @@ class CancelContract(Contract):
         assert await storage.cancel(QUEUE, ["x", "x"]) == [CANCELLED, CANCELLED]
         assert (await storage.stats(QUEUE)).cancelled == 1
 
-    @pytest.mark.parametrize("outcome", [retried(0), unknown_task(0), stalled()])
+    @pytest.mark.parametrize("outcome", [retried(0), snoozed(0), unknown_task(0), stalled()])
     async def test_what_would_let_a_cancelled_job_wait_again_ends_it(
         self,
         storage: Storage,

@@ -14,6 +14,7 @@ from headrace.testing.contract.steps import (
     completed,
     failed,
     retried,
+    snoozed,
     unknown_task,
 )
 
@@ -62,6 +63,8 @@ class EventsContract(Contract):
         await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
         await worker.settle(await worker.claim_one(), unknown_task(5))
         await advance(5)
+        await worker.settle(await worker.claim_one(), snoozed(5, "not yet"), run_ms=5)
+        await advance(5)
         await worker.settle(await worker.claim_one(), failed(), run_ms=4)
         await storage.redrive(QUEUE, ["x"])
         await worker.settle(await worker.claim_one(), completed(), run_ms=6)
@@ -79,10 +82,13 @@ class EventsContract(Contract):
             (KIND.PUT_BACK, "x", 3, w1, 0, 0, ""),
             (KIND.QUEUED, "x", 3, "", 0, 0, ""),
             (KIND.ACTIVE, "x", 4, w1, 0, 0, ""),
-            (KIND.FAILED, "x", 4, w1, 0, 4, "exhausted"),
+            (KIND.SNOOZED, "x", 4, w1, 0, 5, "not yet"),
             (KIND.QUEUED, "x", 4, "", 0, 0, ""),
             (KIND.ACTIVE, "x", 5, w1, 0, 0, ""),
-            (KIND.COMPLETED, "x", 5, w1, 0, 6, ""),
+            (KIND.FAILED, "x", 5, w1, 0, 4, "exhausted"),
+            (KIND.QUEUED, "x", 5, "", 0, 0, ""),
+            (KIND.ACTIVE, "x", 6, w1, 0, 0, ""),
+            (KIND.COMPLETED, "x", 6, w1, 0, 6, ""),
         ]
         assert {event.task for event in events} == {"send"}
 

@@ -26,6 +26,7 @@ from headrace.testing.contract.steps import (
     ids,
     record_of,
     retried,
+    snoozed,
     stalled,
     started,
     state_of,
@@ -384,7 +385,11 @@ class SettleContract(Contract):
     async def test_a_claim_ends_with_a_retry_a_release_and_a_put_back(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
-        for job_id, outcome in [("retried", retried()), ("put_back", unknown_task())]:
+        for job_id, outcome in [
+            ("retried", retried()),
+            ("put_back", unknown_task()),
+            ("snoozed", snoozed()),
+        ]:
             job = await started(client, worker, job_id)
             await worker.settle(job, outcome)
             before = await dump(with_calls=False)

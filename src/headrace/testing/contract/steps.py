@@ -29,6 +29,7 @@ from headrace.storage import (
     Report,
     Retried,
     Settlement,
+    Snoozed,
     Stalled,
     Storage,
     Waiter,
@@ -87,7 +88,12 @@ def unknown_task(delay_ms: int = 5_000) -> Outcome:
     return PutBack(delay_ms, ErrorInfo(type="UnknownTask", message="send"))
 
 
-ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), unknown_task(), stalled()]
+def snoozed(delay_ms: int = MINUTE_MS, reason: str = "") -> Outcome:
+    """Return that the handler asked to run again, which is no failure."""
+    return Snoozed(delay_ms, reason)
+
+
+ANY_OUTCOME = [completed(), retried(), failed(), cancelled(), unknown_task(), stalled(), snoozed()]
 
 
 class ContractClient:

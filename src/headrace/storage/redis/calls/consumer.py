@@ -14,6 +14,7 @@ from headrace.outcome import (
     Failed,
     PutBack,
     Retried,
+    Snoozed,
     Stalled,
 )
 from headrace.storage.redis import keys
@@ -115,6 +116,8 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
             words += ("completed", run_ms, result_ttl_ms, keep_ms, result)
         case Retried(delay_ms, error):
             words += ("retried", run_ms, delay_ms, 0, write_error(error), "", error.type)
+        case Snoozed(delay_ms, why):
+            words += ("snoozed", run_ms, delay_ms, 0, "", why, "")
         case Failed(reason, error, is_attempt):
             body = write_error(error)
             words += ("failed", run_ms, 0, int(is_attempt), body, reason.value, error.type)

@@ -12,6 +12,7 @@ from headrace.outcome import (
     Failed,
     PutBack,
     Retried,
+    Snoozed,
     Stalled,
 )
 from headrace.storage.sqlite import attempts, finish
@@ -81,16 +82,18 @@ def _settle(unit: UnitOfWork, record: Record | None, settlement: Settlement, pre
 def _settle_other(
     unit: UnitOfWork,
     record: Record,
-    outcome: Retried | Failed | Cancelled | PutBack | Stalled,
+    outcome: Retried | Snoozed | Failed | Cancelled | PutBack | Stalled,
     run_ms: int,
 ) -> None:
-    if record.cancel and isinstance(outcome, Retried | PutBack):
+    if record.cancel and isinstance(outcome, Retried | Snoozed | PutBack):
         run_ms = 0 if isinstance(outcome, PutBack) else run_ms
         finish.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
         return
     match outcome:
         case Retried():
             _retry(unit, record, outcome, run_ms)
+        case Snoozed():
+            _snooze(unit, record, outcome, run_ms)
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
             record.failures += is_attempt
@@ -115,6 +118,19 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
         worker=record.owner,
         run_ms=run_ms,
         detail=outcome.error.type,
+    )
+
+
+def _snooze(unit: UnitOfWork, record: Record, outcome: Snoozed, run_ms: int) -> None:
+    place = Delayed("scheduled", unit.now_ms + outcome.delay_ms, run_ms)
+    move(
+        unit,
+        record,
+        place,
+        "snoozed",
+        worker=record.owner,
+        run_ms=run_ms,
+        detail=outcome.reason,
     )
 
 
