@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Generator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, NoReturn, Protocol
 
 from typing_extensions import TypeVar
 
-from headrace.clock import datetime_of
+from headrace.clock import Duration, datetime_of
 from headrace.codec import Codec, encode_chunk
-from headrace.errors import InvalidOption
+from headrace.errors import InvalidOption, Snooze
 from headrace.job import Claim, ClaimedJob
 from headrace.plain import one_line, plain_number, plain_text, shown
 
@@ -191,6 +191,17 @@ class Context(Generic[S]):
         """
         self._reporter.emit(encode_chunk(self._codec, value))
         return _done
+
+    def snooze(self, delay: Duration, reason: str = "") -> NoReturn:
+        """End this attempt and run the job again after ``delay``, without a failure.
+
+        It raises `Snooze`, which says more; what catches every exception must let it pass.
+
+        Args:
+            delay: seconds or a `timedelta`, 0 or more, at most ten years.
+            reason: a few words for the events and the log, cut to 200 characters.
+        """
+        raise Snooze(delay, reason)
 
     def cancelled(self) -> bool:
         """Whether this attempt was asked to stop: by a cancel, its timeout or a shutdown.

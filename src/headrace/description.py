@@ -34,7 +34,7 @@ def describe(error: BaseException, start: int) -> ErrorInfo:
     """Return the history entry for an exception, each part cut to its limit."""
     return ErrorInfo(
         type=_name(type(error)),
-        message=_message(error),
+        message=message_of(error),
         traceback=_encodable(full_traceback(error)[-TRACEBACK_LIMIT:]),
         start=start,
     )
@@ -42,7 +42,7 @@ def describe(error: BaseException, start: int) -> ErrorInfo:
 
 def told(error: BaseException) -> str:
     """Return an exception's type and text, as events, logs and other errors quote it."""
-    name, message = _name(type(error)), _message(error)
+    name, message = _name(type(error)), message_of(error)
     return f"{name}: {message}" if message else name
 
 
@@ -68,20 +68,21 @@ def traceback_of(error: BaseException) -> TracebackType | None:
     return found
 
 
+def message_of(error: BaseException) -> str:
+    """Return its text, cut to its limit."""
+    try:
+        message = str.__str__(str(error))  # which may be of a class derived from str
+    except BaseException as broken:  # also SystemExit
+        message = f"<its text can't be shown: {_name(type(broken))}>"
+    return _encodable(message[:MESSAGE_LIMIT])
+
+
 def _name(kind: type[BaseException]) -> str:
     name = _said(lambda: _qualname_of(kind))
     module = _said(lambda: _module_of(kind))
     if module and module != "builtins":
         name = f"{module}.{name}"
     return "".join(c for c in _encodable(name[:MESSAGE_LIMIT]) if c.isprintable())
-
-
-def _message(error: BaseException) -> str:
-    try:
-        message = str.__str__(str(error))  # which may be of a class derived from str
-    except BaseException as broken:  # also SystemExit
-        message = f"<its text can't be shown: {_name(type(broken))}>"
-    return _encodable(message[:MESSAGE_LIMIT])
 
 
 def _has_few_relatives(error: BaseException) -> bool:

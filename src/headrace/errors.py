@@ -18,6 +18,7 @@
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
+    ├── SnoozeLimit               a job has asked to snooze too often; kept in its error history
     └── JobError                  what waiting for a job can raise
         ├── JobFailed             the job is a dead letter
         ├── JobCancelled          the job was cancelled
@@ -26,7 +27,8 @@
         └── WaitTimeout           not finished in time (also a TimeoutError)
 
     Signal                        raised by handlers to end their attempt; not errors
-    ├── RetryLater                try again after a delay
+    ├── RetryLater                try again after a delay; counts as a failure
+    ├── Snooze                    run again after a delay; counts as nothing
     └── FailPermanently           don't try again
 """
 
@@ -109,6 +111,13 @@ class LifespanTimeout(HeadraceError):
     """The app's lifespan did not start or end in the time that a worker gives it."""
 
 
+class SnoozeLimit(HeadraceError):
+    """A job has asked to snooze at its 1,000th start, or 2,000th and so on; it is a dead letter.
+
+    Nothing raises it: it is the last error of such a job.
+    """
+
+
 class JobError(HeadraceError):
     """What waiting for a job's result can raise."""
 
@@ -178,6 +187,24 @@ class RetryLater(Signal):
 
     def __init__(self, delay: float | timedelta, reason: str = "") -> None:
         super().__init__(reason or "the handler asked to run again later")
+        self.delay = delay
+
+
+class Snooze(Signal):
+    """End this attempt and run the job again after ``delay``; nothing has failed.
+
+    For a handler that comes too early: what it waits for is not there yet. It uses up none of the
+    job's ``max_attempts`` and adds nothing to its error history. The job waits as ``scheduled``.
+    One that asks for it at its 1,000th start, or its 2,000th and so on, becomes a dead letter
+    ``exhausted`` instead, so that none goes on unseen for ever; redriven, it has as many again.
+
+    Args:
+        delay: seconds or a `timedelta`, 0 or more, at most ten years.
+        reason: a few words for the events and the log, cut to 200 characters.
+    """
+
+    def __init__(self, delay: float | timedelta, reason: str = "") -> None:
+        super().__init__(reason)
         self.delay = delay
 
 

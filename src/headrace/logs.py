@@ -128,8 +128,8 @@ def unfailing(emit: Emit) -> Emit:
 def _severity(event: AttemptEnded) -> int:
     if event.outcome == "failed":
         return logging.ERROR
-    is_done = event.outcome in ("completed", "cancelled")
-    return logging.INFO if is_done else logging.WARNING
+    is_well = event.outcome in ("completed", "cancelled", "snoozed")
+    return logging.INFO if is_well else logging.WARNING
 
 
 def _fields(event: WorkerEvent) -> dict[str, Any]:

@@ -7,12 +7,28 @@ from collections.abc import Callable
 import msgspec
 
 from headrace.clock import duration_ms
-from headrace.description import describe, is_a
-from headrace.errors import FailPermanently, InvalidOption, RetryLater, Signal
+from headrace.description import describe, is_a, message_of
+from headrace.errors import (
+    FailPermanently,
+    InvalidOption,
+    RetryLater,
+    Signal,
+    Snooze,
+    SnoozeLimit,
+)
 from headrace.job import ErrorInfo, FailReason
+from headrace.plain import one_line
 from headrace.retry import Retry, RetryFunction, RetryRules
 
 UNKNOWN_TASK_LIMIT_MS = 24 * 3_600_000
+
+SNOOZE_STARTS = 1_000
+"""At each start of a multiple of this number a job can't snooze.
+
+No storage has to count how often one did, and a dead letter that is redriven has as many again.
+"""
+
+SNOOZE_REASON_LIMIT = 200
 
 
 class Completed(msgspec.Struct, frozen=True, tag=True):
@@ -85,7 +101,7 @@ def decide(
     retry: Retry | RetryFunction,
     rules: RetryRules,
     draw: Callable[[], float],
-) -> Retried | Failed:
+) -> Retried | Snoozed | Failed:
     """Return what a handler's exception comes to.
 
     Args:
@@ -97,6 +113,8 @@ def decide(
         rules: which errors are worth another attempt; signals ask for one by themselves.
         draw: source of random numbers from 0 to 1.
     """
+    if is_a(error, Snooze):
+        return _snoozed(error, start)
     info = describe(error, start)
     if is_a(error, FailPermanently) or (not is_a(error, Signal) and rules.is_permanent(error)):
         return Failed(FailReason.PERMANENT, info)
@@ -107,6 +125,21 @@ def decide(
     except BaseException as broken:  # a strategy or a delay of the user's own may raise anything
         return Failed(FailReason.PERMANENT, describe(broken, start))
     return Retried(delay_ms, info)
+
+
+def _snoozed(error: Snooze, start: int) -> Snoozed | Failed:
+    if start % SNOOZE_STARTS == 0:
+        limit = SnoozeLimit(
+            f"the handler asked to snooze at start {start:,} of its job: at every "
+            f"{SNOOZE_STARTS:,}th it has to end; redrive the job if it may go on"
+        )
+        limit.__cause__ = error
+        return Failed(FailReason.EXHAUSTED, describe(limit, start), is_attempt=False)
+    try:
+        delay_ms = duration_ms(error.delay, name="Snooze.delay")
+    except BaseException as broken:  # the delay is the user's own, and its code may raise anything
+        return Failed(FailReason.PERMANENT, describe(broken, start))
+    return Snoozed(delay_ms, one_line(message_of(error))[:SNOOZE_REASON_LIMIT])
 
 
 def _delay_ms(

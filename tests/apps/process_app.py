@@ -141,6 +141,11 @@ def fail_awkwardly() -> None:
     raise Awkward(5, where="here")
 
 
+@app.task(queue="cpu", executor="process", max_attempts=1)
+def poll(context: Context) -> None:
+    context.snooze(7, "not yet")
+
+
 @app.task(queue="cpu", executor="process")
 def choose(later: bool) -> None:  # noqa: FBT001 (as users write it)
     raise RetryLater(7) if later else FailPermanently("never")

@@ -98,6 +98,14 @@ async def check(verdict: str) -> None:
     raise FailPermanently(verdict)
 
 
+@app.task(queue="orders", max_attempts=1)
+async def fetch(context: Context[Pool]) -> str:
+    """Come too early the first time."""
+    if context.start == 1:
+        context.snooze(60, "not yet")
+    return "there"
+
+
 @app.task(queue="orders", timeout=0.05, max_attempts=1)
 async def hang() -> None:
     await asyncio.sleep(30)

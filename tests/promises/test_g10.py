@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace import App, CancelOutcome, JobCancelled, JobNotFound, JobState, Retry, Worker
+from headrace import App, CancelOutcome, JobCancelled, JobNotFound, JobState, Retry, Snooze, Worker
 from headrace.testing import EventLog, running
 from tests.support.jobs import ended, reached
 from tests.support.silent import claim_and_die
@@ -101,6 +101,41 @@ async def test_an_active_job_that_fails_meanwhile_is_cancelled_and_not_retried(
         go_on.set()
         assert (await ended(handle)).state is JobState.CANCELLED
     assert runs == ["run"]
+
+
+@pytest.mark.parametrize("delay", [0, 60])
+async def test_a_job_that_snoozes_although_it_was_cancelled_does_not_run_again(
+    app: App[None], runs: list[str], delay: float
+) -> None:
+    go_on = asyncio.Event()
+
+    @app.task
+    async def poll() -> None:
+        runs.append("run")
+        await go_on.wait()
+        raise Snooze(delay)
+
+    # Beats are so seldom that the outcome comes first.
+    async with running(Worker(app, lease=60)):
+        handle = await poll.enqueue()
+        await reached(handle, JobState.ACTIVE)
+        assert await handle.cancel() is CancelOutcome.REQUESTED
+        go_on.set()
+        assert (await ended(handle)).state is JobState.CANCELLED
+    assert runs == ["run"]
+
+
+async def test_a_snoozed_job_is_cancelled_at_once(app: App[None]) -> None:
+    @app.task
+    async def poll() -> None:
+        raise Snooze(60)
+
+    async with running(Worker(app)):
+        handle = await poll.enqueue()
+        await reached(handle, JobState.SCHEDULED)
+        assert await handle.cancel() is CancelOutcome.CANCELLED
+        stats = await app.queue("default").stats()
+        assert (stats.scheduled, stats.cancelled) == (0, 1)
 
 
 async def test_a_job_waiting_for_its_retry_is_cancelled_at_once(app: App[None]) -> None:

@@ -8,11 +8,24 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from headrace import JobFailed, JobState, RetryLater, UnknownTask
+from headrace import JobFailed, JobState, RetryLater, Snooze, UnknownTask
 from headrace.events import AttemptEnded, AttemptStarted
 from headrace.testing import FinishedAttempt, Kit
 from tests.apps import shop_app
-from tests.apps.shop_app import Order, again, app, bill, check, hang, hold, leak, lie, send, ship
+from tests.apps.shop_app import (
+    Order,
+    again,
+    app,
+    bill,
+    check,
+    fetch,
+    hang,
+    hold,
+    leak,
+    lie,
+    send,
+    ship,
+)
 from tests.support.until import until
 
 
@@ -254,3 +267,15 @@ async def test_the_storage_tells_every_transition(kit: Kit) -> None:
         *("scheduled", "queued", "active", "retrying"),
         *("queued", "active", "completed"),
     ]
+
+
+async def test_a_kit_says_that_a_job_has_snoozed_and_runs_it_in_its_time(kit: Kit) -> None:
+    await fetch.enqueue()
+    [attempt] = await kit.run_until_idle(raise_errors=True)
+    assert (attempt.outcome, attempt.reason, attempt.retry_in) == ("snoozed", "not yet", 60)
+    assert isinstance(attempt.error, Snooze)
+    assert not attempt.is_error
+    [attempt] = await kit.run_until_idle(advance=True)
+    assert attempt.result == "there"
+    with pytest.raises(Snooze, match="not yet"):
+        await kit.perform(fetch.job())

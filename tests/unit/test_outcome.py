@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headrace import FailPermanently, FailReason, Retry, RetryLater
+from headrace import FailPermanently, FailReason, Retry, RetryLater, Snooze
 from headrace.description import describe
-from headrace.outcome import Failed, Retried, decide
+from headrace.outcome import SNOOZE_STARTS, Failed, Retried, Snoozed, decide
 from headrace.retry import RetryFunction, RetryRules
 from tests.apps.zoo import Seconds
 
@@ -18,14 +18,15 @@ from tests.apps.zoo import Seconds
 def outcome_of(
     error: BaseException,
     *,
+    start: int | None = None,
     errors_before: int = 0,
     max_attempts: int = 3,
     retry: Retry | RetryFunction | None = None,
     rules: RetryRules | None = None,
-) -> Retried | Failed:
+) -> Retried | Snoozed | Failed:
     return decide(
         error,
-        start=errors_before + 1,
+        start=errors_before + 1 if start is None else start,
         errors_before=errors_before,
         max_attempts=max_attempts,
         retry=retry or Retry(min=1, max=300),
@@ -90,6 +91,41 @@ def test_retry_later_asks_for_another_attempt_whatever_the_rules_say(rules: Retr
     assert exhausted.reason is FailReason.EXHAUSTED
 
 
+@pytest.mark.parametrize("delay", [0, 1.5, timedelta(minutes=1)])
+def test_a_snooze_is_no_failure_whatever_is_left_and_the_rules_say(
+    delay: float | timedelta,
+) -> None:
+    rules = RetryRules(fail_on=(Exception,))
+    outcome = outcome_of(Snooze(delay, "not\nyet"), errors_before=2, rules=rules)
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    assert outcome == Snoozed(round(seconds * 1000), "not yet")
+    assert outcome_of(Snooze(0)) == Snoozed(0, "")
+
+
+def test_a_long_reason_of_a_snooze_is_cut() -> None:
+    assert outcome_of(Snooze(0, "\ud800" + "x" * 10_000)) == Snoozed(0, "?" + "x" * 199)
+
+
+@pytest.mark.parametrize("start", [SNOOZE_STARTS, 7 * SNOOZE_STARTS])
+def test_at_every_thousandth_start_a_snooze_makes_a_dead_letter(start: int) -> None:
+    outcome = outcome_of(Snooze(60, "not yet"), start=start)
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.is_attempt) == (FailReason.EXHAUSTED, False)
+    assert outcome.error.type == "headrace.errors.SnoozeLimit"
+    assert f"at start {start:,} of its job" in outcome.error.message
+    assert "Snooze: not yet" in outcome.error.traceback
+    for other in (start - 1, start + 1):
+        assert outcome_of(Snooze(60), start=other) == Snoozed(60_000)
+
+
+@pytest.mark.parametrize("delay", [-1, float("nan"), "5", None, 1e18])
+def test_a_bad_delay_of_a_snooze_fails_for_good_and_says_so(delay: Any) -> None:
+    outcome = outcome_of(Snooze(delay))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is FailReason.PERMANENT
+    assert "Snooze.delay=" in outcome.error.message
+
+
 @pytest.mark.parametrize("delay", [-1, float("nan"), "5", None, 1e18])
 def test_a_bad_delay_fails_for_good_and_says_so(delay: Any) -> None:
     outcome = outcome_of(RetryLater(delay))
@@ -135,7 +171,7 @@ def test_a_strategy_that_raises_fails_the_job_for_good() -> None:
         int("no")
     except ValueError as error:
         # As in the worker: the strategy runs while the handler's error is being handled.
-        outcome: Retried | Failed | None = outcome_of(error, retry=broken)
+        outcome: Retried | Snoozed | Failed | None = outcome_of(error, retry=broken)
     else:
         outcome = None
     assert isinstance(outcome, Failed)

@@ -15,7 +15,7 @@ import uvloop
 from headrace import App, CallNext, Context, FailReason, Retry, UsageError, Worker
 from headrace.job import ClaimedJob
 from headrace.options import WorkerOptions
-from headrace.outcome import Completed, Failed, Retried
+from headrace.outcome import Completed, Failed, Retried, Snoozed
 from headrace.worker.execute import ChildError, Executor
 from tests.apps import process_app as handlers
 from tests.support.nowhere import unreachable_app
@@ -170,6 +170,10 @@ async def test_signals_choose_the_end_of_an_attempt(crew: Crew) -> None:
     assert (await retried(crew, claimed(handlers.choose, {"later": True}))).delay_ms == 7_000
     outcome = await failed(crew, claimed(handlers.choose, {"later": False}))
     assert outcome.reason is FailReason.PERMANENT
+
+
+async def test_a_handler_may_snooze_its_job(crew: Crew) -> None:
+    assert await crew.run(claimed(handlers.poll)) == Snoozed(7_000, "not yet")
 
 
 @pytest.mark.parametrize(

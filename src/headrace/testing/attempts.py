@@ -10,7 +10,7 @@ import msgspec
 from headrace.app import App
 from headrace.codec import read
 from headrace.description import describe, is_a, told
-from headrace.errors import JobError, JobFailed, RetryLater, UnknownTask
+from headrace.errors import JobError, JobFailed, RetryLater, Snooze, UnknownTask
 from headrace.job import ClaimedJob, ErrorInfo
 from headrace.outcome import (
     Cancelled,
@@ -32,11 +32,11 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         task: its task's name.
         queue: its queue.
         start: which start of the job this was, from 1.
-        outcome: ``completed``, ``retrying``, ``failed``, ``cancelled``, ``put_back`` for a task
-            that the app doesn't know, or ``stalled`` if the process that ran it died.
+        outcome: ``completed``, ``retrying``, ``snoozed``, ``failed``, ``cancelled``, ``put_back``
+            for a task that the app doesn't know, or ``stalled`` if the process that ran it died.
         result: what the handler returned, as it came back from its encoded form.
         error: what the handler raised, or what it comes to; None if all went well.
-        reason: why it became a dead letter, one of `FailReason`, else empty.
+        reason: why it became a dead letter, one of `FailReason`, or was snoozed; else empty.
         retry_in: seconds until it runs again, 0 if it does not.
     """
 
@@ -52,7 +52,10 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether its handler failed. To ask for another run by `RetryLater` is no failure."""
+        """Whether its handler failed.
+
+        To ask for another run by `RetryLater` or `Snooze` is no failure.
+        """
         failed = self.outcome in ("failed", "retrying")
         return failed and not isinstance(self.error, RetryLater)
 
@@ -81,7 +84,7 @@ def read_attempt(
         case Stalled(info):
             name, error = "stalled", _error(job, info, raised, reason)
         case Snoozed(delay_ms, reason):
-            name = "snoozed"
+            name, error = "snoozed", _snooze(delay_ms, reason, raised)
         case PutBack(delay_ms, info):
             name, error = "put_back", UnknownTask(info.message)
         case Retried(delay_ms, info):
@@ -114,6 +117,12 @@ def _result(app: App[Any], job: ClaimedJob, data: bytes) -> tuple[Any, JobError 
             queue=job.queue,
         )
         return read(app.codec.decoder(Any), data), wrong
+
+
+def _snooze(delay_ms: int, reason: str, raised: BaseException | None) -> Snooze:
+    if raised is not None and is_a(raised, Snooze):
+        return raised
+    return Snooze(delay_ms / 1000, reason)
 
 
 def _error(
