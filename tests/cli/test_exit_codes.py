@@ -126,11 +126,16 @@ def test_the_cause_of_a_failed_import_is_shown(cli: Cli, broken: dict[str, str])
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_the_traceback_is_shown_when_asked_for(cli: Cli, broken: dict[str, str]) -> None:
-    for words, env in ((("--traceback",), broken), ((), {**broken, "HEADRACE_TRACEBACK": "1"})):
-        ran = cli(*words, "worker", env=env)
-        assert ran.code == 4
-        assert 'broken_app.py", line 2' in ran.err
+def test_f33_the_traceback_is_shown_when_asked_for_before_or_behind_the_command(
+    cli: Cli, broken: dict[str, str]
+) -> None:
+    """F33: who has seen an error adds the option to the end of the line."""
+    for words in (("--traceback", "worker"), ("worker", "--traceback")):
+        assert 'broken_app.py", line 2' in cli(*words, env=broken).err
+    ran = cli("worker", env={**broken, "HEADRACE_TRACEBACK": "1"})
+    assert ran.code == 4
+    assert 'broken_app.py", line 2' in ran.err
+    assert "Traceback" not in cli("worker", env={**broken, "HEADRACE_TRACEBACK": "0"}).err
 
 
 @pytest.mark.parametrize(
@@ -202,9 +207,7 @@ def test_a_lifespan_that_fails_is_exit_code_1(cli: Cli, tmp_path: Path) -> None:
     words = ("worker", "sad_app", "-q", "x", "--log-level", "error")
     ran = cli(*words, env={"PYTHONPATH": str(tmp_path)})
     assert ran.code == 1
-    assert ran.err == (
-        "Error: RuntimeError: the database is away (headrace --traceback … shows where)\n"
-    )
+    assert ran.err == "Error: RuntimeError: the database is away (add --traceback to see where)\n"
 
 
 @pytest.mark.usefixtures("redis_url")

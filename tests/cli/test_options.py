@@ -16,7 +16,7 @@ from headrace.cli.worker import weights
 from tests.cli.conftest import Cli
 from tests.support.until import patience
 
-UNSET_BY_VARIABLE = {"--yes", "--dry-run", "--all", "--help"}
+UNSET_BY_VARIABLE = {"--yes", "--dry-run", "--all", "--help", "--version"}
 
 
 def options(command: click.Command) -> Iterator[tuple[click.Command, click.Option]]:
@@ -122,6 +122,18 @@ def test_a_weight_is_a_whole_number(text: str) -> None:
 def test_version_is_the_packages(cli: Cli) -> None:
     assert cli("version").out.startswith(f"headrace {headrace.__version__} (Python 3.")
     assert cli("version", "-o", "json").json["headrace"] == headrace.__version__
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_f32_the_version_and_the_help_are_where_one_looks_for_them(here: Cli) -> None:
+    """F32: as options, as other programs have them, and as commands."""
+    said = here("version").out
+    assert [here(word).out for word in ("--version", "-V")] == [said, said]
+    assert here("help").out == here("--help").out
+    assert here("help", "queue", "list").out == here("queue", "list", "--help").out
+    ran = here("help", "queue", "lost")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "Error: there is no command 'queue lost' (see headrace queue --help)\n"
 
 
 @pytest.mark.usefixtures("redis_url")

@@ -12,7 +12,7 @@ from headrace.cli import streams
 from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.jobs import job
-from headrace.cli.operate import doctor, health, version, workers
+from headrace.cli.operate import doctor, health, version, version_option, workers
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
 from headrace.cli.worker import worker
@@ -56,6 +56,24 @@ lifespan were cut off at a worker's end, 124 the wait timed out.
 """
 
 
+def _keep_traceback(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:  # noqa: FBT001 (click's own call)
+    # It must outlive click's own context, which is gone when an error arrives.
+    if is_asked_for or context.parent is None:
+        os.environ[TRACEBACK] = "1" if is_asked_for else ""
+
+
+traceback_option = click.option(
+    "--traceback",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    envvar=TRACEBACK,
+    show_envvar=True,
+    callback=_keep_traceback,
+    help="Print the traceback of an error too.",
+)
+
+
 @click.group(
     context_settings={
         "auto_envvar_prefix": "HEADRACE",
@@ -65,21 +83,39 @@ lifespan were cut off at a worker's end, 124 the wait timed out.
     },
     epilog=EPILOG,
 )
-@click.option(
-    "--traceback",
-    is_flag=True,
-    envvar=TRACEBACK,
-    show_envvar=True,
-    help="Print the traceback of an error too.",
-)
-def cli(*, traceback: bool) -> None:
+@version_option
+def cli() -> None:
     """Run workers, and look at and steer jobs and queues."""
-    # What the flag says must outlive click's own context, which is gone when an error arrives.
-    os.environ[TRACEBACK] = "1" if traceback else ""
 
 
-for command in (dead, doctor, enqueue, health, job, queue, version, worker, workers):
+@click.command("help")
+@click.argument("names", metavar="[COMMAND]...", nargs=-1)
+@click.pass_context
+def help_command(context: click.Context, names: tuple[str, ...]) -> None:
+    """Show the help of a command, or this list of them."""
+    chosen: click.Command = cli
+    where = context.find_root()
+    for name in names:
+        found = chosen.get_command(where, name) if isinstance(chosen, click.Group) else None
+        if found is None:
+            raise click.UsageError(f"there is no command {' '.join(names)!r}", where)
+        chosen, where = found, click.Context(found, parent=where, info_name=name)
+    click.echo(chosen.get_help(where))
+
+
+for command in (dead, doctor, enqueue, health, help_command, job, queue, version, worker, workers):
     cli.add_command(command)
+
+
+def _add_everywhere(command: click.Command) -> None:
+    """Take ``--traceback`` behind the words of a command too, where one adds it to a failed one."""
+    traceback_option(command)
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            _add_everywhere(below)
+
+
+_add_everywhere(cli)
 
 
 def main() -> NoReturn:

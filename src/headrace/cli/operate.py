@@ -27,15 +27,41 @@ class Versions(msgspec.Struct):
     redis_py: str
 
 
+def _versions() -> Versions:
+    return Versions(VERSION, platform.python_version(), version_of("redis"))
+
+
+def _echo_version() -> None:
+    found = _versions()
+    echo(f"headrace {found.headrace} (Python {found.python}, redis-py {found.redis_py})")
+
+
+def _end_with_version(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:  # noqa: FBT001 (click's own call)
+    if is_asked_for and not context.resilient_parsing:
+        _echo_version()
+        context.exit()
+
+
+version_option = click.option(
+    "--version",
+    "-V",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    allow_from_autoenv=False,
+    callback=_end_with_version,
+    help="Print the version.",
+)
+
+
 @click.command()
 @output_option
 def version(*, output: str) -> None:
     """Print the version."""
-    found = Versions(VERSION, platform.python_version(), version_of("redis"))
     if output == "json":
-        echo_json(found)
+        echo_json(_versions())
     else:
-        echo(f"headrace {found.headrace} (Python {found.python}, redis-py {found.redis_py})")
+        _echo_version()
 
 
 @click.command()

@@ -124,7 +124,7 @@ def leading(error: BaseException) -> BaseException:
 def message_of(error: BaseException) -> str:
     """Return what an error says to people: what, which value, what to do next."""
     if not issubclass(type(error), HeadraceError | click.ClickException):
-        return f"{told(error)} (headrace --traceback … shows where)"
+        return f"{told(error)} (add --traceback to see where)"
     match error:
         case click.UsageError(ctx=click.Context() as context):
             return f"{error.format_message().rstrip('.')} (see {context.command_path} --help)"
