@@ -32,7 +32,7 @@ from headrace.modules import check_modules, import_tree
 from headrace.options import SharedOptions, TaskOptions, spelled_out, task_settings
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
-from headrace.settings import TaskSettings, variable
+from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
@@ -62,8 +62,8 @@ class App(Generic[S]):
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``; without a server ``file:///directory`` or
-            ``memory://``. Default: the environment's ``HEADRACE_REDIS_URL``, else ``REDIS_URL``,
-            else ``redis://localhost:6379``.
+            ``memory://``. Default: the environment's ``HEADRACE_URL``, else ``HEADRACE_REDIS_URL``,
+            else ``REDIS_URL``, else ``redis://localhost:6379``.
         tenant: a name that keeps this app's queues apart from other tenants'; default: the
             environment's ``HEADRACE_TENANT``, else ``default``.
         lifespan: makes an async context manager; a worker enters it before its first job and leaves
@@ -116,7 +116,7 @@ class App(Generic[S]):
         include: Iterable[str] = (),
     ) -> None:
         if url is None:
-            url = variable("HEADRACE_REDIS_URL", "REDIS_URL") or DEFAULT_URL
+            url = variable(*URL_VARIABLES) or DEFAULT_URL
         if tenant is None:
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)

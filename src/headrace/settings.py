@@ -23,6 +23,8 @@ from headrace.plain import plain_integer, plain_text, shown
 from headrace.retry import Retry, RetryFunction, RetryRules
 
 MOST_ATTEMPTS = 1_000_000
+URL_VARIABLES = ("HEADRACE_URL", "HEADRACE_REDIS_URL", "REDIS_URL")
+"""What may say where the storage is, in the order in which they count."""
 
 
 class ExecutorKind(StrEnum):

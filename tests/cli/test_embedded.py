@@ -46,7 +46,7 @@ def test_the_memory_of_a_process_is_refused_where_it_would_always_be_empty(
     ran = here(*words, "--url", url)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"Error: {url} is the memory of one process")
-    assert "by --url or HEADRACE_REDIS_URL" in ran.err
+    assert "by --url or HEADRACE_URL" in ran.err
 
 
 def test_an_app_in_memory_gets_no_job_from_a_command(here: Cli) -> None:

@@ -130,19 +130,21 @@ def test_a_url_of_the_code_goes_before_the_environment_and_an_option_before_both
     assert here(*words, "--url", environment["HEADRACE_REDIS_URL"]).code == 0
 
 
-def test_a_tenant_that_is_said_goes_before_the_apps_own(
+def test_a_tenant_of_the_code_goes_before_the_environment_and_an_option_before_both(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named_app(monkeypatch, tmp_path, "tenant_app", "App(tenant='inside')")
-    assert here("enqueue", "t", "-A", "tenant_app", "--id", "said").code == 0
-    assert here("job", "show", "said").code == 0
-    assert here("job", "show", "said", "--tenant", "inside").code == 1
+    assert here("enqueue", "t", "-A", "tenant_app", "--id", "code").code == 0
+    assert here("job", "show", "code", "--tenant", "inside").code == 0
+    words = ("enqueue", "t", "-A", "tenant_app", "--id", "option", "--tenant", "outside")
+    assert here(*words).code == 0
+    assert here("job", "show", "option", "--tenant", "outside").code == 0
 
 
 def test_workers_are_listed_with_their_queues(
     here: Cli, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    assert here("workers").err.endswith(" has no workers.\n")
+    assert here("workers").err.startswith("There are no workers in tenant ")
     with WorkerProcess.module(
         "headrace", "worker", APP, "-q", "quick=3,slow", "--name", "w1", "-c", "7",
         directory=tmp_path, env=environment,

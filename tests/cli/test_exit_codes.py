@@ -81,7 +81,7 @@ def test_a_server_that_is_not_there_is_exit_code_3(here: Cli, words: tuple[str, 
     ran = here(*words, "--url", nowhere())
     assert ran.code == 3, ran
     assert ran.err.count("\n") == 1
-    assert "is it running there? Name another by --url or HEADRACE_REDIS_URL" in ran.err
+    assert "is it running there? Name another by --url or HEADRACE_URL" in ran.err
     assert "pa55word" not in ran.err
 
 
@@ -138,24 +138,32 @@ def test_f33_the_traceback_is_shown_when_asked_for_before_or_behind_the_command(
     assert "Traceback" not in cli("worker", env={**broken, "HEADRACE_TRACEBACK": "0"}).err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("job", "list"),
-        ("queue", "list"),
-        ("queue", "stats"),
-        ("queue", "pause", "x"),
-        ("dead", "list"),
-        ("workers",),
-        ("health",),
-        ("doctor",),
-        ("version",),
-    ],
-)
-def test_reading_needs_no_user_code(
+LOOKING = [
+    ("job", "list"),
+    ("queue", "list"),
+    ("queue", "stats"),
+    ("queue", "pause", "x"),
+    ("dead", "list"),
+    ("workers",),
+    ("doctor",),
+]
+
+
+@pytest.mark.parametrize("words", LOOKING)
+def test_looking_at_the_storage_of_an_app_that_cannot_be_imported_says_what_else_to_say(
     here: Cli, broken: dict[str, str], words: tuple[str, ...]
 ) -> None:
     ran = here(*words, env=broken)
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.endswith("; with both --url and --tenant no app is needed\n")
+
+
+@pytest.mark.parametrize("words", LOOKING)
+def test_looking_needs_no_user_code_where_url_and_tenant_are_said(
+    here: Cli, broken: dict[str, str], environment: dict[str, str], words: tuple[str, ...]
+) -> None:
+    place = ("--url", environment["HEADRACE_REDIS_URL"], "--tenant", environment["HEADRACE_TENANT"])
+    ran = here(*words, *place, env=broken)
     assert ran.code == 0, ran
     assert "broken_app" not in sys.modules
 
@@ -163,6 +171,7 @@ def test_reading_needs_no_user_code(
 @pytest.mark.usefixtures("redis_url")
 def test_a_probe_needs_no_user_code(cli: Cli, broken: dict[str, str]) -> None:
     assert cli("health", env=broken).code == 0
+    assert cli("version", env=broken).code == 0
 
 
 @pytest.mark.usefixtures("redis_url")

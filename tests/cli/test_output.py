@@ -60,6 +60,6 @@ def test_counts_are_told_with_their_noun() -> None:
 
 def test_only_a_server_is_asked_for_whether_it_runs() -> None:
     assert message_of(StorageUnavailable("Redis: no route.")) == (
-        "Redis: no route: is it running there? Name another by --url or HEADRACE_REDIS_URL"
+        "Redis: no route: is it running there? Name another by --url or HEADRACE_URL"
     )
     assert message_of(StorageUnavailable("SQLite in /x: busy")) == "SQLite in /x: busy"

@@ -59,8 +59,14 @@ def check_is_dead(job_id: str, queue: str, state: JobState) -> None:
         )
 
 
-async def find(storage: Storage, job_id: str, queue: str | None) -> JobRecord:
+async def find(storage: Storage, job_id: str, queue: str | None, *, where: str) -> JobRecord:
     """Return a job by its id, looking in every queue where none is named.
+
+    Args:
+        storage: where it looks.
+        job_id: the id.
+        queue: its queue, None for any.
+        where: the storage in words, as `Target.where` has it.
 
     Raises:
         JobNotFound: there is no record.
@@ -70,9 +76,9 @@ async def find(storage: Storage, job_id: str, queue: str | None) -> JobRecord:
     names = await queue_names(storage) if queue is None else [queue_of(storage, queue).name]
     found = [record for name in names if (record := await storage.get(name, job_id))]
     if not found:
-        where = "any queue" if queue is None else f"queue {queue!r}"
+        place = "any queue" if queue is None else f"queue {queue!r}"
         raise JobNotFound(
-            f"there is no job {job_id!r} in {where} of tenant {storage.tenant!r}: "
+            f"there is no job {job_id!r} in {place} of {where}: "
             "it never was, was deleted, or its record is no longer kept",
             job_id=job_id,
             queue=queue or "",
@@ -95,13 +101,16 @@ async def choose(
     ]
 
 
-async def find_all(storage: Storage, job_ids: Sequence[str], queue: str | None) -> list[Chosen]:
+async def find_all(
+    storage: Storage, job_ids: Sequence[str], queue: str | None, *, where: str
+) -> list[Chosen]:
     """Return the jobs with these ids.
 
     Raises:
         JobNotFound, UsageError: as `find`.
     """
-    records = [await find(storage, job_id, queue) for job_id in dict.fromkeys(job_ids)]
+    ids = dict.fromkeys(job_ids)
+    records = [await find(storage, job_id, queue, where=where) for job_id in ids]
     return [Chosen(record.queue, record.state, record.id) for record in records]
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import click
 import msgspec
 
+from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, Chosen, carry_out, choose, find_all
 from headrace.cli.options import (
     Target,
     destructive,
-    on_target,
     option,
     output_option,
     queue_of,
@@ -47,7 +47,7 @@ CANCEL = Change("cancel", "cancelled", "job")
 )
 @destructive
 @output_option
-@on_target
+@on_app_target
 def cancel(
     *,
     target: Target,
@@ -87,10 +87,10 @@ class Cancelling(msgspec.Struct, frozen=True):
     states: tuple[JobState, ...]
     task: str | None
 
-    async def find(self, storage: Storage) -> list[Chosen]:
-        """Return those that are there now."""
+    async def find(self, storage: Storage, where: str) -> list[Chosen]:
+        """Return those that are there now; ``where`` is the storage in words."""
         if self.ids or self.queue is None:
-            return await find_all(storage, self.ids, self.queue)
+            return await find_all(storage, self.ids, self.queue, where=where)
         return await choose(storage, [queue_of(storage, self.queue).name], self.states, self.task)
 
 
@@ -107,7 +107,7 @@ async def _cancel(
 
         await carry_out(
             CANCEL,
-            await selected.find(storage),
+            await selected.find(storage, target.where),
             act,
             output=output,
             how=how,

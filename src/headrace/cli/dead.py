@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import (
     Act,
     Asking,
@@ -23,7 +24,6 @@ from headrace.cli.jobs import limit_option, show_lines, some_jobs
 from headrace.cli.options import (
     Target,
     destructive,
-    on_target,
     option,
     output_option,
     queue_names,
@@ -47,14 +47,14 @@ class Selection(msgspec.Struct, frozen=True):
     queue: str | None
     task: str | None
 
-    async def find(self, storage: Storage) -> list[Chosen]:
-        """Return those that are there now.
+    async def find(self, storage: Storage, where: str) -> list[Chosen]:
+        """Return those that are there now; ``where`` is the storage in words.
 
         Raises:
             JobNotFound, UsageError, ClickException: an id is not that of one dead letter.
         """
         if self.ids:
-            chosen = await find_all(storage, self.ids, self.queue)
+            chosen = await find_all(storage, self.ids, self.queue, where=where)
             for job in chosen:
                 check_is_dead(job.id, job.queue, job.state)
             return chosen
@@ -94,21 +94,21 @@ def dead() -> None:
 @of_task
 @limit_option
 @output_option
-@on_target
+@on_app_target
 def list_command(
     *, target: Target, queue: str | None, task: str | None, limit: int, output: str
 ) -> None:
     """List dead letters, the newest of each queue first."""
     queues = () if queue is None else (queue,)
     found, has_more = run(some_jobs(target, queues, (JobState.FAILED,), task, limit))
-    show_lines(found, has_more=has_more, output=output, limit=limit)
+    show_lines(found, target, noun="dead letters", has_more=has_more, output=output, limit=limit)
 
 
 @dead.command()
 @on_selection
 @destructive
 @output_option
-@on_target
+@on_app_target
 def redrive(*, target: Target, selection: Selection, output: str, yes: bool, dry_run: bool) -> None:
     """Queue dead letters again, with counts and error history reset.
 
@@ -126,7 +126,7 @@ def redrive(*, target: Target, selection: Selection, output: str, yes: bool, dry
 @on_selection
 @destructive
 @output_option
-@on_target
+@on_app_target
 def purge(*, target: Target, selection: Selection, output: str, yes: bool, dry_run: bool) -> None:
     """Delete dead letters, for good.
 
@@ -153,5 +153,5 @@ async def _change(
     how: Asking,
 ) -> None:
     async with target.open() as storage:
-        chosen = await selection.find(storage)
+        chosen = await selection.find(storage, target.where)
         await carry_out(change, chosen, acting_on(storage), output=output, how=how)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from headrace.app import DEFAULT_URL, App
+from headrace.app import App
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import (
     Target,
@@ -212,7 +212,7 @@ def _sender(app: App[Any] | None, target: Target) -> App[Any]:
     """Return an app without tasks, to which every result is plain data."""
     if app is None:
         return App(
-            check_shared(DEFAULT_URL if target.url is None else target.url),
+            check_shared(target.url_or_default),
             tenant=target.tenant_name,
             allow_eviction=target.allow_eviction,
         )

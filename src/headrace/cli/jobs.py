@@ -8,11 +8,11 @@ from typing import Any
 import click
 import msgspec
 
+from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import check_is_dead, find
 from headrace.cli.cancel import cancel
 from headrace.cli.options import (
     Target,
-    on_target,
     option,
     output_option,
     queue_names,
@@ -67,13 +67,13 @@ job.add_command(cancel)
 @click.argument("job_id", metavar="ID")
 @queue_option
 @output_option
-@on_target
+@on_app_target
 def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None:
     """Show all that is kept of a job: state, counts, times, arguments, result and errors."""
 
     async def load() -> JobRecord:
         async with target.open() as storage:
-            return await find(storage, job_id, queue)
+            return await find(storage, job_id, queue, where=target.where)
 
     status = JobStatus.of(run(load()), raw)
     if output == "json":
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 @option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @limit_option
 @output_option
-@on_target
+@on_app_target
 def list_command(
     *,
     target: Target,
@@ -167,7 +167,7 @@ def list_command(
     """List jobs: of each queue the active ones first, then those that wait, then the ended."""
     wanted = [JobState(one) for one in state] or LISTED
     found, has_more = run(some_jobs(target, queue, wanted, task, limit))
-    show_lines(found, has_more=has_more, output=output, limit=limit)
+    show_lines(found, target, has_more=has_more, output=output, limit=limit)
 
 
 async def some_jobs(
@@ -190,12 +190,20 @@ async def some_jobs(
     return found, False
 
 
-def show_lines(found: Sequence[JobSummary], *, has_more: bool, output: str, limit: int) -> None:
+def show_lines(
+    found: Sequence[JobSummary],
+    target: Target,
+    *,
+    noun: str = "jobs",
+    has_more: bool,
+    output: str,
+    limit: int,
+) -> None:
     """Print a listing."""
     if output == "json":
         echo_json([job.to_dict() for job in found])
     elif not found:
-        note("There are none.")
+        note(f"There are no such {noun} in {target.where}.")
     else:
         headers = ("ID", "QUEUE", "TASK", "STATE", "STARTS", "FAILURES", "STALLS", "WHEN", "NOTE")
         table(headers, [_line(job) for job in found])
@@ -213,13 +221,13 @@ def _line(job: JobSummary) -> tuple[str | int, ...]:
 @job.command()
 @click.argument("job_id", metavar="ID")
 @queue_option
-@on_target
+@on_app_target
 def retry(*, target: Target, job_id: str, queue: str | None) -> None:
     """Queue one dead letter again, with counts and error history reset."""
 
     async def main() -> JobRecord:
         async with target.open() as storage:
-            record = await find(storage, job_id, queue)
+            record = await find(storage, job_id, queue, where=target.where)
             check_is_dead(record.id, record.queue, record.state)
             if not await storage.redrive(record.queue, [record.id]):
                 raise click.ClickException(f"job {job_id!r} is no dead letter any more")

@@ -1,4 +1,4 @@
-"""Imports a user's app by its path. Only `worker` and `enqueue` do: reading needs no user code."""
+"""Imports a user's app by its path."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from headrace.app import App
 from headrace.cli.options import Target
 from headrace.errors import AppImportError
+from headrace.job import check_name
 from headrace.modules import check_modules, import_named, import_tree, module_of_file
 from headrace.plain import shown
 from headrace.storage.connect import check_url
@@ -65,12 +66,13 @@ def load_app(path: str, modules: Sequence[str] = ()) -> App[Any]:
 def load_app_for(path: str, target: Target, modules: Sequence[str] = ()) -> App[Any]:
     """Import an app and let the command's own options go before what its code says.
 
-    A URL of the environment does not: the app reads the same variables where its code names none.
+    The environment does not: the app reads the same variables where its code names nothing, and a
+    worker whose code says one tenant must not silently serve another's queues.
     """
     app = load_app(path, modules)
     if target.url is not None and target.is_url_explicit:
         app.url = check_url(target.url)
-    if target.tenant is not None:
-        app.tenant = target.tenant_name
+    if target.is_tenant_explicit:
+        app.tenant = check_name(target.tenant_name, what="tenant")
     app.allow_eviction = app.allow_eviction or target.allow_eviction
     return app

@@ -8,6 +8,7 @@ from importlib.metadata import version as version_of
 import click
 import msgspec
 
+from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import ask
 from headrace.cli.options import Target, on_target, option, output_option, run
 from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
@@ -66,7 +67,7 @@ def version(*, output: str) -> None:
 
 @click.command()
 @output_option
-@on_target
+@on_app_target
 def workers(*, target: Target, output: str) -> None:
     """List workers and the queues that they serve.
 
@@ -76,7 +77,7 @@ def workers(*, target: Target, output: str) -> None:
     if output == "json":
         echo_json([worker_view(worker) for worker in found])
     elif not found:
-        note(f"Tenant {target.tenant_name!r} has no workers.")
+        note(f"There are no workers in {target.where}.")
     else:
         headers = ("WORKER", "VERSION", "ACTIVE", "SLOTS", "PROCESSES", "LEASE", "STARTED")
         table((*headers, "QUEUES", "NOTE"), [_line(worker) for worker in found])
@@ -164,7 +165,7 @@ async def _problem(target: Target) -> str:
 @option("--yes", "-y", is_flag=True, allow_from_autoenv=False, help="Don't ask.")
 @option("--dry-run", is_flag=True, allow_from_autoenv=False, help="Show it, and change nothing.")
 @output_option
-@on_target
+@on_app_target
 def doctor(
     *,
     target: Target,
@@ -189,7 +190,7 @@ def doctor(
     if repair and (remove_old_libraries or dry_run):
         raise click.UsageError("--repair goes with neither --remove-old-libraries nor --dry-run")
     if repair:
-        show_repaired(run(_repair(target)), output=output)
+        show_repaired(run(_repair(target)), where=target.where, output=output)
     elif remove_old_libraries:
         run(_tidy(target, yes=yes, dry_run=dry_run, output=output))
     else:

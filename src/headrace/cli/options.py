@@ -19,9 +19,9 @@ from headrace.errors import InvalidOption, UsageError
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
 from headrace.queues import Operator, Queue
-from headrace.settings import variable
+from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Inspector, Storage
-from headrace.storage.connect import open_storage
+from headrace.storage.connect import open_storage, redacted
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -138,18 +138,35 @@ class Target(msgspec.Struct, frozen=True):
         url: where it is, None if neither an option nor the environment says.
         tenant: whose queues, None likewise.
         is_url_explicit: the URL was an option, so that it goes before an app's own.
+        is_tenant_explicit: the tenant likewise.
         allow_eviction: take a server that may throw jobs away.
     """
 
     url: str | None
     tenant: str | None
     is_url_explicit: bool
+    is_tenant_explicit: bool
     allow_eviction: bool
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether options say all of it, and nothing is left to an app."""
+        return self.is_url_explicit and self.is_tenant_explicit
+
+    @property
+    def url_or_default(self) -> str:
+        """The URL, or the default one."""
+        return DEFAULT_URL if self.url is None else self.url
 
     @property
     def tenant_name(self) -> str:
         """The tenant, or the default one."""
         return DEFAULT_TENANT if self.tenant is None else self.tenant
+
+    @property
+    def where(self) -> str:
+        """The tenant and the place in words, without a password."""
+        return f"tenant {self.tenant_name!r} at {redacted(self.url_or_default)}"
 
     def storage(self) -> Storage:
         """Return the storage, not connected yet.
@@ -158,7 +175,7 @@ class Target(msgspec.Struct, frozen=True):
             UsageError: no other process can use it.
         """
         return open_storage(
-            check_shared(DEFAULT_URL if self.url is None else self.url),
+            check_shared(self.url_or_default),
             tenant=check_name(self.tenant_name, what="tenant"),
             allow_eviction=self.allow_eviction,
         )
@@ -193,7 +210,7 @@ def check_shared(url: str) -> str:
     if is_in_memory(url):
         raise UsageError(
             f"{url} is the memory of one process, and what is in another's can't be seen from "
-            "here: name a storage that processes share, by --url or HEADRACE_REDIS_URL"
+            "here: name a storage that processes share, by --url or HEADRACE_URL"
         )
     return url
 
@@ -225,9 +242,10 @@ def on_target(function: Function) -> Callable[..., Any]:
     @option(
         "--url",
         metavar="URL",
-        envvar=("HEADRACE_REDIS_URL", "REDIS_URL"),
+        envvar=URL_VARIABLES,
         show_envvar=True,
-        help=f"Where Redis is.  [default: {DEFAULT_URL}]",
+        help="Where the jobs are: redis://, rediss://, unix:// or file:///directory."
+        f"  [default: {DEFAULT_URL}]",
     )
     @option(
         "--tenant",
@@ -247,16 +265,21 @@ def on_target(function: Function) -> Callable[..., Any]:
     def wrapper(
         *args: Any, url: str | None, tenant: str | None, allow_eviction: bool, **kwargs: Any
     ) -> Any:
-        source = click.get_current_context().get_parameter_source("url")
         target = Target(
             url=url,
             tenant=tenant,
-            is_url_explicit=source is click.core.ParameterSource.COMMANDLINE,
+            is_url_explicit=_is_on_command_line("url"),
+            is_tenant_explicit=_is_on_command_line("tenant"),
             allow_eviction=allow_eviction,
         )
         return function(*args, target=target, **kwargs)
 
     return wrapper
+
+
+def _is_on_command_line(parameter: str) -> bool:
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def duration_option(*names: str, **rest: Any) -> Callable[[Function], Function]:
@@ -276,7 +299,7 @@ app_option = option(
     metavar="MODULE:ATTR",
     envvar="HEADRACE_APP",
     show_envvar=True,
-    help="The app to import; the working directory is on the path.",
+    help="The app to import, whose URL and tenant are taken; the working directory is on the path.",
 )
 
 import_option = option(

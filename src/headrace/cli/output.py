@@ -132,6 +132,6 @@ def message_of(error: BaseException) -> str:
             return error.format_message()
         case StorageUnavailable() if str(error).startswith("Redis"):
             what = str(error).rstrip(".")
-            return f"{what}: is it running there? Name another by --url or HEADRACE_REDIS_URL"
+            return f"{what}: is it running there? Name another by --url or HEADRACE_URL"
         case _:
             return str(error)

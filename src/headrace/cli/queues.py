@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import click
 
+from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
-from headrace.cli.options import Target, destructive, on_target, option, output_option, run
+from headrace.cli.options import Target, destructive, option, output_option, run
 from headrace.cli.output import echo, echo_json, fields, note, span, table
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
@@ -27,14 +28,14 @@ def queue() -> None:
 
 @queue.command("list")
 @output_option
-@on_target
+@on_app_target
 def list_command(*, target: Target, output: str) -> None:
     """List every queue with its counts."""
     found = run(_all_stats(target, ()))
     if output == "json":
         echo_json([stats.to_dict() for stats in found])
     elif not found:
-        note(f"Tenant {target.tenant_name!r} has no queues yet: the first job makes one.")
+        note(f"There are no queues yet in {target.where}: the first job makes one.")
     else:
         headers = ("QUEUE", "QUEUED", "SCHEDULED", "RETRYING", "ACTIVE", "DEAD", "WORKERS")
         table((*headers, "OLDEST", "NOTE"), [_line(stats) for stats in found])
@@ -53,7 +54,7 @@ def _markers(stats: QueueStats) -> list[str]:
 @queue.command("stats")
 @click.argument("names", metavar="[QUEUE]...", nargs=-1)
 @output_option
-@on_target
+@on_app_target
 def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> None:
     """Show counts, rates of the last minute and times of queues, all of them by default.
 
@@ -137,7 +138,7 @@ def _tell_if_new(name: str, known: Sequence[str]) -> None:
 
 @queue.command()
 @click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
-@on_target
+@on_app_target
 def pause(*, target: Target, names: tuple[str, ...]) -> None:
     """Stop workers from claiming. Active jobs go on, and jobs can be enqueued."""
     run(_steer(target, names, is_pause=True))
@@ -145,7 +146,7 @@ def pause(*, target: Target, names: tuple[str, ...]) -> None:
 
 @queue.command()
 @click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
-@on_target
+@on_app_target
 def resume(*, target: Target, names: tuple[str, ...]) -> None:
     """Let workers claim again, at once."""
     run(_steer(target, names, is_pause=False))
@@ -177,7 +178,7 @@ async def _steer(target: Target, names: Sequence[str], *, is_pause: bool) -> Non
 @option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @destructive
 @output_option
-@on_target
+@on_app_target
 def purge(
     *,
     target: Target,

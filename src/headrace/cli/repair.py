@@ -33,12 +33,12 @@ async def repair_queues(storage: Storage) -> list[RepairedQueue]:
     return found
 
 
-def show_repaired(found: list[RepairedQueue], *, output: str) -> None:
-    """Print what was put right."""
+def show_repaired(found: list[RepairedQueue], *, where: str, output: str) -> None:
+    """Print what was put right; ``where`` is the storage in words."""
     if output == "json":
         echo_json(found)
     elif not found:
-        note("The tenant has no queues.")
+        note(f"There are no queues in {where}.")
     else:
         table(("QUEUE", "PUT RIGHT"), [(one.queue, one.mended) for one in found])
 
