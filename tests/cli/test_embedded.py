@@ -120,12 +120,55 @@ def test_a_database_has_no_libraries_to_remove(here: Cli, words: tuple[str, ...]
 def test_a_place_where_no_database_can_be_is_exit_code_3(
     here: Cli, cli: Cli, directory: Path, words: tuple[str, ...]
 ) -> None:
+    shutil.rmtree(directory)
     directory.write_text("a file")
     ran = (cli if words[0] == "worker" else here)(*words)
     assert ran.code == 3, ran
     assert f"Error: {directory} is a file: name a directory" in ran.err
     assert "is it running there" not in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("queue", "list"),
+        ("queue", "purge", "x", "--yes"),
+        ("job", "list"),
+        ("job", "show", "x"),
+        ("job", "cancel", "x"),
+        ("dead", "list"),
+        ("dead", "redrive", "--all"),
+        ("workers",),
+        ("doctor",),
+        ("doctor", "--repair"),
+        ("health",),
+    ],
+)
+@pytest.mark.parametrize("has_directory", [False, True])
+def test_f20_what_looks_at_a_storage_makes_none(
+    here: Cli, directory: Path, words: tuple[str, ...], *, has_directory: bool
+) -> None:
+    """F20: a directory that was mistyped would else look like an empty storage, and stay."""
+    shutil.rmtree(directory)
+    if has_directory:
+        directory.mkdir()
+    ran = here(*words)
+    assert (ran.code, ran.out) == (1 if words == ("health",) else 3, "")
+    assert ran.err.startswith(f"Error: there is no storage in {directory}: ")
+    assert list(directory.parent.rglob("*")) == [directory] * has_directory
+
+
+@pytest.mark.parametrize(
+    "words", [("queue", "pause", "x"), ("queue", "resume", "x"), ("enqueue", "t", "-q", "x")]
+)
+def test_f20_what_writes_makes_the_storage(
+    here: Cli, directory: Path, words: tuple[str, ...]
+) -> None:
+    """F20: a queue may be paused before its first job."""
+    shutil.rmtree(directory)
+    assert here(*words).code == 0
+    assert (directory / FILE_NAME).exists()
 
 
 async def test_a_worker_whose_directory_is_removed_exits(

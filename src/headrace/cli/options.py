@@ -21,7 +21,7 @@ from headrace.plain import shown
 from headrace.queues import Operator, Queue
 from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Inspector, Storage
-from headrace.storage.connect import open_storage, redacted
+from headrace.storage.connect import check_exists, open_storage, redacted
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -181,14 +181,19 @@ class Target(msgspec.Struct, frozen=True):
         )
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Storage]:
+    async def open(self, *, makes: bool = False) -> AsyncIterator[Storage]:
         """Connect and yield the storage; close it afterwards.
+
+        Args:
+            makes: make the database of a directory that has none, rather than refuse it.
 
         Raises:
             StorageUnavailable: it can't be reached.
-            StorageRefused: it can't be used.
+            StorageRefused: it can't be used, or isn't there.
         """
         storage = self.storage()
+        if not makes:
+            check_exists(self.url_or_default)
         try:
             await storage.check()
             yield storage

@@ -155,7 +155,7 @@ def resume(*, target: Target, names: tuple[str, ...]) -> None:
 async def _steer(target: Target, names: Sequence[str], *, is_pause: bool) -> None:
     for name in names:
         check_name(name, what="queue")
-    async with target.open() as storage:
+    async with target.open(makes=True) as storage:  # a queue may be paused before its first job
         known = await storage.queues()
         for name in names:
             _tell_if_new(name, known)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import cast
 
-from headrace.errors import InvalidOption
+from headrace.errors import InvalidOption, StorageRefused
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
 from headrace.storage.base import Storage
@@ -57,6 +57,29 @@ def open_storage(
     tenant = check_name(tenant, what="tenant")
     opener = _opener_of(check_url(url))
     return opener(url, allow_eviction=allow_eviction).for_tenant(tenant)
+
+
+def check_exists(url: str) -> None:
+    """See that there is something to look at, for who only reads: to open a place makes it.
+
+    A server is there or not, which its first call tells.
+
+    Raises:
+        StorageRefused: the directory that ``url`` names holds no storage.
+    """
+    if SCHEMES.get(_scheme_of(url)) is not SQLITE:
+        return
+    place = place_of(url)
+    try:
+        if place.is_file:
+            place.path.stat()
+    except FileNotFoundError:
+        raise StorageRefused(
+            f"there is no storage in {place}: the first job or worker makes it; is it another "
+            "directory that you mean?"
+        ) from None
+    except OSError:
+        return  # to open it says what is wrong
 
 
 def _scheme_of(url: object) -> str:
