@@ -11,6 +11,12 @@ local function is_its_place(row, state, created_ms, generation)
   return not row.gen or row.gen == generation
 end
 
+-- The beginning of a job's last error, in which its message is; '' where it had none. The rest of an error is long.
+local function last_error(unit, id, kind)
+  local error = kind ~= '' and unit.call('LINDEX', keys.errors(unit.root, id), '0')
+  return error and string.sub(error, 1, limits.ROW_ERROR_BYTES) or ''
+end
+
 function functions.list_jobs(roots, args)
   local state, cursor, limit = args[1], args[2], tonumber(args[3])
   local unit = unit.open(roots[1])
@@ -23,7 +29,7 @@ function functions.list_jobs(roots, args)
       local epoch, nonce = record.claim_parts(v[2])
       local words = {
         row.id, row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
-        nonce, v[7] or '', v[8] or '',
+        nonce, v[7] or '', v[8] or '', last_error(unit, row.id, v[8] or ''),
       }
       for _, word in ipairs(words) do
         reply[#reply + 1] = word

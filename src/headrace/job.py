@@ -193,7 +193,10 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a job listing: no payload, result or traceback."""
+    """One line of a job listing: no payload, result or traceback.
+
+    ``error`` is the type of the last error, and ``error_message`` the beginning of what it said.
+    """
 
     id: str
     task: str
@@ -209,6 +212,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: str
     reason: str
     error: str
+    error_message: str = ""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")

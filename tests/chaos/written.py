@@ -71,7 +71,7 @@ class Story:
         """Write what is kept of a job."""
         row: dict[str, Any] = {
             **dict.fromkeys(("created_at", "changed_at"), datetime.fromtimestamp(0, UTC)),
-            **dict.fromkeys(("due_at", "run_s", "reason", "error")),
+            **dict.fromkeys(("due_at", "run_s", "reason", "error", "message")),
             **dict.fromkeys(("failures", "stalls"), 0),
             **dict.fromkeys(("queue", "task"), ""),
             "priority": 5,

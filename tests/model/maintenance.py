@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
+from headrace.storage.limits import ROW_MESSAGE_LIMIT
 from headrace.storage.values import Beat, IncarnationInfo, QueueCounts, QueueSettings, worker_info
 from tests.model.consumer import TIERS
 from tests.model.places import BUCKET_MS, COUNTED, QueueState, Record
@@ -235,6 +236,7 @@ def _row(job: Record) -> JobRow:
         incarnation=job.owner,
         reason=job.reason,
         error=job.error,
+        error_message=job.errors[0].message[:ROW_MESSAGE_LIMIT] if job.error else "",
     )
 
 

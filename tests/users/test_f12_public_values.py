@@ -85,6 +85,7 @@ async def test_f12_a_failure_has_its_errors(
     assert error.at is not None
     [summary] = [job async for job in app.queue("bills").jobs("failed")]
     assert (summary.id, summary.queue, summary.error) == (job.id, "bills", "ValueError")
+    assert summary.message == "no bill -1"
 
 
 async def test_f12_nothing_of_a_call_is_in_the_repr(

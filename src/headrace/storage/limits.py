@@ -37,6 +37,15 @@ CHANNELS_LIMIT = 64
 ERRORS_KEPT = 10
 """Entries of a job's error history, the newest first."""
 
+ROW_MESSAGE_LIMIT = 200
+"""Most characters of an error's message in a row of a listing."""
+
+ROW_ERROR_BYTES = 6 * ROW_MESSAGE_LIMIT + 400
+"""Bytes of a stored error that hold so much of its message, behind the name of its type.
+
+JSON writes a control character as six.
+"""
+
 DEFAULT_LEASE_MS = 15_000
 """The lease of an incarnation whose own can't be read."""
 

@@ -108,7 +108,7 @@ class JobStatus(PublicValue):
 class JobSummary(PublicValue):
     """One job of a listing, without arguments and result; `Queue.jobs` yields it.
 
-    ``error`` is the type of the last error.
+    ``error`` is the type of the last error, ``message`` the first 200 characters of what it said.
     """
 
     id: str
@@ -126,6 +126,7 @@ class JobSummary(PublicValue):
     incarnation: str | None
     reason: str | None
     error: str | None
+    message: str | None
 
     @classmethod
     def of(cls, queue: str, row: JobRow) -> JobSummary:
@@ -146,6 +147,7 @@ class JobSummary(PublicValue):
             incarnation=row.incarnation or None,
             reason=row.reason or None,
             error=row.error or None,
+            message=row.error_message or None,
         )
 
 

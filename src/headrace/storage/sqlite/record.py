@@ -97,12 +97,13 @@ def read_errors(db: Any, key: int, limit: int = ERRORS_KEPT) -> list[ErrorInfo]:
     """Return the error history, newest first."""
     sql = "SELECT at_ms, start, body FROM errors WHERE job = ? ORDER BY key DESC LIMIT ?"
     return [
-        msgspec.structs.replace(_read_error(body), at_ms=at_ms, start=start)
+        msgspec.structs.replace(read_error(body), at_ms=at_ms, start=start)
         for at_ms, start, body in db.execute(sql, (key, limit)).fetchall()
     ]
 
 
-def _read_error(body: bytes) -> ErrorInfo:
+def read_error(body: bytes) -> ErrorInfo:
+    """Return one entry of it; one that is damaged says so."""
     try:
         return _decode_error(body)
     except (msgspec.MsgspecError, UnicodeError):

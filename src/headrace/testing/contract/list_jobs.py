@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from headrace.storage import JobRow, JobState, Storage
+from headrace.storage.limits import ROW_MESSAGE_LIMIT
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ERROR,
@@ -135,7 +137,26 @@ class ListJobsContract(Contract):
             incarnation=worker.name,
             reason="exhausted",
             error=ERROR.type,
+            error_message=ERROR.message,
         )
+
+    @pytest.mark.parametrize(
+        "message",
+        ["", "no such box", 'a "quoted" \\ \x1b[31m\n word', "é" * 400, "\x01" * 400, "🌊" * 2_000],
+    )
+    async def test_a_row_tells_the_beginning_of_what_the_last_error_said(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        message: str,
+    ) -> None:
+        await client.enqueue(a_job())
+        await worker.settle(await worker.claim_one(), retried(0))
+        error = msgspec.structs.replace(ERROR, message=message, traceback='"message":"other"')
+        await worker.settle(await worker.claim_one(), failed(error=error))
+        [row] = (await storage.list_jobs(QUEUE, JobState.FAILED)).rows
+        assert row.error_message == message[:ROW_MESSAGE_LIMIT]
 
     async def test_the_retrying_and_the_scheduled_are_told_apart(
         self,

@@ -10,13 +10,15 @@ import msgspec
 
 from headrace.job import ErrorInfo
 from headrace.storage.base import VERBS
-from headrace.storage.limits import DEFAULT_LEASE_MS
+from headrace.storage.limits import DEFAULT_LEASE_MS, ROW_MESSAGE_LIMIT
 from headrace.storage.values import DAMAGED_ERROR, Beat
 
 T = TypeVar("T")
 Word = str | bytes | int
 
 _BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
+# Up to where the message ends or is cut, and no further than the last whole escape.
+_MESSAGE = re.compile(rb'"message":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)', re.DOTALL)
 _error_encoder = msgspec.json.Encoder()
 _error_decoder = msgspec.json.Decoder(ErrorInfo)
 
@@ -66,6 +68,18 @@ def read_error(entry: bytes) -> ErrorInfo:
         )
     except (ValueError, msgspec.MsgspecError):
         return DAMAGED_ERROR
+
+
+def read_error_message(beginning: bytes) -> str:
+    """Read what an error says from the beginning of its entry, which may end anywhere."""
+    found = _MESSAGE.search(beginning)
+    if found is None:
+        return DAMAGED_ERROR.message if beginning else ""
+    message = b'"%s"' % found[1].decode(errors="ignore").encode()
+    try:
+        return msgspec.json.decode(message, type=str)[:ROW_MESSAGE_LIMIT]
+    except msgspec.DecodeError:
+        return DAMAGED_ERROR.message
 
 
 def text(word: bytes | None) -> str:

@@ -13,7 +13,15 @@ from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobS
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
-from headrace.storage.redis.calls.call import Call, T, command, read_beat, read_error, text
+from headrace.storage.redis.calls.call import (
+    Call,
+    T,
+    command,
+    read_beat,
+    read_error,
+    read_error_message,
+    text,
+)
 from headrace.storage.values import (
     EventPage,
     IncarnationInfo,
@@ -25,7 +33,7 @@ from headrace.storage.values import (
     worker_info,
 )
 
-ROW_WIDTH = 14
+ROW_WIDTH = 15
 WORKER_WIDTH = 6
 
 _NUMBER = re.compile(rb"-?\d{1,15}", re.ASCII)
@@ -162,7 +170,7 @@ def _cursor(place: bytes) -> str:
 
 def _row(words: list[bytes]) -> JobRow:
     job_id, due, state, task, tier, failures, stalls, starts = words[:8]
-    created, changed, run, claim, reason, error = words[8:]
+    created, changed, run, claim, reason, error, last_error = words[8:]
     known = JobState(state.decode())
     return JobRow(
         id=text(job_id),
@@ -179,6 +187,7 @@ def _row(words: list[bytes]) -> JobRow:
         incarnation=_owner(claim),
         reason=text(reason),
         error=text(error),
+        error_message=read_error_message(last_error),
     )
 
 
