@@ -87,7 +87,10 @@ def cli(environment: dict[str, str]) -> Cli:
     """Return what runs ``headrace`` with some words, no terminal, and waits for its end."""
 
     def run(*words: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Ran:
-        clean = {name: value for name, value in os.environ.items() if "HEADRACE" not in name}
+        told = ("HEADRACE", "NO_COLOR", "FORCE_COLOR")
+        clean = {
+            name: value for name, value in os.environ.items() if not any(t in name for t in told)
+        }
         process = subprocess.run(
             [sys.executable, "-m", "headrace", *words],
             cwd=ROOT,
@@ -113,7 +116,8 @@ def here(
     # What main itself sets is undone with these.
     monkeypatch.setenv("HEADRACE_TRACEBACK", "")
     monkeypatch.syspath_prepend(str(ROOT))
-    monkeypatch.delenv("HEADRACE_APP", raising=False)
+    for name in ("HEADRACE_APP", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
     # An app takes its address from the environment when its module is imported.
     monkeypatch.delitem(sys.modules, APP, raising=False)
 

@@ -161,10 +161,13 @@ def test_an_id_in_several_queues_needs_its_queue(here: Cli) -> None:
     assert here("job", "show", "next", "-q", "other", "-o", "json").json["queue"] == "other"
 
 
-def test_dead_letters_are_listed_with_their_reason(here: Cli) -> None:
+def test_f21_dead_letters_are_listed_with_their_reason_and_what_was_said(here: Cli) -> None:
+    """F21: what failed is looked at for why."""
     ran = here("dead", "list")
-    assert ran.out.splitlines()[1].split()[:4] == ["lost", "mail", "send", "failed"]
-    assert ran.out.splitlines()[1].endswith("  exhausted: ValueError")
+    assert ran.out.splitlines()[1].split()[:4] == ["lost", "mail", "send", "1"]
+    assert ran.out.splitlines()[1].endswith("  exhausted: ValueError: no\ufffd[31m such box")
+    [letter] = here("dead", "list", "-o", "json").json
+    assert (letter["error"], letter["message"]) == ("ValueError", "no\x1b[31m such\nbox")
     assert here("dead", "list", "--task", "other").err.startswith(
         "There are no such dead letters in "
     )

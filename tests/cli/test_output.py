@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.cli.output import ago, message_of, one_line, plural, span, table, when
+from headrace.cli.output import ago, message_of, one_line, plural, span, when
 from headrace.errors import StorageUnavailable
 from headrace.plain import printable
 
@@ -43,15 +43,6 @@ def test_an_instant_is_told_from_now() -> None:
 def test_control_characters_are_not_printed() -> None:
     assert printable("a\x1b[31m\tb\nc\x9b\r") == "a\ufffd[31m\tb\nc\ufffd\ufffd"
     assert one_line(" a\n b\x1b\tc ") == "a b\ufffd c"
-
-
-def test_columns_are_aligned_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
-    table(("NAME", "N", "NOTE"), [("a", 1, ""), ("longer", 1234, "x\ny")])
-    assert capsys.readouterr().out == (
-        "NAME        N  NOTE\n"
-        "a           1\n"
-        "longer  1,234  x y\n"
-    )  # fmt: skip
 
 
 def test_counts_are_told_with_their_noun() -> None:

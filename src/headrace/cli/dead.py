@@ -20,7 +20,14 @@ from headrace.cli.bulk import (
     choose,
     find_all,
 )
-from headrace.cli.jobs import limit_option, show_lines, some_jobs
+from headrace.cli.jobs import (
+    DEAD_COLUMNS,
+    dead_line,
+    echo_lines,
+    limit_option,
+    note_more,
+    some_jobs,
+)
 from headrace.cli.options import (
     Target,
     destructive,
@@ -29,7 +36,10 @@ from headrace.cli.options import (
     queue_names,
     queue_of,
     run,
+    wide_option,
 )
+from headrace.cli.output import note
+from headrace.cli.tables import table
 from headrace.job import JobState
 from headrace.storage.base import Admin, Storage
 
@@ -93,15 +103,28 @@ def dead() -> None:
 @in_queue
 @of_task
 @limit_option
+@wide_option
 @output_option
 @on_app_target
 def list_command(
-    *, target: Target, queue: str | None, task: str | None, limit: int, output: str
+    *,
+    target: Target,
+    queue: str | None,
+    task: str | None,
+    limit: int,
+    is_wide: bool,
+    output: str,
 ) -> None:
     """List dead letters, the newest of each queue first."""
     queues = () if queue is None else (queue,)
     found, has_more = run(some_jobs(target, queues, (JobState.FAILED,), task, limit))
-    show_lines(found, target, noun="dead letters", has_more=has_more, output=output, limit=limit)
+    if output == "json":
+        echo_lines(found)
+    elif not found:
+        note(f"There are no such dead letters in {target.where}.")
+    else:
+        table(DEAD_COLUMNS, [dead_line(job) for job in found], is_wide=is_wide)
+    note_more(has_more=has_more, limit=limit)
 
 
 @dead.command()

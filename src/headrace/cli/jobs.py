@@ -11,6 +11,7 @@ import msgspec
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import check_is_dead, find
 from headrace.cli.cancel import cancel
+from headrace.cli.colours import STATES, Coloured, count_cell, state_cell, styled
 from headrace.cli.options import (
     Target,
     option,
@@ -19,18 +20,20 @@ from headrace.cli.options import (
     queue_of,
     queue_option,
     run,
+    wide_option,
 )
 from headrace.cli.output import (
     ago,
     echo,
     echo_json,
+    echo_styled,
     fields,
     note,
     one_line,
     span,
-    table,
     when,
 )
+from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import raw
 from headrace.job import DEFAULT_LANE, JobRecord, JobState
 from headrace.plain import printable
@@ -45,6 +48,24 @@ LISTED = (
     JobState.FAILED,
     JobState.COMPLETED,
     JobState.CANCELLED,
+)
+
+COLUMNS = (
+    Column("ID"),
+    Column("QUEUE", rank=5),
+    Column("TASK", rank=3),
+    Column("STATE"),
+    Column("STARTS", rank=8),
+    Column("FAILURES", rank=6),
+    Column("STALLS", rank=7),
+    Column("WHEN", rank=2),
+    Column("NOTE", rank=4, is_cut=True),
+)
+# All have one state, and what they are looked at for is why.
+DEAD_COLUMNS = tuple(
+    msgspec.structs.replace(column, rank=0) if column.name == "NOTE" else column
+    for column in COLUMNS
+    if column.name != "STATE"
 )
 
 BAR = 20
@@ -88,11 +109,11 @@ def _show(job: JobStatus) -> None:
         state += f" ({job.reason})"
     if job.cancel_requested and not job.state.is_terminal:
         state += ", asked to stop"
-    pairs = [
+    pairs: list[tuple[str, str | Coloured]] = [
         ("job", job.id),
         ("queue", job.queue),
         ("task", job.task),
-        ("state", state),
+        ("state", Coloured(state, STATES.get(job.state, ""))),
         ("progress", _progress(job)),
         ("priority", f"{job.priority}"),
         ("lane", "" if job.lane == DEFAULT_LANE else job.lane),
@@ -126,7 +147,7 @@ def _progress(job: JobStatus) -> str:
 
 def _show_error(at: int, error: ErrorEntry) -> None:
     of = f"start {error.start}, " if error.start else ""
-    echo(f"error {at}: {of}{when(error.at)}")
+    echo_styled(f"{styled(f'error {at}', 'red')}: {of}{when(error.at)}")
     echo(f"  {one_line(f'{error.type}: {error.message}')}")
     for line in printable(error.traceback).splitlines():
         echo(f"  {line}".rstrip())
@@ -153,6 +174,7 @@ def _text(value: Any) -> str:
 )
 @option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @limit_option
+@wide_option
 @output_option
 @on_app_target
 def list_command(
@@ -162,12 +184,19 @@ def list_command(
     state: tuple[str, ...],
     task: str | None,
     limit: int,
+    is_wide: bool,
     output: str,
 ) -> None:
     """List jobs: of each queue the active ones first, then those that wait, then the ended."""
     wanted = [JobState(one) for one in state] or LISTED
     found, has_more = run(some_jobs(target, queue, wanted, task, limit))
-    show_lines(found, target, has_more=has_more, output=output, limit=limit)
+    if output == "json":
+        echo_lines(found)
+    elif not found:
+        note(f"There are no such jobs in {target.where}.")
+    else:
+        table(COLUMNS, [_line(job) for job in found], is_wide=is_wide)
+    note_more(has_more=has_more, limit=limit)
 
 
 async def some_jobs(
@@ -190,32 +219,35 @@ async def some_jobs(
     return found, False
 
 
-def show_lines(
-    found: Sequence[JobSummary],
-    target: Target,
-    *,
-    noun: str = "jobs",
-    has_more: bool,
-    output: str,
-    limit: int,
-) -> None:
-    """Print a listing."""
-    if output == "json":
-        echo_json([job.to_dict() for job in found])
-    elif not found:
-        note(f"There are no such {noun} in {target.where}.")
-    else:
-        headers = ("ID", "QUEUE", "TASK", "STATE", "STARTS", "FAILURES", "STALLS", "WHEN", "NOTE")
-        table(headers, [_line(job) for job in found])
+def echo_lines(found: Sequence[JobSummary]) -> None:
+    """Print the document of a listing."""
+    echo_json([job.to_dict() for job in found])
+
+
+def note_more(*, has_more: bool, limit: int) -> None:
+    """Say that a listing is cut, if it is."""
     if has_more:
         note(f"There are more than these {limit:,}: raise --limit, or narrow it down.")
 
 
-def _line(job: JobSummary) -> tuple[str | int, ...]:
-    counts = (job.starts, job.failures, job.stalls)
-    about = ": ".join(part for part in (job.reason, job.error) if part)
-    at = ago(job.due_at or job.changed_at)
-    return (job.id, job.queue, job.task, job.state.value, *counts, at, about)
+def _line(job: JobSummary) -> list[Cell]:
+    return [
+        job.id,
+        job.queue,
+        job.task,
+        state_cell(job.state),
+        job.starts,
+        count_cell(job.failures, "yellow"),
+        count_cell(job.stalls, "yellow"),
+        ago(job.due_at or job.changed_at),
+        ": ".join(part for part in (job.reason, job.error, job.message) if part),
+    ]
+
+
+def dead_line(job: JobSummary) -> list[Cell]:
+    """Return a dead letter's row, see `DEAD_COLUMNS`."""
+    job_id, queue, task, _, *rest = _line(job)
+    return [job_id, queue, task, *rest]
 
 
 @job.command()

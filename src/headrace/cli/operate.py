@@ -10,9 +10,11 @@ import msgspec
 
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import ask
-from headrace.cli.options import Target, on_target, option, output_option, run
-from headrace.cli.output import ago, echo, echo_json, message_of, note, span, table
+from headrace.cli.colours import LEVELS, Coloured, count_cell
+from headrace.cli.options import Target, on_target, option, output_option, run, wide_option
+from headrace.cli.output import ago, echo, echo_json, message_of, note, span
 from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_repaired
+from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import WorkerView, worker_view
 from headrace.clock import datetime_of
 from headrace.errors import HeadraceError
@@ -65,11 +67,25 @@ def version(*, output: str) -> None:
         _echo_version()
 
 
+WORKER_COLUMNS = (
+    Column("WORKER"),
+    Column("VERSION", rank=5),
+    Column("ACTIVE", rank=1),
+    Column("SLOTS", rank=2),
+    Column("PROCESS SLOTS", rank=6),
+    Column("LEASE", rank=7),
+    Column("STARTED", rank=4),
+    Column("QUEUES", rank=3, is_cut=True),
+    Column("NOTE"),
+)
+
+
 @click.command()
+@wide_option
 @output_option
 @on_app_target
-def workers(*, target: Target, output: str) -> None:
-    """List workers and the queues that they serve.
+def workers(*, target: Target, is_wide: bool, output: str) -> None:
+    """List workers and the queues that they serve; "headrace worker" runs one.
 
     A worker that died stays until another worker of its queue takes its jobs over.
     """
@@ -79,24 +95,23 @@ def workers(*, target: Target, output: str) -> None:
     elif not found:
         note(f"There are no workers in {target.where}.")
     else:
-        headers = ("WORKER", "VERSION", "ACTIVE", "SLOTS", "PROCESSES", "LEASE", "STARTED")
-        table((*headers, "QUEUES", "NOTE"), [_line(worker) for worker in found])
+        table(WORKER_COLUMNS, [_line(worker) for worker in found], is_wide=is_wide)
 
 
-def _line(found: dict[str, IncarnationInfo]) -> tuple[str | int, ...]:
+def _line(found: dict[str, IncarnationInfo]) -> list[Cell]:
     view: WorkerView = worker_view(found)
     started = datetime_of(min(info.registered_ms for info in found.values()))
-    return (
+    return [
         view.name,
         view.version,
-        view.active,
+        count_cell(view.active, "cyan"),
         view.concurrency,
         view.process_slots,
         span(view.lease_ms),
         ago(started),
         ", ".join(view.queues),
-        _state(view),
-    )
+        Coloured(_state(view), "red"),
+    ]
 
 
 def _state(view: WorkerView) -> str:
@@ -201,9 +216,12 @@ def _show(found: list[Finding], *, output: str) -> None:
     if output == "json":
         echo_json(found)
     else:
-        rows = [(finding.topic, finding.level, finding.detail) for finding in found]
+        rows = [
+            (finding.topic, Coloured(finding.level, LEVELS.get(finding.level, "")), finding.detail)
+            for finding in found
+        ]
         # Whole, since the end of a finding says what to do.
-        table(("TOPIC", "LEVEL", "FINDING"), rows, is_cut=False)
+        table((Column("TOPIC"), Column("LEVEL"), Column("FINDING")), rows, is_wide=True)
     errors = [finding.topic for finding in found if finding.level == "error"]
     if errors:
         raise click.ClickException(f"{', '.join(errors)}: see what the doctor found above")

@@ -329,6 +329,16 @@ output_option = option(
     help="Text for people, or one JSON document.",
 )
 
+wide_option = option(
+    "--wide",
+    "-W",
+    "is_wide",
+    is_flag=True,
+    envvar="HEADRACE_WIDE",
+    show_envvar=True,
+    help="Show every column, however narrow the terminal is.",
+)
+
 queue_option = option("--queue", "-q", metavar="NAME", help="Its queue.")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
+from headrace.cli.colours import Coloured, colour_of, is_coloured, styled
 from headrace.description import is_a, told
 from headrace.errors import HeadraceError, StorageUnavailable
 from headrace.plain import printable
@@ -24,6 +24,11 @@ _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 def echo(text: str) -> None:
     """Print text, without what a terminal would obey."""
     click.echo(printable(text))
+
+
+def echo_styled(text: str) -> None:
+    """Print text that is printable but for colours, which are left out where none are shown."""
+    click.echo(text, color=is_coloured(sys.stdout))
 
 
 def note(text: str) -> None:
@@ -43,41 +48,13 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def table(
-    headers: Sequence[str], rows: Sequence[Sequence[str | int]], *, is_cut: bool = True
-) -> None:
-    """Print aligned columns, whole numbers to the right.
-
-    Args:
-        headers: names of the columns.
-        rows: their values.
-        is_cut: a terminal's width cuts the last column, rather than wrapping it.
-    """
-    cells = [[_cell(value) for value in row] for row in rows]
-    rights = [
-        bool(cells) and all(isinstance(row[at], int) for row in rows) for at in range(len(headers))
-    ]
-    lines = [list(headers), *cells]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(headers))]
-    room = shutil.get_terminal_size().columns if is_cut and sys.stdout.isatty() else 0
-    for line in lines:
-        text = GAP.join(
-            word.rjust(width) if is_right else word.ljust(width)
-            for word, width, is_right in zip(line, widths, rights, strict=True)
-        ).rstrip()
-        echo(text[: room - 1] + "…" if room and len(text) > room else text)
-
-
-def _cell(value: str | int) -> str:
-    return f"{value:,}" if isinstance(value, int) else one_line(value)
-
-
-def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "") -> None:
+def fields(pairs: Iterable[tuple[str, str | Coloured]], *, indent: str = "") -> None:
     """Print names and values, one a line, the values aligned; empty values are left out."""
     shown = [(name, value) for name, value in pairs if value]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        echo(f"{indent}{name.ljust(width)}{GAP}{value}")
+        text = printable(str(value.value if isinstance(value, Coloured) else value))
+        echo_styled(f"{indent}{name.ljust(width)}{GAP}{styled(text, colour_of(value))}")
 
 
 def span(milliseconds: int) -> str:

@@ -8,8 +8,10 @@ import click
 
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
-from headrace.cli.options import Target, destructive, option, output_option, run
-from headrace.cli.output import echo, echo_json, fields, note, span, table
+from headrace.cli.colours import Coloured, count_cell
+from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
+from headrace.cli.output import echo, echo_json, fields, note, span
+from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
 from headrace.views.queues import QueueStats, QueueWork
@@ -21,15 +23,29 @@ PURGE = Change("delete", "deleted", "job")
 CHOICES = [state.value for state in PURGEABLE if state is not JobState.FAILED]
 
 
+COLUMNS = (
+    Column("QUEUE"),
+    Column("QUEUED"),
+    Column("SCHEDULED", rank=5),
+    Column("RETRYING", rank=3),
+    Column("ACTIVE", rank=1),
+    Column("DEAD"),
+    Column("WORKERS", rank=2),
+    Column("OLDEST", rank=4),
+    Column("NOTE"),
+)
+
+
 @click.group()
 def queue() -> None:
     """Look at queues, pause, resume and empty them."""
 
 
 @queue.command("list")
+@wide_option
 @output_option
 @on_app_target
-def list_command(*, target: Target, output: str) -> None:
+def list_command(*, target: Target, is_wide: bool, output: str) -> None:
     """List every queue with its counts."""
     found = run(_all_stats(target, ()))
     if output == "json":
@@ -37,14 +53,21 @@ def list_command(*, target: Target, output: str) -> None:
     elif not found:
         note(f"There are no queues yet in {target.where}: the first job makes one.")
     else:
-        headers = ("QUEUE", "QUEUED", "SCHEDULED", "RETRYING", "ACTIVE", "DEAD", "WORKERS")
-        table((*headers, "OLDEST", "NOTE"), [_line(stats) for stats in found])
+        table(COLUMNS, [_line(stats) for stats in found], is_wide=is_wide)
 
 
-def _line(stats: QueueStats) -> tuple[str | int, ...]:
-    counts = (stats.queued, stats.scheduled, stats.retrying, stats.active, stats.dead)
-    oldest = "-" if stats.oldest_s is None else _span(stats.oldest_s)
-    return (stats.queue, *counts, stats.workers, oldest, ", ".join(_markers(stats)))
+def _line(stats: QueueStats) -> list[Cell]:
+    return [
+        stats.queue,
+        stats.queued,
+        stats.scheduled,
+        count_cell(stats.retrying, "yellow"),
+        count_cell(stats.active, "cyan"),
+        count_cell(stats.dead, "red"),
+        stats.workers,
+        "-" if stats.oldest_s is None else _span(stats.oldest_s),
+        Coloured(", ".join(_markers(stats)), "yellow"),
+    ]
 
 
 def _markers(stats: QueueStats) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.cli.output import echo_json, note, table
+from headrace.cli.output import echo_json, note
+from headrace.cli.tables import Column, table
 from headrace.job import JobState
 from headrace.storage.base import Inspector, Storage
 from headrace.storage.limits import BATCH_LIMIT
@@ -40,7 +41,8 @@ def show_repaired(found: list[RepairedQueue], *, where: str, output: str) -> Non
     elif not found:
         note(f"There are no queues in {where}.")
     else:
-        table(("QUEUE", "PUT RIGHT"), [(one.queue, one.mended) for one in found])
+        rows = [(one.queue, one.mended) for one in found]
+        table((Column("QUEUE"), Column("PUT RIGHT")), rows, is_wide=True)
 
 
 async def find_lost(storage: Inspector) -> list[Finding]:
