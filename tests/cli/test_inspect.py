@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
+from anyio import to_thread
 
 from headrace import App, Worker
+from headrace.storage.connect import open_storage
+from headrace.storage.values import CallId, IncarnationInfo
 from headrace.testing import EventLog, running
 from tests.cli.conftest import Cli
 from tests.support.until import patience
@@ -112,6 +116,50 @@ def test_a_job_is_shown_with_counts_times_arguments_result_and_errors(cli: Cli, 
     assert '"ANN"' in here("job", "show", "done").out
 
 
+def test_p5_a_job_names_its_worker_while_that_is_known(
+    here: Cli, environment: dict[str, str]
+) -> None:
+    """P5: nobody knows an incarnation by its id."""
+
+    async def claim() -> tuple[str, str | None]:
+        storage = open_storage(
+            environment["HEADRACE_REDIS_URL"], tenant=environment["HEADRACE_TENANT"]
+        )
+        info = IncarnationInfo(
+            incarnation="here", name="w7", host="h", pid=1, version="0", concurrency=1,
+            lease_ms=15_000, registered_ms=0,
+        )  # fmt: skip
+        await storage.register("mail", info)
+        call = CallId("here", 1)
+        await storage.claim("mail", call=call, nonce="here/1", slots={"default": 1})
+        shown = await to_thread.run_sync(here, "job", "show", "next")
+        document = await to_thread.run_sync(here, "job", "show", "next", "-o", "json")
+        await storage.aclose()
+        return shown.out, document.json["worker"]
+
+    shown, name = asyncio.run(claim())
+    assert re.search(r"^worker +w7$", shown, re.MULTILINE)
+    assert name == "w7"
+    assert re.search(r"^worker +gone$", here("job", "show", "lost").out, re.MULTILINE)
+
+
+def test_p17_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(here: Cli) -> None:
+    """P17: an id has 26 characters, and nobody types them."""
+    for job_id in ("01M8AAAA1", "01M8AAAA2", "01M8BBBB1"):
+        assert here("enqueue", "send", "-q", "other", "--id", job_id).code == 0
+    assert here("job", "show", "01M8B", "-o", "json").json["id"] == "01M8BBBB1"
+    assert here("job", "show", "01M8AAAA1", "-o", "json").json["id"] == "01M8AAAA1"
+    ran = here("job", "show", "01M8A")
+    assert ran.code == 2
+    assert ran.err == (
+        "Error: several jobs begin with '01M8A' (01M8AAAA1, 01M8AAAA2): say more of it "
+        "(see headrace job show --help)\n"
+    )
+    assert here("job", "show", "01M").code == 1
+    assert here("job", "show", "01M8C").code == 1
+    assert here("job", "cancel", "01M8B").code == 1
+
+
 def test_the_job_document_is_stable(here: Cli) -> None:
     job = here("job", "show", "lost", "-o", "json").json
     # fmt: off
@@ -119,7 +167,7 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
-        "options", "args", "result", "errors",
+        "options", "args", "result", "errors", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

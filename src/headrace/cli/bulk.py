@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 import click
 import msgspec
 
-from headrace.cli.options import queue_names, queue_of
+from headrace.cli.finding import find
+from headrace.cli.options import queue_of
 from headrace.cli.output import echo, echo_json, note, one_line, plural
 from headrace.cli.views import Changed
-from headrace.errors import JobNotFound
-from headrace.job import JobRecord, JobState, check_text
+from headrace.job import JobState
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 
@@ -57,36 +57,6 @@ def check_is_dead(job_id: str, queue: str, state: JobState) -> None:
             f"job {job_id!r} of queue {queue!r} is {state.value} and no dead letter: "
             "only failed jobs can be queued again or purged as such"
         )
-
-
-async def find(storage: Storage, job_id: str, queue: str | None, *, where: str) -> JobRecord:
-    """Return a job by its id, looking in every queue where none is named.
-
-    Args:
-        storage: where it looks.
-        job_id: the id.
-        queue: its queue, None for any.
-        where: the storage in words, as `Target.where` has it.
-
-    Raises:
-        JobNotFound: there is no record.
-        UsageError: several queues have one with this id.
-    """
-    check_text(job_id, what="job id")
-    names = await queue_names(storage) if queue is None else [queue_of(storage, queue).name]
-    found = [record for name in names if (record := await storage.get(name, job_id))]
-    if not found:
-        place = "any queue" if queue is None else f"queue {queue!r}"
-        raise JobNotFound(
-            f"there is no job {job_id!r} in {place} of {where}: "
-            "it never was, was deleted, or its record is no longer kept",
-            job_id=job_id,
-            queue=queue or "",
-        )
-    if len(found) > 1:
-        queues = ", ".join(record.queue for record in found)
-        raise click.UsageError(f"job {job_id!r} is in several queues ({queues}): say --queue")
-    return found[0]
 
 
 async def choose(

@@ -9,9 +9,10 @@ import click
 import msgspec
 
 from headrace.cli.app_target import on_app_target
-from headrace.cli.bulk import check_is_dead, find
+from headrace.cli.bulk import check_is_dead
 from headrace.cli.cancel import cancel
 from headrace.cli.colours import STATES, Coloured, count_cell, state_cell, styled
+from headrace.cli.finding import LISTED, find, find_by_beginning
 from headrace.cli.options import (
     Target,
     option,
@@ -37,18 +38,8 @@ from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import raw
 from headrace.job import DEFAULT_LANE, JobRecord, JobState
 from headrace.plain import printable
+from headrace.storage.base import Inspector
 from headrace.views.jobs import ErrorEntry, JobStatus, JobSummary
-
-# Those that one wants to see first, first. Nothing is ever listed as blocked.
-LISTED = (
-    JobState.ACTIVE,
-    JobState.QUEUED,
-    JobState.RETRYING,
-    JobState.SCHEDULED,
-    JobState.FAILED,
-    JobState.COMPLETED,
-    JobState.CANCELLED,
-)
 
 COLUMNS = (
     Column("ID"),
@@ -90,20 +81,31 @@ job.add_command(cancel)
 @output_option
 @on_app_target
 def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None:
-    """Show all that is kept of a job: state, counts, times, arguments, result and errors."""
+    """Show all that is kept of a job: state, counts, times, arguments, result and errors.
 
-    async def load() -> JobRecord:
+    The beginning of an id is enough, four characters at least, where no other job begins so.
+    """
+
+    async def load() -> tuple[JobRecord, str]:
         async with target.open() as storage:
-            return await find(storage, job_id, queue, where=target.where)
+            record = await find_by_beginning(storage, job_id, queue, where=target.where)
+            return record, await _worker_of(storage, record)
 
-    status = JobStatus.of(run(load()), raw)
+    record, worker = run(load())
+    status = JobStatus.of(record, raw)
     if output == "json":
-        echo_json(status.to_dict())
+        echo_json({**status.to_dict(), "worker": worker or None})
     else:
-        _show(status)
+        _show(status, worker)
 
 
-def _show(job: JobStatus) -> None:
+async def _worker_of(storage: Inspector, record: JobRecord) -> str:
+    """Return the name of the worker that last claimed a job, "" if it is not known any more."""
+    known = await storage.workers(record.queue) if record.incarnation else []
+    return next((info.name for info in known if info.incarnation == record.incarnation), "")
+
+
+def _show(job: JobStatus, worker: str) -> None:
     state = job.state.value
     if job.state.is_terminal and job.reason:
         state += f" ({job.reason})"
@@ -125,6 +127,7 @@ def _show(job: JobStatus) -> None:
         ("due", when(job.due_at)),
         ("expires", when(job.expires_at)),
         ("ran for", "" if job.run_s is None else span(round(job.run_s * 1000))),
+        ("worker", worker or ("gone" if job.incarnation else "")),
         ("incarnation", job.incarnation or ""),
         ("options", _text(job.options)),
         ("args", _text(job.args)),
