@@ -6,18 +6,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, Unpack, overload
+from typing import Any, Self, overload
 
-import msgspec
 from typing_extensions import TypeVar
 
 from headrace.client import Client, ClientFactory, CurrentClient
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
-from headrace.codec import Codec, encode_arguments, read
-from headrace.context import Context
-from headrace.declaration import default_name, executor_kind
-from headrace.errors import InvalidArguments, UnknownTask, UsageError
+from headrace.codec import encode_arguments, read
+from headrace.errors import InvalidArguments, UnknownTask
 from headrace.handle import JobHandle
 from headrace.job import (
     DEFAULT_QUEUE,
@@ -26,34 +23,24 @@ from headrace.job import (
     check_name,
     check_text,
 )
-from headrace.json_codec import JSON
 from headrace.middleware import Middleware
 from headrace.modules import check_modules, import_tree
-from headrace.options import SharedOptions, TaskOptions, spelled_out, task_settings
+from headrace.options import task_settings
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
-from headrace.settings import URL_VARIABLES, TaskSettings, variable
+from headrace.registry import TaskRegistry
+from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.task import Task
 from headrace.template import JobTemplate
 
-P = ParamSpec("P")
-R = TypeVar("R")
 S = TypeVar("S", default=None)
 
 DEFAULT_URL = "redis://localhost:6379"
 Lifespan = Callable[[], AbstractAsyncContextManager[S]]
 
 
-class AnyArgument:
-    """For type checkers: only a parameter that takes anything takes this.
-
-    A first parameter annotated ``object`` or ``Any`` would take a `Context` too, and is none.
-    """
-
-
-class App(Generic[S]):
+class App(TaskRegistry[S]):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
@@ -77,9 +64,6 @@ class App(Generic[S]):
         InvalidOption: the URL, tenant, duration or a name is not valid, or a variable is set but
             empty.
     """
-
-    codec: Codec = JSON
-    """What the app's arguments, results and output are stored as."""
 
     @overload
     def __init__(
@@ -120,11 +104,11 @@ class App(Generic[S]):
         if tenant is None:
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)
+        super().__init__()
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = lifespan
         self.allow_eviction = allow_eviction
-        self.tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")
@@ -134,83 +118,6 @@ class App(Generic[S]):
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
-
-    # Declaring
-
-    @overload
-    def task(
-        self, function: Callable[Concatenate[AnyArgument, P], Awaitable[R]], /
-    ) -> Task[Concatenate[Any, P], R]: ...
-
-    @overload
-    def task(
-        self, function: Callable[Concatenate[Context[S], P], Awaitable[R]], /
-    ) -> Task[P, R]: ...
-
-    @overload
-    def task(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
-
-    @overload
-    def task(
-        self, function: Callable[Concatenate[AnyArgument, P], R], /
-    ) -> Task[Concatenate[Any, P], R]: ...
-
-    @overload
-    def task(self, function: Callable[Concatenate[Context[S], P], R], /) -> Task[P, R]: ...
-
-    @overload
-    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
-
-    @overload
-    def task(self, /, **options: Unpack[TaskOptions]) -> TaskDecorator[S]: ...
-
-    @spelled_out(SharedOptions, TaskOptions)
-    def task(
-        self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskOptions]
-    ) -> Any:
-        """Register a function as a task, as ``@app.task`` or ``@app.task(...)``.
-
-        An ``async def`` runs in the worker's event loop, a ``def`` in one of its threads or, with
-        ``executor="process"``, in a process slot: for work that keeps a processor busy, and the
-        only kind that can be stopped whatever it does.
-
-        A first parameter annotated `Context` is filled in by the worker and not part of the call.
-        Arguments are stored by parameter name and validated against the annotations before the
-        handler runs.
-
-        Args:
-            function: the handler.
-            **options: see `TaskOptions`.
-
-        Raises:
-            UsageError: it is no function, can't run in that executor, its name is taken, or an
-                annotation can't be decoded.
-            InvalidOption: a setting is out of bounds.
-        """
-        settings = task_settings(**options)
-        register = TaskDecorator(self, options.get("name"), settings, options.get("executor"))
-        return register if function is None else register(function)
-
-    def add_task(
-        self,
-        function: Callable[..., Any],
-        name: str | None,
-        settings: TaskSettings,
-        executor: str | None = None,
-    ) -> Task[..., Any]:
-        """Register a function; `task` is the usual way."""
-        settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
-        task: Task[..., Any] = Task(
-            function,
-            name=default_name(function) if name is None else name,
-            settings=settings,
-            submitter=self,
-            codec=self.codec,
-        )
-        if task.name in self.tasks:
-            raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
-        self.tasks[task.name] = task
-        return task
 
     def load(self) -> None:
         """Import the modules of ``include``, so that all tasks are known.
@@ -389,43 +296,3 @@ class App(Generic[S]):
     ) -> None:
         # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
         await self.clients.leave()
-
-
-class TaskDecorator(Generic[S]):
-    """What ``@app.task(...)`` returns: registers the function it is given."""
-
-    def __init__(
-        self, app: App[S], name: str | None, settings: TaskSettings, executor: str | None
-    ) -> None:
-        self._app = app
-        self._name = name
-        self._settings = settings
-        self._executor = executor
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[AnyArgument, P], Awaitable[R]], /
-    ) -> Task[Concatenate[Any, P], R]: ...
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Context[S], P], Awaitable[R]], /
-    ) -> Task[P, R]: ...
-
-    @overload
-    def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[AnyArgument, P], R], /
-    ) -> Task[Concatenate[Any, P], R]: ...
-
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context[S], P], R], /) -> Task[P, R]: ...
-
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
-
-    def __call__(self, function: Callable[..., Any], /) -> Any:
-        """Register ``function``."""
-        return self._app.add_task(function, self._name, self._settings, self._executor)

@@ -15,7 +15,7 @@ from headrace.errors import InvalidOption, Snooze
 from headrace.job import Claim, ClaimedJob
 from headrace.plain import one_line, plain_number, plain_text, shown
 
-S = TypeVar("S", default=None)
+S_co = TypeVar("S_co", default=None, covariant=True)
 
 PROGRESS_TEXT_LIMIT = 200
 
@@ -63,7 +63,7 @@ class Done:
 _done = Done()
 
 
-class Context(Generic[S]):
+class Context(Generic[S_co]):
     """One attempt, as its handler sees it: the first parameter, annotated `Context`.
 
     Attributes:
@@ -91,7 +91,7 @@ class Context(Generic[S]):
         max_attempts: int,
         timeout: float | None,
         headers: Mapping[str, str],
-        state: S,
+        state: S_co,
         reporter: Reporter,
         codec: Codec,
     ) -> None:
@@ -102,7 +102,7 @@ class Context(Generic[S]):
         self.max_attempts: int = max_attempts
         self.timeout: float | None = timeout
         self.headers: Mapping[str, str] = headers
-        self.state: S = state
+        self.state: S_co = state
 
     def __repr__(self) -> str:
         return f"<Context of {self.task} job {self.job_id!r}, start {self.start}>"

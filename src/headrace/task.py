@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, TypeVar, Unpack
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, Unpack
+
+from typing_extensions import TypeVar
 
 from headrace.codec import Codec, encode_arguments
 from headrace.context import Context, current_job
@@ -16,6 +18,7 @@ from headrace.template import JobTemplate
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C", default=Any)
 
 
 class Submitter(Protocol):
@@ -87,10 +90,11 @@ class TaskCall(Generic[P, R]):
         return result
 
 
-class Task(Generic[P, R]):
+class Task(Generic[P, R, C]):
     """A registered function with its default options; made by `App.task`.
 
-    Calling it runs the function here and now, without a queue.
+    Its types are those of the function's arguments but a `Context`, of its result, and of what a
+    call of it returns: the result, or a coroutine.
     """
 
     def __init__(
@@ -113,17 +117,21 @@ class Task(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the function here and now; nothing is stored, retried or timed.
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        """Run the function here and now, as if it were no task: await what an `async def` returns.
+
+        Nothing is stored, retried or timed, and a `Context` is that of the job that runs here.
 
         Raises:
             LookupError: the function takes a `Context` and no job runs here.
         """
+        called: C = self._here(args, kwargs)
+        return called
+
+    def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.signature.injected_name:
-            args = (current_job(), *args)  # type: ignore[assignment]
-        found: Any = self.function(*args, **kwargs)
-        result: R = await found if is_awaitable(found) else found
-        return result
+            args = (current_job(), *args)
+        return self.function(*args, **kwargs)
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Return a call as a `Job`, see `TaskCall.job`."""
@@ -154,3 +162,12 @@ class Task(Generic[P, R]):
     def _call(self, said: JobOptions) -> TaskCall[P, R]:
         template = JobTemplate(self.name, self.settings, said)
         return TaskCall(template, self.signature, self._submitter)
+
+
+class CoroutineTask(Task[P, R, Coroutine[Any, Any, R]]):
+    """A task whose function is a coroutine function, and so is its call to whoever asks."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now, see `Task.__call__`."""
+        result: R = await self._here(args, kwargs)
+        return result

@@ -140,7 +140,7 @@ async def plain_functions() -> None:
     await plain_add.enqueue("1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await plain_add.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     assert_type(await plain_add.enqueue(1), JobHandle[int])
-    assert_type(await plain_add(1), int)
+    assert_type(plain_add(1), int)
     assert_type(await (await plain_add.enqueue(1)).result(), int)
 
     await crunch.enqueue([1.0], power=2)
