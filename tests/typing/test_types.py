@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CALLS = Path(__file__).with_name("calls.py")
+READ = [str(Path(__file__).with_name(name)) for name in ("calls.py", "handlers.py")]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -26,14 +26,14 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_mypy_finds_every_mistake_and_no_other(tmp_path: Path) -> None:
-    done = run("mypy", "--strict", "--cache-dir", str(tmp_path), str(CALLS))
+    done = run("mypy", "--strict", "--cache-dir", str(tmp_path), *READ)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_pyright_finds_every_mistake_and_no_other(tmp_path: Path) -> None:
     config = tmp_path / "pyrightconfig.json"
     settings = {
-        "include": [str(CALLS)],
+        "include": READ,
         "typeCheckingMode": "strict",
         "pythonVersion": "3.11",
         "extraPaths": [str(ROOT / "src")],
