@@ -45,7 +45,7 @@ async def test_a_coroutine_hears_of_it_long_before_the_next_beat(
         async with asyncio.timeout(patience(SOON_S)):
             await stopped.wait()
         record = await ended(job, within=SOON_S)
-        assert (record.state, record.reason) == (JobState.CANCELLED, "")
+        assert (record.state, record.reason) == (JobState.CANCELLED, None)
         with pytest.raises(JobCancelled):
             await job.result()
 
@@ -110,7 +110,7 @@ async def test_a_process_is_killed(app: App[None], storage_url: str, tmp_path: P
         await until(here.exists, within=START_S)
         await other.job(job.id, queue="cpu").cancel()
         record = await ended(job, within=SOON_S)
-        assert (record.state, record.reason) == (JobState.CANCELLED, "")
+        assert (record.state, record.reason) == (JobState.CANCELLED, None)
         assert not psutil.pid_exists(int(here.read_text()))
         again = await app.enqueue("mirror", slots_app.Point(1, 2))
         assert await again.result(timeout=patience(START_S)) == slots_app.Point(2, 1)

@@ -1,4 +1,4 @@
-"""F12: what is read through the Python API is decoded, dated, and fit for a web service to return."""
+"""F12: what the Python API tells is decoded, dated, and fit for a web service to return."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_f12_a_status_is_decoded_and_dated(
 ) -> None:
     before = datetime.now(UTC) - timedelta(seconds=1)
     async with running(Worker(app)):
-        job = await bill.options(headers={"user": "ada"}).enqueue(7, to="a@b.c")
+        job = await bill.options(headers={"user": "ada"}).enqueue(7, "a@b.c")
         assert await job.result(timeout=patience(10)) == {"a@b.c": 7}
     status = await job.status()
     assert (status.state, status.args, status.result) == (
@@ -75,7 +75,7 @@ async def test_f12_a_failure_has_its_errors(
     app: App[None], bill: Task[[int, str], dict[str, int]]
 ) -> None:
     async with running(Worker(app)):
-        job = await bill.enqueue(-1, to="a@b.c")
+        job = await bill.enqueue(-1, "a@b.c")
         with pytest.raises(JobFailed):
             await job.result(timeout=patience(10))
     status = await job.status()
@@ -92,7 +92,7 @@ async def test_f12_nothing_of_a_call_is_in_the_repr(
     bill: Task[[int, str], dict[str, int]],
 ) -> None:
     """One that lands in a log must not take what users passed along."""
-    status = await (await bill.enqueue(7, to="secret@b.c")).status()
+    status = await (await bill.enqueue(7, "secret@b.c")).status()
     assert "secret@b.c" not in repr(status)
     assert "bill" in repr(status)
 
@@ -102,7 +102,7 @@ async def test_f12_counts_workers_and_events_are_values_too(
 ) -> None:
     queue = app.queue("bills")
     async with running(Worker(app, concurrency=3)):
-        job = await bill.enqueue(7, to="a@b.c")
+        job = await bill.enqueue(7, "a@b.c")
         await job.result(timeout=patience(10))
         [worker] = await queue.workers()
     assert (worker.queue, worker.concurrency, worker.condemned) == ("bills", 3, False)
@@ -137,8 +137,8 @@ async def test_f12_to_dict_is_ready_for_json(
     app: App[None], bill: Task[[int, str], dict[str, int]]
 ) -> None:
     async with running(Worker(app)):
-        await ended(await bill.enqueue(7, to="a@b.c"))
-        job = await bill.enqueue(-1, to="a@b.c")
+        await ended(await bill.enqueue(7, "a@b.c"))
+        job = await bill.enqueue(-1, "a@b.c")
         await ended(job)
         [worker] = await app.queue("bills").workers()
     status = await job.status()
