@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,8 +33,10 @@ from headrace import (
 )
 from headrace.testing import running
 from tests.support.jobs import ended
+from tests.support.processes import ROOT
 from tests.support.until import patience
 
+REFERENCE = ROOT / "docs" / "reference.md"
 PUBLIC = (JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker)
 
 
@@ -213,3 +216,11 @@ def test_f12_a_web_service_returns_them(storage_url: str) -> None:
         assert client.get("/stats").json()["queued"] == 1
         schemas = client.get("/openapi.json").json()["components"]["schemas"]
         assert {"JobStatus", "QueueStats"} <= set(schemas)
+
+
+@pytest.mark.parametrize("kind", [*PUBLIC, Percentiles], ids=lambda kind: kind.__name__)
+def test_f12_every_field_is_in_the_reference(kind: type[Any]) -> None:
+    [_, section] = re.split(rf"^## {kind.__name__}$", REFERENCE.read_text(), flags=re.M)
+    section = section.partition("\n## ")[0]
+    named = re.findall(r"^\| `(\w+)` \|", section, flags=re.M)
+    assert named == [field.name for field in dataclasses.fields(kind)]
