@@ -135,7 +135,7 @@ async def test_a_snoozed_job_is_cancelled_at_once(app: App[None]) -> None:
         await reached(handle, JobState.SCHEDULED)
         assert await handle.cancel() is CancelOutcome.CANCELLED
         stats = await app.queue("default").stats()
-        assert (stats.scheduled, stats.cancelled) == (0, 1)
+        assert (stats.scheduled, stats.last_minute.cancelled) == (0, 1)
 
 
 async def test_a_job_waiting_for_its_retry_is_cancelled_at_once(app: App[None]) -> None:
