@@ -129,7 +129,7 @@ def test_one_class_or_several_may_be_said(name: str, several: Any) -> None:
         RetryLater,
         (OSError, FailPermanently),
     ],
-    ids=repr,
+    ids=lambda kinds: type(kinds).__name__,
 )
 def test_what_is_no_class_of_errors_is_refused_at_the_declaration(name: str, kinds: Any) -> None:
     options: dict[str, Any] = {name: kinds}
