@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ import click
 import msgspec
 
 from headrace.app import App
+from headrace.cli.awaiting import Awaited, plain_app, print_end
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import (
     Target,
@@ -24,17 +24,13 @@ from headrace.cli.options import (
     output_option,
     run,
 )
-from headrace.cli.output import echo, echo_json, note
+from headrace.cli.output import echo, echo_json
 from headrace.codec import encode_arguments, read
 from headrace.errors import (
     InvalidArguments,
-    JobCancelled,
-    JobFailed,
-    ResultExpired,
     UnknownTask,
-    WaitTimeout,
 )
-from headrace.job import EnqueueOutcome, Job, JobState, check_text, new_job_id
+from headrace.job import EnqueueOutcome, Job, check_text, new_job_id
 from headrace.json_codec import JSON
 from headrace.options import JobOptions, task_settings
 from headrace.plain import cut, shown
@@ -46,19 +42,6 @@ TOLD = {
     EnqueueOutcome.DUPLICATE: "there already: nothing was changed",
     EnqueueOutcome.COMPLETED: "completed already: nothing was changed",
 }
-
-
-class Enqueued(msgspec.Struct, kw_only=True):
-    """The JSON document; ``state`` and what follows are null without ``--wait``."""
-
-    id: str
-    queue: str
-    task: str
-    outcome: str | None
-    state: str | None = None
-    reason: str | None = None
-    error: str | None = None
-    result: Any = None
 
 
 @click.command()
@@ -202,55 +185,23 @@ async def _send(
         # Fails at once where enqueueing would try for ten seconds.
         await sender.connect()
         if waits:
-            await _wait(sender, job, timeout=timeout, output=output)
+            ended = Awaited(id=job.id, queue=job.queue, task=job.task)
+            result = sender.submit_and_wait(job)
+            await print_end(ended, result, timeout=timeout, output=output)
         else:
             handle = await sender.submit(job)
             _print_outcome(job, handle.outcome or EnqueueOutcome.QUEUED, output=output)
 
 
 def _sender(app: App[Any] | None, target: Target) -> App[Any]:
-    """Return an app without tasks, to which every result is plain data."""
+    """Return an app without tasks, at the place of the one that has them."""
     if app is None:
-        return App(
-            check_shared(target.url_or_default),
-            tenant=target.tenant_name,
-            allow_eviction=target.allow_eviction,
-        )
+        return plain_app(target)
     return App(check_shared(app.url), tenant=app.tenant, allow_eviction=app.allow_eviction)
 
 
 def _print_outcome(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
     if output == "json":
-        echo_json(Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=outcome.value))
+        echo_json(Awaited(id=job.id, queue=job.queue, task=job.task, outcome=outcome.value))
     else:
         echo(f"Job {job.id} of {job.task} is {TOLD[outcome]} in {job.queue}.")
-
-
-async def _wait(sender: App[Any], job: Job, *, timeout: float | None, output: str) -> None:
-    ended = Enqueued(id=job.id, queue=job.queue, task=job.task, outcome=None)
-    try:
-        async with asyncio.timeout(timeout):
-            ended.result = await sender.submit_and_wait(job)
-        ended.state = JobState.COMPLETED.value
-    except TimeoutError:
-        raise WaitTimeout(
-            f"job {job.id!r} of queue {job.queue!r} has not ended within {timeout:g} s; it goes "
-            f"on: look at it with headrace job show {job.id}",
-            job_id=job.id,
-            queue=job.queue,
-        ) from None
-    except ResultExpired:
-        ended.state = JobState.COMPLETED.value
-        note(f"Note: job {job.id} completed, but its result is not kept.")
-    except JobFailed as error:
-        ended.state, ended.reason = JobState.FAILED.value, error.reason
-        ended.error = f"{error.error_type}: {error.error_message}" if error.error_type else None
-        raise
-    except JobCancelled:
-        ended.state = JobState.CANCELLED.value
-        raise
-    finally:
-        if output == "json":
-            echo_json(ended)
-    if output == "table":
-        echo_json(ended.result)

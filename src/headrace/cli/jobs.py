@@ -1,4 +1,4 @@
-"""``headrace job``: look at jobs, retry a failed one; `cancel` has a module of its own."""
+"""``headrace job``: look at jobs, retry a failed one; other modules cancel and wait."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from headrace.cli.app_target import on_app_target
+from headrace.cli.awaiting import stream, wait
 from headrace.cli.bulk import check_is_dead
 from headrace.cli.cancel import cancel
 from headrace.cli.colours import STATES, Coloured, count_cell, state_cell, styled
@@ -69,10 +70,11 @@ limit_option = option(
 
 @click.group()
 def job() -> None:
-    """Look at jobs, cancel them, retry a failed one."""
+    """Look at jobs, wait for them, cancel them, retry a failed one."""
 
 
-job.add_command(cancel)
+for command in (cancel, stream, wait):
+    job.add_command(command)
 
 
 @job.command()

@@ -21,9 +21,9 @@ _HIGH_CONTROL = re.compile(r"[\x7f-\x9f]")
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 
 
-def echo(text: str) -> None:
+def echo(text: str, *, is_line: bool = True) -> None:
     """Print text, without what a terminal would obey."""
-    click.echo(printable(text))
+    click.echo(printable(text), nl=is_line)
 
 
 def echo_styled(text: str) -> None:
@@ -38,9 +38,17 @@ def note(text: str) -> None:
 
 def echo_json(value: Any) -> None:
     """Print one JSON document."""
-    document = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    _echo_document(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def echo_json_line(value: Any) -> None:
+    """Print one JSON document of many, each on a line of its own."""
+    _echo_document(msgspec.json.encode(value))
+
+
+def _echo_document(document: bytes) -> None:
     # JSON escapes the other control characters itself.
-    click.echo(_HIGH_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", document))
+    click.echo(_HIGH_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()))
 
 
 def one_line(text: str) -> str:
