@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from headrace.clock import Duration, datetime_of
 from headrace.codec import Codec, encode_chunk
-from headrace.errors import InvalidOption, Snooze
+from headrace.errors import InvalidOption, OutsideHandler, Snooze
 from headrace.job import Claim, ClaimedJob
 from headrace.plain import one_line, plain_number, plain_text, shown
 
@@ -222,12 +222,12 @@ def current_job() -> Context[object]:
     """Return the context of the attempt that runs this code.
 
     Raises:
-        LookupError: no attempt runs here.
+        OutsideHandler: no attempt runs here.
     """
-    try:
-        return _current.get()
-    except LookupError:
-        raise LookupError("current_job() was called outside a handler") from None
+    context = _current.get(None)
+    if context is None:
+        raise OutsideHandler("current_job() was called outside a handler: no job runs here")
+    return context
 
 
 def enter(context: Context[object]) -> None:

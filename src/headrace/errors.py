@@ -9,6 +9,7 @@
     │   ├── NotSerializable       a value can't be encoded, or is too deep (also a TypeError)
     │   ├── PayloadTooLarge       the encoded arguments are over the limit (also a ValueError)
     │   ├── UnknownTask           the name is not registered in this app (also a LookupError)
+    │   ├── OutsideHandler        a context is asked for where no job runs (also a LookupError)
     │   └── AppImportError        an app, or a module with its tasks, can't be imported
     ├── StorageError              the storage did not do what was asked
     │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
@@ -64,6 +65,10 @@ class PayloadTooLarge(UsageError, ValueError):
 
 class UnknownTask(UsageError, LookupError):
     """The task's name is not registered in this app, and no queue was named for it."""
+
+
+class OutsideHandler(UsageError, LookupError):
+    """A `Context` is asked for in code that runs no job's handler."""
 
 
 class AppImportError(UsageError):

@@ -66,7 +66,9 @@ class TaskRegistry(ABC, Generic[S]):
         settings: TaskSettings,
         executor: str | None = None,
     ) -> Task[..., Any]:
-        """Register a function; `task` is the usual way."""
+        """Register a function, or that of another task; `task` is the usual way."""
+        if isinstance(function, Task):
+            function = function.function
         settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
         kind: type[Task[..., Any]] = CoroutineTask if settings.is_coroutine else Task
         task = kind(

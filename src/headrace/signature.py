@@ -49,7 +49,7 @@ class Signature(Generic[R]):
             else:
                 parameters.append(parameter)
         self._check_kinds(parameters)
-        self._signature = signature.replace(parameters=parameters)
+        self.of_call: inspect.Signature = signature.replace(parameters=parameters)
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self._positional = [p.name for p in parameters if p.kind in by_position]
         self._positional_only = [
@@ -77,6 +77,11 @@ class Signature(Generic[R]):
                 raise UsageError(
                     f"{self._where} takes {parameter}, but arguments are stored by name: "
                     "take a list or dict parameter instead"
+                )
+            if type(parameter.default).__name__ == "Depends":
+                raise UsageError(
+                    f"parameter {parameter.name!r} of {self._where} is a Depends(...), which only "
+                    "a web framework fills in: open in the app's lifespan what handlers share"
                 )
 
     def _arguments_decoder(
@@ -122,7 +127,7 @@ class Signature(Generic[R]):
         )
         if not fits or self._positional_only:
             try:
-                return self._signature.bind(*args, **kwargs).arguments
+                return self.of_call.bind(*args, **kwargs).arguments
             except TypeError as error:
                 raise InvalidArguments(f"{self._where}: {cut(str(error), 200)}") from None
         return arguments

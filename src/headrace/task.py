@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, Unpack
 
@@ -9,6 +10,7 @@ from typing_extensions import TypeVar
 
 from headrace.codec import Codec, encode_arguments
 from headrace.context import Context, current_job
+from headrace.errors import OutsideHandler
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
 from headrace.options import JobOptions, SharedOptions, spelled_out
@@ -112,7 +114,8 @@ class Task(Generic[P, R, C]):
         self.signature: Signature[R] = Signature(function, codec, injected=(Context,))
         self._submitter = submitter
         self._plain: TaskCall[P, R] = self._call({})
-        self.__doc__ = function.__doc__
+        functools.update_wrapper(self, function, updated=())
+        self.__signature__ = self.signature.of_call
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
@@ -123,15 +126,24 @@ class Task(Generic[P, R, C]):
         Nothing is stored, retried or timed, and a `Context` is that of the job that runs here.
 
         Raises:
-            LookupError: the function takes a `Context` and no job runs here.
+            OutsideHandler: the function takes a `Context` and no job runs here.
         """
         called: C = self._here(args, kwargs)
         return called
 
     def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.signature.injected_name:
-            args = (current_job(), *args)
+            args = (self._context_here(), *args)
         return self.function(*args, **kwargs)
+
+    def _context_here(self) -> Context[object]:
+        try:
+            return current_job()
+        except OutsideHandler:
+            raise OutsideHandler(
+                f"{self.name} was called outside a handler and takes a Context: enqueue it, or run "
+                "it in a test by kit.perform(...)"
+            ) from None
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Return a call as a `Job`, see `TaskCall.job`."""

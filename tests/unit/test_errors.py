@@ -15,6 +15,7 @@ from headrace import (
     InvalidOption,
     JobError,
     NotSerializable,
+    OutsideHandler,
     PayloadTooLarge,
     ReplyLost,
     StorageError,
@@ -54,6 +55,7 @@ def test_signals_are_no_errors() -> None:
         (NotSerializable, TypeError),
         (PayloadTooLarge, ValueError),
         (UnknownTask, LookupError),
+        (OutsideHandler, LookupError),
         (WaitTimeout, TimeoutError),
     ],
 )
