@@ -15,6 +15,10 @@ from headrace.settings import ExecutorKind
 
 MAIN = "__main__"
 
+_OF_METHODS = ("self", "cls")
+_OF_CONTEXTS = ("context", "ctx")
+_STATIC = "put @staticmethod above @app.task, and leave out its `self` or `cls`"
+
 
 def default_name(function: Callable[..., Any]) -> str:
     """Return ``module.qualname``; the main program goes by the name under which others import it.
@@ -50,12 +54,17 @@ def _module_of_main(function: Callable[..., Any]) -> str | None:
     return f"{path.resolve().parent.name}.{MAIN}" if path.stem == MAIN else path.stem
 
 
-def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorKind:
-    """Return where a handler runs.
+def check_function(function: Callable[..., Any]) -> None:
+    """See that a function can be a task's, whose arguments are stored.
 
     Raises:
-        UsageError: it can't run there.
+        UsageError: it is no function, a generator or a method, or its first parameter may be meant
+            as a `Context` and isn't annotated.
     """
+    if isinstance(function, staticmethod | classmethod):
+        raise UsageError(f"{function.__qualname__} is a method, not a function: {_STATIC}")
+    if isinstance(function, type):
+        raise UsageError(f"{function.__qualname__} is a class: decorate a def or an async def")
     if not callable(function) or not hasattr(function, "__qualname__"):
         raise UsageError(f"{shown(function)} is not a function: decorate a def or an async def")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -63,6 +72,36 @@ def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorK
             f"{function.__qualname__} is a generator: return a value, and pass pieces of it on by "
             "context.emit"
         )
+    _check_first(function)
+
+
+def _check_first(function: Callable[..., Any]) -> None:
+    name = function.__qualname__
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except ValueError as error:
+        raise UsageError(f"the parameters of {name} can't be read ({error})") from None
+    if first is None or first.annotation is not first.empty:
+        return
+    scope = name.rpartition(".")[0]
+    if first.name in _OF_METHODS and scope and not scope.endswith("<locals>"):
+        raise UsageError(
+            f"{name} is a method, and its {first.name!r} can't be stored: make it a function, or "
+            f"{_STATIC}"
+        )
+    if first.name in _OF_METHODS or first.name in _OF_CONTEXTS:
+        raise UsageError(
+            f"the first parameter of {name} has no annotation: write `context: Context` if the "
+            f"worker is to fill it in, or the type of {first.name!r} if callers pass it"
+        )
+
+
+def executor_kind(function: Callable[..., Any], wanted: str | None) -> ExecutorKind:
+    """Return where a function that was checked runs.
+
+    Raises:
+        UsageError: it can't run there.
+    """
     if wanted not in (None, "thread", "process"):
         raise UsageError(f"executor={shown(wanted)} is not known: use 'thread' or 'process'")
     if inspect.iscoroutinefunction(function):

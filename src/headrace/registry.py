@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from headrace.codec import Codec
 from headrace.context import Context
-from headrace.declaration import default_name, executor_kind
+from headrace.declaration import check_function, default_name, executor_kind
 from headrace.errors import UsageError
 from headrace.handle import JobHandle
 from headrace.job import Job
@@ -69,6 +69,7 @@ class TaskRegistry(ABC, Generic[S]):
         """Register a function, or that of another task; `task` is the usual way."""
         if isinstance(function, Task):
             function = function.function
+        check_function(function)
         settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
         kind: type[Task[..., Any]] = CoroutineTask if settings.is_coroutine else Task
         task = kind(
@@ -180,7 +181,8 @@ class TaskDecorator(Generic[S]):
             The task. Without a function a decorator with these options, to which more may be said.
 
         Raises:
-            UsageError: it is no function, can't run in that executor, its name is taken, or an
+            UsageError: it is no function, or a method or a generator; it can't run in that
+                executor; its name is taken; a `Context` is not its first parameter; or an
                 annotation can't be decoded.
             InvalidOption: a setting is out of bounds.
         """

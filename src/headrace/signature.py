@@ -20,6 +20,8 @@ from headrace.plain import cut
 
 R = TypeVar("R")
 
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
 
 class Signature(Generic[R]):
     """How a handler is called: binds a producer's arguments by name, decodes them for the worker.
@@ -27,10 +29,12 @@ class Signature(Generic[R]):
     Args:
         function: the handler.
         codec: for its arguments and its result.
-        injected: annotations of parameters that the worker fills in, which are no arguments.
+        injected: classes of which the worker makes the first parameter if it is annotated so; it
+            is no argument then.
 
     Raises:
-        UsageError: a parameter can't be stored by name, or its annotation can't be decoded.
+        UsageError: a parameter can't be stored by name, its annotation can't be decoded, or one
+            that is not the first mentions what the worker makes.
     """
 
     def __init__(
@@ -40,18 +44,13 @@ class Signature(Generic[R]):
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
         hints = self._hints(function)
-        self.injected_name: str = ""
-        parameters = []
-        for parameter in signature.parameters.values():
-            hint = hints.get(parameter.name)
-            if (typing.get_origin(hint) or hint) in injected:
-                self.injected_name = parameter.name
-            else:
-                parameters.append(parameter)
+        parameters = list(signature.parameters.values())
+        self.injected_name: str = self._injected(parameters, hints, injected)
+        if self.injected_name:
+            del parameters[0]
         self._check_kinds(parameters)
         self.of_call: inspect.Signature = signature.replace(parameters=parameters)
-        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self._positional = [p.name for p in parameters if p.kind in by_position]
+        self._positional = [p.name for p in parameters if p.kind in _BY_POSITION]
         self._positional_only = [
             p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY
         ]
@@ -70,6 +69,23 @@ class Signature(Generic[R]):
                 f"the annotations of {self._where} can't be resolved ({error}): "
                 "import the types at module level, not under TYPE_CHECKING"
             ) from error
+
+    def _injected(
+        self, parameters: list[inspect.Parameter], hints: dict[str, Any], kinds: tuple[type, ...]
+    ) -> str:
+        """Return the name of the first parameter if the worker fills it in, else ""."""
+        found = ""
+        for parameter in parameters:
+            hint = hints.get(parameter.name)
+            is_first = parameter is parameters[0] and parameter.kind in _BY_POSITION
+            if is_first and (typing.get_origin(hint) or hint) in kinds:
+                found = parameter.name
+            elif _mentions(hint, kinds):
+                raise UsageError(
+                    f"{self._where} takes {cut(str(parameter))!r}, but a worker fills in only what "
+                    f"comes first: write `context: {kinds[0].__name__}` as the first parameter"
+                )
+        return found
 
     def _check_kinds(self, parameters: list[inspect.Parameter]) -> None:
         for parameter in parameters:
@@ -157,3 +173,11 @@ class Signature(Generic[R]):
         """
         decoded: R = read(self._decode_result, result)
         return decoded
+
+
+def _mentions(hint: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether one of the classes, or one derived from them, is somewhere in an annotation."""
+    origin = typing.get_origin(hint) or hint
+    if isinstance(origin, type) and issubclass(origin, kinds):
+        return True
+    return any(_mentions(inner, kinds) for inner in typing.get_args(hint))
