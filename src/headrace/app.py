@@ -19,6 +19,7 @@ from headrace.handle import JobHandle
 from headrace.job import (
     DEFAULT_QUEUE,
     DEFAULT_TENANT,
+    EnqueueOutcome,
     Job,
     check_name,
     check_text,
@@ -35,6 +36,7 @@ from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.template import JobTemplate
 
 S = TypeVar("S", default=None)
+Found = TypeVar("Found")
 
 DEFAULT_URL = "redis://localhost:6379"
 Lifespan = Callable[[], AbstractAsyncContextManager[S]]
@@ -177,9 +179,9 @@ class App(TaskRegistry[S]):
             call = task.options(queue=queue) if queue is not None else task
             return call.job(*args, **kwargs)
         if queue is None:
-            known = ", ".join(sorted(self.tasks)) or "none"
             raise UnknownTask(
-                f"the task {shown(name)} is not registered in this app (known: {known}); "
+                f"the task {shown(name)} is not registered in this app (known: "
+                f"{self._known_names()}); "
                 "for one that only workers know, say its queue="
             )
         if args:
@@ -204,27 +206,88 @@ class App(TaskRegistry[S]):
         """
         return await self.client().submit_many(jobs)
 
+    @overload
     def job(
-        self, job_id: str, *, queue: str = DEFAULT_QUEUE, task: str | None = None
+        self, job_id: str, *, queue: str | None = None, task: Task[..., Found]
+    ) -> JobHandle[Found]: ...
+
+    @overload
+    def job(
+        self, job_id: str, *, queue: str | None = None, task: str | None = None
+    ) -> JobHandle[Any]: ...
+
+    def job(
+        self,
+        job_id: str,
+        *,
+        queue: str | None = None,
+        task: Task[..., Any] | str | None = None,
     ) -> JobHandle[Any]:
         """Return a handle for a job enqueued elsewhere; nothing is sent.
 
         Args:
             job_id: its id.
-            queue: its queue.
-            task: its task's name, so that the result is decoded to the declared type.
+            queue: its queue; default: the queue of ``task``, else ``default``. `find` looks for it.
+            task: its task, or the name of one, so that the result is decoded to the type that it
+                declares; without it the result is plain data.
 
         Raises:
             InvalidOption: the id or a name is not valid.
+            UnknownTask: the name is not registered in this app.
         """
-        known = "" if task is None else check_text(task, what="task name")
-        return JobHandle(
-            check_text(job_id, what="job id"),
-            check_name(queue, what="queue"),
-            None,
-            self._jobs,
-            self._decoder_of(known),
-        )
+        job_id = check_text(job_id, what="job id")
+        known = None if task is None else self._known_task(task)
+        if queue is None:
+            queue = DEFAULT_QUEUE if known is None else known.settings.queue
+        decode = self._decode_plain if known is None else known.signature.decode_result
+        outcome = EnqueueOutcome.UNKNOWN
+        return JobHandle(job_id, check_name(queue, what="queue"), outcome, self._jobs, decode)
+
+    @overload
+    async def find(self, job_id: str, *, task: Task[..., Found]) -> JobHandle[Found]: ...
+
+    @overload
+    async def find(self, job_id: str, *, task: str | None = None) -> JobHandle[Any]: ...
+
+    async def find(
+        self, job_id: str, *, task: Task[..., Any] | str | None = None
+    ) -> JobHandle[Any]:
+        """Return a handle for a job of which only the id is known.
+
+        It costs a call for each queue that the tenant has; `job` costs none where you know the
+        queue.
+
+        Args:
+            job_id: its id.
+            task: its task, as for `job`; default: the one that the job names, if this app has it.
+
+        Raises:
+            JobNotFound: no queue has it.
+            InvalidOption: the id is not valid, or several queues have a job with it.
+            UnknownTask: the name is not registered in this app.
+            StorageError: the storage can't be reached.
+        """
+        job_id = check_text(job_id, what="job id")
+        wanted = None if task is None else self._known_task(task)
+        record = await self.client().find(job_id)
+        known = self.tasks.get(record.task) if wanted is None else wanted
+        if known is not None:
+            return self.job(job_id, queue=record.queue, task=known)
+        return self.job(job_id, queue=record.queue)
+
+    def _known_task(self, task: Task[..., Any] | str) -> Task[..., Any]:
+        if isinstance(task, Task):
+            return task
+        name = check_text(task, what="task name")
+        if name not in self.tasks:
+            raise UnknownTask(
+                f"the task {shown(name)} is not registered in this app (known: "
+                f"{self._known_names()}): leave task= out to get the result as plain data"
+            )
+        return self.tasks[name]
+
+    def _known_names(self) -> str:
+        return ", ".join(sorted(self.tasks)) or "none"
 
     def queue(self, name: str) -> Queue:
         """Return a queue, to look at and to steer."""

@@ -14,9 +14,9 @@ import msgspec
 
 from headrace.admit import admit
 from headrace.batching import Answer, Batcher
-from headrace.errors import StorageError, UsageError
+from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError
 from headrace.handle import JobClient, JobHandle
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
+from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, is_name
 from headrace.plain import shown
 from headrace.request import JobRequest
 from headrace.storage.base import Storage
@@ -129,6 +129,30 @@ class Client:
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
         return await self.storage.get(queue, job_id)
+
+    async def find(self, job_id: str) -> JobRecord:
+        """Return what is kept of a job in whichever queue has it.
+
+        Raises:
+            JobNotFound: none has.
+            InvalidOption: several have one with this id.
+        """
+        queues = [name for name in await self.storage.queues() if is_name(name)]
+        found = [record for name in queues if (record := await self.look(name, job_id))]
+        if not found:
+            raise JobNotFound(
+                f"there is no job {job_id!r} in any queue of tenant {self.storage.tenant!r}: "
+                "it never was, was deleted, or its record is no longer kept",
+                job_id=job_id,
+                queue="",
+            )
+        if len(found) > 1:
+            names = ", ".join(record.queue for record in found)
+            raise InvalidOption(
+                f"job {job_id!r} is in several queues ({names}): "
+                "name one, as in app.job(id, queue=...)"
+            )
+        return found[0]
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Wait until a job has ended."""

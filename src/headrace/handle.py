@@ -46,8 +46,8 @@ class JobHandle(Generic[R]):
         id: the job's id.
         queue: its queue.
         outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job
-            with this id waits or runs) or ``completed`` (it is done and its result kept). None for
-            a handle that enqueued nothing.
+            with this id waits or runs) or ``completed`` (it is done and its result kept);
+            ``unknown`` to a handle that enqueued nothing.
     """
 
     __slots__ = ("_client", "_decode", "id", "outcome", "queue")
@@ -56,13 +56,13 @@ class JobHandle(Generic[R]):
         self,
         job_id: str,
         queue: str,
-        outcome: EnqueueOutcome | None,
+        outcome: EnqueueOutcome,
         client: JobClient,
         decode: Callable[[bytes], Any],
     ) -> None:
         self.id: str = job_id
         self.queue: str = queue
-        self.outcome: EnqueueOutcome | None = outcome
+        self.outcome: EnqueueOutcome = outcome
         self._client = client
         self._decode = decode
 

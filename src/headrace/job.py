@@ -64,12 +64,13 @@ class FailReason(StrEnum):
 
 
 class EnqueueOutcome(StrEnum):
-    """What became of a request to enqueue."""
+    """What became of a request to enqueue; ``unknown`` to a handle that enqueued nothing."""
 
     QUEUED = "queued"
     SCHEDULED = "scheduled"
     DUPLICATE = "duplicate"
     COMPLETED = "completed"
+    UNKNOWN = "unknown"
 
 
 class CancelOutcome(StrEnum):

@@ -190,7 +190,7 @@ async def _send(
             await print_end(ended, result, timeout=timeout, output=output)
         else:
             handle = await sender.submit(job)
-            _print_outcome(job, handle.outcome or EnqueueOutcome.QUEUED, output=output)
+            _print_outcome(job, handle.outcome, output=output)
 
 
 def _sender(app: App[Any] | None, target: Target) -> App[Any]:

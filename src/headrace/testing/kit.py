@@ -246,7 +246,8 @@ class Kit:
             jobs=check_count(jobs, name="jobs", most=500),
             lease=lease,
         )
-        return [self.app.job(job.id, queue=job.queue, task=job.task) for job in claimed]
+        known = self.app.tasks
+        return [self.app.job(job.id, queue=job.queue, task=known.get(job.task)) for job in claimed]
 
     # What was enqueued
 
