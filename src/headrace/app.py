@@ -33,6 +33,7 @@ from headrace.registry import TaskRegistry
 from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
+from headrace.task import Task
 from headrace.template import JobTemplate
 
 S = TypeVar("S", default=None)
