@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -18,6 +18,17 @@ from tests.support.processes import ROOT, dying_with_parent
 from tests.support.until import until
 
 WITHOUT = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
+
+
+def _arm(before: Callable[[], None] | None) -> Callable[[], None]:
+    """Return a ``preexec_fn`` that makes standard input the terminal whose keys send signals."""
+
+    def arm() -> None:
+        if before is not None:
+            before()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    return arm
 
 
 class Terminal:
@@ -45,7 +56,7 @@ class Terminal:
             stdout=inner,
             stderr=inner,
             start_new_session=True,
-            preexec_fn=dying_with_parent(),
+            preexec_fn=_arm(dying_with_parent()),
         )
         os.close(inner)
         self._written = b""

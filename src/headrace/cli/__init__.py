@@ -11,6 +11,7 @@ import click
 from headrace.cli import streams
 from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
+from headrace.cli.events import events
 from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, version_option, workers
 from headrace.cli.output import leading, message_of, one_line
@@ -103,7 +104,20 @@ def help_command(context: click.Context, names: tuple[str, ...]) -> None:
     click.echo(chosen.get_help(where))
 
 
-for command in (dead, doctor, enqueue, health, help_command, job, queue, version, worker, workers):
+COMMANDS = (
+    dead,
+    doctor,
+    enqueue,
+    events,
+    health,
+    help_command,
+    job,
+    queue,
+    version,
+    worker,
+    workers,
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 
