@@ -45,11 +45,11 @@ async def test_a_snoozed_job_runs_again_and_nothing_is_counted(
         ("completed", "", 0),
     ]
     kept = [
-        (event.start, event.detail)
+        (event.start, event.detail, event.run_s is None)
         async for event in app.queue("default").events()
         if event.kind is JobEventKind.SNOOZED
     ]
-    assert kept == [(1, "start 1"), (2, "start 2")]
+    assert kept == [(1, "start 1", False), (2, "start 2", False)]
 
 
 async def test_a_snooze_passes_through_middleware_which_may_snooze_too(app: App[None]) -> None:

@@ -15,7 +15,7 @@ from headrace.events import EventRecord, JobEventKind
 from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
 from headrace.views.value import PublicValue, instant
 
-MEASURED = (JobEventKind.COMPLETED, JobEventKind.RETRYING)
+MEASURED = (JobEventKind.COMPLETED, JobEventKind.RETRYING, JobEventKind.SNOOZED)
 """Events that end an attempt that was measured, even where it took no millisecond."""
 
 
