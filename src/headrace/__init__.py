@@ -33,6 +33,7 @@ from headrace.errors import (
 )
 from headrace.events import JobEventKind
 from headrace.handle import JobHandle
+from headrace.hooks import AttemptOutcome, Hook
 from headrace.job import (
     CancelOutcome,
     EnqueueOutcome,
@@ -53,6 +54,7 @@ from headrace.worker.worker import Worker
 __all__ = [
     "App",
     "AppImportError",
+    "AttemptOutcome",
     "CallNext",
     "CancelOutcome",
     "Context",
@@ -61,6 +63,7 @@ __all__ = [
     "FailPermanently",
     "FailReason",
     "HeadraceError",
+    "Hook",
     "InvalidArguments",
     "InvalidOption",
     "Job",

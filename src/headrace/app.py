@@ -15,6 +15,7 @@ from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import encode_arguments, read
 from headrace.errors import InvalidArguments, UnknownTask
+from headrace.extensions import Extensions
 from headrace.handle import JobHandle
 from headrace.job import (
     DEFAULT_QUEUE,
@@ -24,7 +25,6 @@ from headrace.job import (
     check_name,
     check_text,
 )
-from headrace.middleware import Middleware
 from headrace.modules import check_modules, import_tree
 from headrace.options import task_settings
 from headrace.plain import plain_text, shown
@@ -43,7 +43,7 @@ DEFAULT_URL = "redis://localhost:6379"
 Lifespan = Callable[[], AbstractAsyncContextManager[S]]
 
 
-class App(TaskRegistry[S]):
+class App(TaskRegistry[S], Extensions):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
@@ -107,12 +107,12 @@ class App(TaskRegistry[S]):
         if tenant is None:
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)
-        super().__init__()
+        TaskRegistry.__init__(self)
+        Extensions.__init__(self)
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = lifespan
         self.allow_eviction = allow_eviction
-        self.middlewares: list[Middleware] = []
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")
         self.clients: Clients = Clients(self._open_own_storage, self.open_client)
@@ -134,16 +134,6 @@ class App(TaskRegistry[S]):
         """
         for module in self._modules:
             import_tree(module, cause=f"the app includes {module}")
-
-    def middleware(self, function: Middleware) -> Middleware:
-        """Register a function that is called around every handler.
-
-        It is ``async def middleware(context, call_next)``, awaits ``call_next()`` and returns what
-        that returned; the first registered is outermost. An exception that leaves it counts as the
-        handler's.
-        """
-        self.middlewares.append(function)
-        return function
 
     # Enqueueing
 

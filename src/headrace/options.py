@@ -18,6 +18,7 @@ import msgspec
 
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
+from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
 from headrace.plain import cut, shown
 from headrace.retry import (
@@ -77,6 +78,9 @@ class TaskOptions(SharedOptions, total=False):
         retry_on: a class of exceptions, or several: an error of any other makes the job a dead
             letter at once, default all are worth another attempt.
         fail_on: those that make it a dead letter at once, whatever ``retry_on`` says, default none.
+        on_success: called in the worker when an attempt has completed, see `Hook`.
+        on_failure: called there when the job is about to become a dead letter.
+        on_retry: called there when an attempt has failed and another one follows.
         executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
             imports the function by its module and name, and has no lifespan state.
     """
@@ -85,6 +89,9 @@ class TaskOptions(SharedOptions, total=False):
     retry: Retry | RetryFunction | None
     retry_on: ErrorKinds | None
     fail_on: ErrorKinds | None
+    on_success: Hook | None
+    on_failure: Hook | None
+    on_retry: Hook | None
     executor: Literal["thread", "process"] | None
 
 
@@ -188,6 +195,7 @@ _TASK_OPTIONS = {
     "retry": _same("retry", check_strategy),
     "retry_on": _same("retry_on", check_retry_on),
     "fail_on": _same("fail_on", check_fail_on),
+    **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 _OF_A_CALL = frozenset(JobOptions.__annotations__)
@@ -203,7 +211,8 @@ def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
     _check_names(said, _OF_A_TASK, "App.task")
     kept = _kept(said, _TASK_OPTIONS, TaskSettings())
     rules = RetryRules(kept.pop("retry_on", None), kept.pop("fail_on", ()))
-    return TaskSettings(**kept, retry_rules=rules)
+    hooks = {name: (kept.pop(name),) for name in Hooks.__struct_fields__ if name in kept}
+    return TaskSettings(**kept, retry_rules=rules, hooks=Hooks(**hooks) if hooks else None)
 
 
 def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from headrace.errors import InvalidOption
+from headrace.hooks import Hooks
 from headrace.job import (
     DEFAULT_KEEP_MS,
     DEFAULT_LANE,
@@ -48,6 +49,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     result_ttl_ms: int = DEFAULT_KEEP_MS
     keep_ms: int = DEFAULT_KEEP_MS
     executor: ExecutorKind = ExecutorKind.COROUTINE
+    hooks: Hooks | None = None
 
     @property
     def is_coroutine(self) -> bool:
