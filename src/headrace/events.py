@@ -18,6 +18,7 @@ __all__ = [
     "Emit",
     "EventRecord",
     "HandlerStuck",
+    "HookFailed",
     "JobEventKind",
     "JobsReconciled",
     "LifespanOverdue",
@@ -267,6 +268,21 @@ class HandlerStuck(msgspec.Struct, frozen=True, kw_only=True):
     stuck: int
 
 
+class HookFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook raised, or was cancelled since it took too long; the attempt's outcome stands.
+
+    ``hook`` is ``on_success``, ``on_failure`` or ``on_retry``, ``function`` what was called.
+    """
+
+    job_id: str
+    task: str
+    queue: str
+    start: int
+    hook: str
+    function: str
+    error: str
+
+
 class LifespanOverdue(msgspec.Struct, frozen=True, kw_only=True):
     """The app's lifespan did not start or end in time, or at once when the worker was to end.
 
@@ -309,6 +325,7 @@ WorkerEvent = (
     | ProcessEnded
     | ProcessFailed
     | HandlerStuck
+    | HookFailed
     | LoopBlocked
     | LifespanOverdue
 )

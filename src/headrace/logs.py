@@ -20,6 +20,7 @@ from headrace.events import (
     ClaimLost,
     Emit,
     HandlerStuck,
+    HookFailed,
     JobsReconciled,
     LifespanOverdue,
     LoopBlocked,
@@ -75,6 +76,7 @@ NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     ProcessEnded: ("process.ended", logging.INFO),
     ProcessFailed: ("process.failed", logging.ERROR),
     HandlerStuck: ("handler.stuck", logging.ERROR),
+    HookFailed: ("hook.failed", logging.ERROR),
     LifespanOverdue: ("lifespan.overdue", logging.ERROR),
 }
 """The name and level of each event; a retry is logged as a warning, a dead letter as an error."""

@@ -250,6 +250,7 @@ class KitWorker:
         self._executor = Executor(
             self.app.tasks,
             middleware=[self._around, *self.app.middlewares],
+            hooks=self.app.hooks,
             state=self.state,
             emit=self._emit,
             threads=threads,

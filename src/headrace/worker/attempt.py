@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -128,6 +129,15 @@ class Attempt:
     def leave_child(self) -> None:
         """Note that none does any more."""
         self.in_child = self._is_ending_child = False
+
+    def intercept(self, call: Callable[[Done, Attempt, Outcome | None], None]) -> None:
+        """Have ``call`` told of the outcome first; it passes it on."""
+        if self._done is not None:
+            self._done = partial(call, self._done)
+
+    def leave_out(self, seconds: float) -> None:
+        """Don't count so much of the time that went by as its own."""
+        self.started_at += seconds
 
     def end(self, outcome: Outcome | None) -> None:
         """Tell the outcome, the first time only."""

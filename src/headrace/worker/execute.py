@@ -17,12 +17,14 @@ from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import is_a
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
+from headrace.hooks import Hooks
 from headrace.job import DEFAULT_LANE, ClaimedJob, ErrorInfo
 from headrace.middleware import CallNext, Middleware, wrap
 from headrace.outcome import Completed, Outcome, PutBack
 from headrace.settings import ExecutorKind
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
+from headrace.worker.hook_calls import HOOKS_S, HookCalls
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
@@ -64,11 +66,13 @@ class Executor:
     Args:
         tasks: by name.
         middleware: around every handler, the first outermost.
+        hooks: called for every task, beside its own; default none.
         state: what the lifespan yielded.
         emit: told of handlers that can't be stopped.
         threads: for plain functions; without them none can run.
         processes: for tasks with ``executor="process"``; without them their jobs are put back.
         unwind_s: how long a handler may take to end once it was stopped.
+        hooks_s: how long the hooks of an attempt may take.
         draw: source of random numbers from 0 to 1, for the waits of retries.
     """
 
@@ -77,11 +81,13 @@ class Executor:
         tasks: Mapping[str, Task[..., Any]],
         *,
         middleware: Sequence[Middleware],
+        hooks: Hooks | None = None,
         state: Any,
         emit: Emit = lambda _event: None,
         threads: Threads | None = None,
         processes: ProcessSlots | None = None,
         unwind_s: float = UNWIND_S,
+        hooks_s: float = HOOKS_S,
         draw: Draw = random.random,
     ) -> None:
         self._tasks = tasks
@@ -92,6 +98,9 @@ class Executor:
         self._processes = processes
         self._unwind_s = unwind_s
         self._stuck: set[Attempt] = set()
+        self._hooks = HookCalls(
+            hooks or Hooks(), state=state, threads=threads, emit=emit, limit_s=hooks_s
+        )
         self._draw = draw
 
     @property
@@ -134,6 +143,8 @@ class Executor:
         if task.settings.executor is ExecutorKind.PROCESS and self._processes is None:
             # Enqueued before the task was given process slots, and claimed where there are none.
             return _put_back(job, f"the task {job.task!r} needs a worker with process slots")
+        if task.settings.hooks is not None or self._hooks.are_for_all:
+            self._hooks.intercept(attempt, task)
         try:
             attempt.plan = plan = plan_of(job, task.settings)
             handler = self._handler(attempt, plan, task)

@@ -60,6 +60,7 @@ async def open_lanes(
     executor = Executor(
         app.tasks,
         middleware=app.middlewares,
+        hooks=app.hooks,
         state=state,
         emit=emit,
         threads=threads,
