@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import structlog
 
-from headrace import App, FailReason, JobHandle, JobState, Worker
-from headrace.events import HandlerStuck, WorkerEvent
-from headrace.testing import Kit, running
+from headrace import App, AttemptOutcome, FailReason, JobHandle, JobState, Worker
+from headrace.events import HandlerStuck, HookFailed, WorkerEvent
+from headrace.testing import EventLog, Kit, running
 from tests.apps import zoo_app
 from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES
 from tests.support.jobs import ended
@@ -121,6 +121,46 @@ async def test_whatever_middleware_returns_ends_the_attempt(zoo: App[None], plac
         jobs = [task.options(headers={"instead": name}).job() for name in RESULTS]
         handles = dict(zip(RESULTS, await zoo.enqueue_many(jobs), strict=True))
         await all_failed(handles, FailReason.PERMANENT)
+
+
+@pytest.mark.parametrize("place", PLACES[:2])
+async def test_whatever_a_hook_raises_or_returns_changes_no_outcome(
+    zoo: App[None], place: str
+) -> None:
+    def bite(attempt: AttemptOutcome) -> Any:
+        header = attempt.context.headers
+        if "raise" in header:
+            raise EXCEPTIONS[header["raise"]]()
+        return RESULTS[header["return"]]() if "return" in header else None
+
+    async def bite_in_loop(attempt: AttemptOutcome) -> Any:
+        return bite(attempt)
+
+    zoo.on_success(bite if place == "thread" else bite_in_loop)
+    task, log = well(zoo, "loop"), EventLog()
+    async with sound(zoo, emit=log):
+        jobs = [
+            *[task.options(headers={"raise": name}).job() for name in EXCEPTIONS],
+            *[task.options(headers={"return": name}).job() for name in RESULTS],
+        ]
+        for handle in await zoo.enqueue_many(jobs):
+            assert await handle.result(timeout=patience(15)) == "well"
+    failures = log.of(HookFailed)
+    assert {event.job_id for event in failures} >= {job.id for job in jobs[: len(EXCEPTIONS)]}
+    assert {event.hook for event in failures} == {"on_success"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_hooks_are_told_of_whatever_a_handler_raises(zoo: App[None], place: str) -> None:
+    told: list[AttemptOutcome] = []
+    zoo.on_failure(told.append)
+    async with sound(zoo, place):
+        handles = await enqueue(zoo, "raise", place, EXCEPTIONS)
+        await all_failed(handles, FailReason.EXHAUSTED)
+    assert sorted(attempt.context.job_id for attempt in told) == sorted(
+        handle.id for handle in handles.values()
+    )
+    assert all(attempt.error is not None and attempt.error.type for attempt in told)
 
 
 async def test_an_emit_that_raises_loses_its_events_and_nothing_else(

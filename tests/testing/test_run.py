@@ -8,7 +8,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from headrace import JobFailed, JobState, RetryLater, Snooze, UnknownTask
+from headrace import App, AttemptOutcome, JobFailed, JobState, RetryLater, Snooze, UnknownTask
 from headrace.events import AttemptEnded, AttemptStarted
 from headrace.testing import FinishedAttempt, Kit
 from tests.apps import shop_app
@@ -279,3 +279,27 @@ async def test_a_kit_says_that_a_job_has_snoozed_and_runs_it_in_its_time(kit: Ki
     assert attempt.result == "there"
     with pytest.raises(Snooze, match="not yet"):
         await kit.perform(fetch.job())
+
+
+async def test_hooks_are_called_in_a_kit_too() -> None:
+    told: list[tuple[str, object]] = []
+    app = App("redis://localhost:1")
+
+    @app.task(max_attempts=1)
+    async def divide(number: int) -> float:
+        return 1 / number
+
+    @app.on_success
+    def keep(attempt: AttemptOutcome) -> None:
+        told.append((attempt.outcome, attempt.result))
+
+    @app.on_failure
+    async def keep_failure(attempt: AttemptOutcome) -> None:
+        told.append((attempt.outcome, attempt.error and attempt.error.type))
+
+    async with Kit(app) as kit:
+        await divide.enqueue(2)
+        await divide.enqueue(0)
+        await kit.run_until_idle()
+        assert await kit.perform(divide.job(4)) == 0.25
+    assert told == [("completed", 0.5), ("failed", "ZeroDivisionError"), ("completed", 0.25)]
