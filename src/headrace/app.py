@@ -184,7 +184,7 @@ class App(TaskRegistry[S], Extensions):
         template = JobTemplate(name, task_settings(queue=queue), {}, lane="")
         return template.request(encode_arguments(self.codec, kwargs))
 
-    async def enqueue_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
+    async def enqueue_many(self, jobs: Iterable[Job[Found]]) -> list[JobHandle[Found]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
 
         ``jobs`` may be a generator and is read as the storage takes them, so a million need no

@@ -14,7 +14,7 @@ from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 STREAM_LOOK_S = (0.01, 0.25)
 """Pauses between two looks at a job's output: the first and the longest."""
@@ -39,7 +39,7 @@ class JobClient(Protocol):
         """Return arguments, a result or a piece of output as plain data."""
 
 
-class JobHandle(Generic[R]):
+class JobHandle(Generic[R_co]):
     """One job, by its id and queue.
 
     Attributes:
@@ -85,7 +85,7 @@ class JobHandle(Generic[R]):
             raise self._not_found()
         return JobStatus.of(record, self._client.decode)
 
-    async def result(self, timeout: Duration | None = None) -> R:
+    async def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return its result. Safe to cancel and to repeat.
 
         Args:
@@ -131,7 +131,7 @@ class JobHandle(Generic[R]):
                 await anyio.sleep(pause_s)
                 pause_s = min(2 * pause_s, STREAM_LOOK_S[1])
 
-    def result_of(self, end: End) -> R:
+    def result_of(self, end: End) -> R_co:
         """Return the result that ``end`` carries, or raise as `result` does."""
         if end.state is JobState.COMPLETED and end.result is not None:
             return self._decoded(end.result)
@@ -148,9 +148,9 @@ class JobHandle(Generic[R]):
             raise JobCancelled(f"job {self.id!r} was cancelled", job_id=self.id, queue=self.queue)
         raise self._not_found()
 
-    def _decoded(self, data: bytes) -> R:
+    def _decoded(self, data: bytes) -> R_co:
         try:
-            result: R = self._decode(data)
+            result: R_co = self._decode(data)
         except msgspec.MsgspecError as error:
             raise JobError(
                 f"job {self.id!r} completed, but its result is not of the type that its task "

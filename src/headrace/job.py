@@ -9,12 +9,16 @@ import os
 import re
 import time
 from enum import StrEnum
+from typing import Any, Generic
 
 import msgspec
+from typing_extensions import TypeVar
 
 from headrace.errors import InvalidOption
 from headrace.forks import on_fork
 from headrace.plain import has_control, plain_text, shown
+
+R_co = TypeVar("R_co", covariant=True, default=Any)
 
 DEFAULT_LANE = "default"
 PROCESS_LANE = "process"
@@ -86,8 +90,8 @@ class CancelOutcome(StrEnum):
     NOT_FOUND = "not_found"
 
 
-class Job(msgspec.Struct, frozen=True):
-    """One request to run a task, ready to be stored.
+class Job(msgspec.Struct, Generic[R_co], frozen=True):
+    """One request to run a task, ready to be stored; its type is that of the task's result.
 
     Made by ``task.job(...)``; pass it to ``app.enqueue_many``. ``payload`` and ``options`` are
     encoded. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and

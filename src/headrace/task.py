@@ -48,7 +48,7 @@ class TaskCall(Generic[P, R]):
         self._signature = signature
         self._submitter = submitter
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Return the call as a `Job` for `App.enqueue_many`. No I/O.
 
         Raises:
@@ -145,7 +145,7 @@ class Task(Generic[P, R, C]):
                 "it in a test by kit.perform(...)"
             ) from None
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Return a call as a `Job`, see `TaskCall.job`."""
         return self._plain.job(*args, **kwargs)
 

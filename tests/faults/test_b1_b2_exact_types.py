@@ -217,7 +217,7 @@ async def test_what_is_no_list_of_jobs_is_refused(app: App[None]) -> None:
             await app.enqueue_many(jobs)  # type: ignore[arg-type]
     for wrong in (None, "job", declare):
         with pytest.raises(UsageError, match="is no job"):
-            await app.enqueue_many([wrong])  # type: ignore[list-item]
+            await app.enqueue_many([wrong])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

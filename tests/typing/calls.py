@@ -148,7 +148,7 @@ async def plain_functions() -> None:
     await crunch.enqueue(["1"], power=2)  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     assert_type(await crunch.enqueue_and_wait([1.0], power=2), Receipt)
     assert_type(await crunch.options(priority=9).enqueue([1.0], power=2), JobHandle[Receipt])
-    assert_type(crunch.job([1.0], power=2), Job)
+    assert_type(crunch.job([1.0], power=2), Job[Receipt])
 
     await plain_look.enqueue(1)
     await plain_look.enqueue(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
@@ -242,8 +242,14 @@ async def results() -> None:
     assert_type(await (await look.enqueue(1)).result(), int)
     assert_type(await (await glance.enqueue(name="n")).result(), None)
     assert_type(await add(1), int)
-    assert_type(add.job(1), Job)
-    assert_type(await plain.enqueue_many(add.job(n) for n in range(3)), list[JobHandle[Any]])
+    assert_type(add.job(1), Job[int])
+    assert_type(await app.enqueue_many([add.job(1)]), list[JobHandle[int]])
+    assert_type(
+        await app.enqueue_many(send.job(t, template="b") for t in "ab"), list[JobHandle[Receipt]]
+    )
+    mixed: list[Job[int | Receipt]] = [add.job(1), send.job("a", template="b")]
+    assert_type(await app.enqueue_many(mixed), list[JobHandle[int | Receipt]])
+    assert_type(await plain.enqueue_many(add.job(n) for n in range(3)), list[JobHandle[int]])
     assert_type(await plain.enqueue("by name", 1, x=2), JobHandle[Any])
     assert_type(plain.job("id"), JobHandle[Any])
     text: str = await handle.result()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
