@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, overload
@@ -25,6 +24,7 @@ from headrace.job import (
     check_name,
     check_text,
 )
+from headrace.lifespan import Lifespan, check_lifespan
 from headrace.modules import check_modules, import_tree
 from headrace.options import task_settings
 from headrace.plain import plain_text, shown
@@ -40,7 +40,6 @@ S = TypeVar("S", default=None)
 Found = TypeVar("Found")
 
 DEFAULT_URL = "redis://localhost:6379"
-Lifespan = Callable[[], AbstractAsyncContextManager[S]]
 
 
 class App(TaskRegistry[S], Extensions):
@@ -66,6 +65,7 @@ class App(TaskRegistry[S], Extensions):
     Raises:
         InvalidOption: the URL, tenant, duration or a name is not valid, or a variable is set but
             empty.
+        UsageError: the lifespan makes no async context manager, or takes arguments.
     """
 
     @overload
@@ -111,7 +111,7 @@ class App(TaskRegistry[S], Extensions):
         Extensions.__init__(self)
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
-        self.lifespan = lifespan
+        self.lifespan = None if lifespan is None else check_lifespan(lifespan)
         self.allow_eviction = allow_eviction
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from headrace.errors import LifespanTimeout
 from headrace.events import Emit, LifespanOverdue
+from headrace.lifespan import manager_of
 
 T = TypeVar("T")
 
@@ -63,10 +64,11 @@ class Lifespan:
 
         Raises:
             LifespanTimeout: it took longer than its limit, or was cut.
+            UsageError: what is made is no context manager.
         """
         if self._make is None:
             return None
-        self._manager = self._make()
+        self._manager = manager_of(self._make)
         return await self._bounded("start", self._manager.__aenter__())
 
     async def __aexit__(
