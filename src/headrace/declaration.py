@@ -43,15 +43,30 @@ def _module_of_main(function: Callable[..., Any]) -> str | None:
 
     The function's globals tell, since a profiler or a debugger runs the program in another main.
     """
-    own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[MAIN])
+    bare = inspect.unwrap(function)
+    own = getattr(bare, "__globals__", None) or vars(sys.modules[MAIN])
+    file = own.get("__file__") or ""
+    code = getattr(bare, "__code__", None)
+    if code is not None and code.co_filename != file and not Path(code.co_filename).is_file():
+        return None  # typed at a prompt, whose own program is no home of it, or in a notebook
     spec = own.get("__spec__")
     if spec is not None and spec.name != MAIN:
         return str(spec.name)
-    path = Path(own.get("__file__") or "")
+    path = Path(file)
     if not path.is_file():
         return None
     # `python pkg` runs pkg/__main__.py.
     return f"{path.resolve().parent.name}.{MAIN}" if path.stem == MAIN else path.stem
+
+
+def is_redefinition(function: Callable[..., Any], before: Callable[..., Any]) -> bool:
+    """Whether one function takes the other's place: one defined again at a prompt or in a notebook.
+
+    Also one of a module that was reloaded there. In a program two of one name are a mistake.
+    """
+    module, name = function.__module__, function.__qualname__
+    is_same = (before.__module__, before.__qualname__) == (module, name)
+    return is_same and (module == MAIN or hasattr(sys, "ps1"))
 
 
 def check_function(function: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from headrace.codec import Codec
 from headrace.context import Context
-from headrace.declaration import check_function, default_name, executor_kind
+from headrace.declaration import check_function, default_name, executor_kind, is_redefinition
 from headrace.errors import UsageError
 from headrace.handle import JobHandle
 from headrace.job import Job
@@ -79,7 +79,8 @@ class TaskRegistry(ABC, Generic[S]):
             submitter=self,
             codec=self.codec,
         )
-        if task.name in self.tasks:
+        before = self.tasks.get(task.name)
+        if before is not None and not is_redefinition(function, before.function):
             raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
         self.tasks[task.name] = task
         return task
