@@ -203,11 +203,14 @@ class QueueConsumer:
             group.cancel_scope.cancel()
 
     async def _reconnect(self, incarnation: Incarnation) -> None:
-        """Wait until a fenced incarnation's last outcomes are written or refused, or `close`.
+        """Write a fenced incarnation's last outcomes and hand its jobs back, or wait for `close`.
 
-        After an outage the storage still knows the incarnation, and nobody is charged for it. One
-        that can't be used any more ends the worker, as it does at the start.
+        After an outage the storage still knows the incarnation, and nobody is charged for it. That
+        must be written before the others take it for dead, so the storage is asked until it has:
+        one that refuses writes may well be read. One that can't be used any more ends the worker,
+        as it does at the start.
         """
+        await incarnation.stop()
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_when, self._is_closing, group.cancel_scope)
             backoff = Backoff()
@@ -215,11 +218,12 @@ class QueueConsumer:
                 await incarnation.settler.drain()
                 try:
                     await incarnation.storage.check()
+                    await incarnation.retire()
                     break
                 except (StorageRefused, StorageFault):
                     raise
                 except StorageError:
-                    await backoff.pause()
+                    await anyio.sleep(min(backoff.next_s(), self._info.lease_ms / 3000))
             group.cancel_scope.cancel()
 
     async def _wind_up(self, incarnation: Incarnation) -> None:
