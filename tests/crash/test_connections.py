@@ -132,7 +132,7 @@ async def test_a_cancelled_call_never_leaves_its_reply_to_another(
     records = await check_ledger(app, crew.ledger, await ended(app), queue=QUEUE)
     assert set(caller.accepted) <= set(records), "accepted and lost"
     done = {i: r for i, r in records.items() if r.state is JobState.COMPLETED}
-    assert {i for i, r in done.items() if r.result != i.removeprefix("job-").encode()} == set()
+    assert {i for i, r in done.items() if r.result != int(i.removeprefix("job-"))} == set()
 
 
 async def is_drained(app: App[None]) -> bool:
