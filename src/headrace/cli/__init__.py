@@ -13,10 +13,11 @@ from headrace.cli.dead import dead
 from headrace.cli.enqueue import enqueue
 from headrace.cli.events import events
 from headrace.cli.jobs import job
-from headrace.cli.operate import doctor, health, version, version_option, workers
+from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
 from headrace.cli.worker import worker
+from headrace.cli.workers import workers
 from headrace.description import full_traceback, is_a
 from headrace.errors import (
     AppImportError,

@@ -1,4 +1,4 @@
-"""What operators ask first: workers, health, doctor, version."""
+"""What operators ask of the storage and of the program: health, doctor, version."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import msgspec
 
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import ask
-from headrace.cli.colours import LEVELS, Coloured, count_cell
-from headrace.cli.options import Target, on_target, option, output_option, run, wide_option
-from headrace.cli.output import ago, echo, echo_json, message_of, note, span
+from headrace.cli.colours import LEVELS, Coloured
+from headrace.cli.options import Target, on_target, option, output_option, run
+from headrace.cli.output import echo, echo_json, message_of, note
 from headrace.cli.repair import RepairedQueue, find_lost, repair_queues, show_repaired
-from headrace.cli.tables import Cell, Column, table
-from headrace.cli.views import WorkerView, worker_view
-from headrace.clock import datetime_of
+from headrace.cli.tables import Column, table
 from headrace.errors import HeadraceError
 from headrace.release import VERSION
-from headrace.storage.values import Finding, IncarnationInfo
+from headrace.storage.values import Finding
 
 
 class Versions(msgspec.Struct):
@@ -65,73 +63,6 @@ def version(*, output: str) -> None:
         echo_json(_versions())
     else:
         _echo_version()
-
-
-WORKER_COLUMNS = (
-    Column("WORKER"),
-    Column("VERSION", rank=5),
-    Column("ACTIVE", rank=1),
-    Column("SLOTS", rank=2),
-    Column("PROCESS SLOTS", rank=6),
-    Column("LEASE", rank=7),
-    Column("STARTED", rank=4),
-    Column("QUEUES", rank=3, is_cut=True),
-    Column("NOTE"),
-)
-
-
-@click.command()
-@wide_option
-@output_option
-@on_app_target
-def workers(*, target: Target, is_wide: bool, output: str) -> None:
-    """List workers and the queues that they serve; "headrace worker" runs one.
-
-    A worker that died stays until another worker of its queue takes its jobs over.
-    """
-    found = run(_workers(target))
-    if output == "json":
-        echo_json([worker_view(worker) for worker in found])
-    elif not found:
-        note(f"There are no workers in {target.where}.")
-    else:
-        table(WORKER_COLUMNS, [_line(worker) for worker in found], is_wide=is_wide)
-
-
-def _line(found: dict[str, IncarnationInfo]) -> list[Cell]:
-    view: WorkerView = worker_view(found)
-    started = datetime_of(min(info.registered_ms for info in found.values()))
-    return [
-        view.name,
-        view.version,
-        count_cell(view.active, "cyan"),
-        view.concurrency,
-        view.process_slots,
-        span(view.lease_ms),
-        ago(started),
-        ", ".join(view.queues),
-        Coloured(_state(view), "red"),
-    ]
-
-
-def _state(view: WorkerView) -> str:
-    """Return a mark for a worker that is dead, or that its peers will soon take for dead."""
-    if view.condemned:
-        return "died"
-    if view.silent_ms > view.lease_ms:
-        return f"silent for {span(view.silent_ms)}"
-    return ""
-
-
-async def _workers(target: Target) -> list[dict[str, IncarnationInfo]]:
-    """Return what each worker process says of itself, by queue."""
-    found: dict[tuple[str, str, int, bool], dict[str, IncarnationInfo]] = {}
-    async with target.open() as storage:
-        for queue in await storage.queues():
-            for info in await storage.workers(queue):
-                key = (info.name, info.host, info.pid, info.is_condemned)
-                found.setdefault(key, {})[queue] = info
-    return [found[key] for key in sorted(found)]
 
 
 class StorageHealth(msgspec.Struct):
