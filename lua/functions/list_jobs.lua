@@ -1,7 +1,7 @@
 -- One page of jobs in a state, without payloads, from behind the last entry of the page before, which is looked for
 -- anew: others may have come and gone. Reply: the next cursor ('' at the end), WIDTH strings a job.
 
-local FIELDS = { 'head', 'claim', 'task', 'tier', 'failures', 'stalls', 'reason', 'error' }
+local FIELDS = { 'head', 'claim', 'task', 'tier', 'failures', 'stalls', 'reason', 'error', 'put_back' }
 
 -- Whether a place is that of the record which is there now.
 local function is_its_place(row, state, created_ms, generation)
@@ -11,10 +11,17 @@ local function is_its_place(row, state, created_ms, generation)
   return not row.gen or row.gen == generation
 end
 
--- The beginning of a job's last error, in which its message is; '' where it had none. The rest of an error is long.
-local function last_error(unit, id, kind)
-  local error = kind ~= '' and unit.call('LINDEX', keys.errors(unit.root, id), '0')
-  return error and string.sub(error, 1, limits.ROW_ERROR_BYTES) or ''
+-- The type of a dead letter's last error, or of what a waiting job was put back for, and its beginning, in which its
+-- message is; the rest of an error is long.
+local function its_error(unit, id, state, failures, stalls, last_type, put_back)
+  local error_type, error = last_type or '', nil
+  if put_back and not record.is_terminal(state) then
+    local _, its_type, its_body = record.put_back(put_back, numbers.read(failures, 0) + numbers.read(stalls, 0))
+    error_type, error = its_type or '', its_body
+  elseif error_type ~= '' then
+    error = unit.call('LINDEX', keys.errors(unit.root, id), '0')
+  end
+  return error_type, error and string.sub(error, 1, limits.ROW_ERROR_BYTES) or ''
 end
 
 function functions.list_jobs(roots, args)
@@ -27,9 +34,10 @@ function functions.list_jobs(roots, args)
     local its_state, _, _, generation, at_ms, created_ms, run_ms = record.parts(v[1])
     if its_state == state and is_its_place(row, state, created_ms, generation) then
       local epoch, nonce = record.claim_parts(v[2])
+      local error_type, error = its_error(unit, row.id, state, v[5], v[6], v[8], v[9])
       local words = {
         row.id, row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
-        nonce, v[7] or '', v[8] or '', last_error(unit, row.id, v[8] or ''),
+        nonce, v[7] or '', error_type, error,
       }
       for _, word in ipairs(words) do
         reply[#reply + 1] = word

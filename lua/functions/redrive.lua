@@ -8,7 +8,7 @@ function functions.redrive(roots, args)
     if job and job.state == 'failed' then
       unit.call('UNLINK', keys.errors(unit.root, id))
       unit.call(
-        'HDEL', job.key, 'failures', 'stalls', 'expires_at_ms', 'put_back_at_ms', 'reason', 'error', 'cancel',
+        'HDEL', job.key, 'failures', 'stalls', 'expires_at_ms', 'put_back', 'reason', 'error', 'cancel',
         'channels', 'joined'
       )
       job.run_ms = ''

@@ -19,6 +19,7 @@ end
 function outcomes.snoozed(unit, job, args, at)
   local due_ms, reason = unit.now_ms + tonumber(args[at + 4]), args[at + 7]
   job.run_ms = args[at + 3]
+  unit.call('HDEL', job.key, 'put_back') -- a worker has run it
   moves.move(unit, job, 'delayed', 'snoozed', job.run_ms, reason, 'scheduled', due_ms)
 end
 
@@ -42,15 +43,16 @@ function outcomes.stalled(unit, job, args, at)
 end
 
 function outcomes.put_back(unit, job, args, at)
-  local limit_ms = tonumber(args[at + 5])
-  unit.call('HSETNX', job.key, 'put_back_at_ms', unit.now_text)
-  local first_ms = numbers.digits(unit.call('HGET', job.key, 'put_back_at_ms'))
-  if not first_ms then
-    unit.call('HSET', job.key, 'put_back_at_ms', unit.now_text)
-  elseif unit.now_ms - first_ms > limit_ms then
-    finish.fail(unit, job, 'unknown_task', args[at + 6], args[at + 8], '')
+  local due_ms, limit_ms = unit.now_ms + tonumber(args[at + 4]), tonumber(args[at + 5])
+  local error, reason, error_type = args[at + 6], args[at + 7], args[at + 8]
+  local first_ms = record.put_back(unit.call('HGET', job.key, 'put_back'), job.failures + job.stalls)
+  if first_ms and unit.now_ms - first_ms > limit_ms then
+    finish.fail(unit, job, reason, error, error_type, '')
     return
   end
   job.run_ms = ''
-  moves.move(unit, job, 'delayed', 'put_back', '', '', 'scheduled', unit.now_ms + tonumber(args[at + 4]))
+  moves.move(
+    unit, job, 'delayed', 'put_back', '', '', 'scheduled', due_ms,
+    'put_back', record.put_back_note(job, first_ms or unit.now_text, error, error_type)
+  )
 end

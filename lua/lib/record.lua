@@ -13,8 +13,7 @@ local WAITING_FIELDS = { 'lane', 'tier', 'expires_at_ms', 'max_stalls', 'keep_ms
 -- parts, a tab between two: state, generation, the times of the last change and of the creation, run_ms. A new job's
 -- last change is empty: it is the creation. Behind the state stand a * where the payload or output has a key of its
 -- own, and a + where the record has any field beside those that every way looks at or that are written with an end:
--- head, claim, task, payload, tier, result, reason, error, output, progress, put_back_at_ms. All this stays below 64
--- bytes.
+-- head, claim, task, payload, tier, result, reason, error, output, progress, put_back. All this stays below 64 bytes.
 local HEAD = '^(%l+)(%*?)(%+?)\t(%d*)\t(%d*)\t(%d+)\t(%d*)$'
 local STATES = {
   scheduled = true, queued = true, active = true, retrying = true, completed = true, failed = true, cancelled = true,
@@ -85,6 +84,23 @@ function record.read(unit, id, key, head, claim, task)
     owner = false, is_sound = task and numbers.is_valid(few[1]) and numbers.is_valid(few[2]),
     has_errors = few[1] or few[2],
   }
+end
+
+-- The parts of the field `put_back`, a tab between two: when workers began to put the job back, how many errors of its
+-- handler and stalls it had then, the type of the error that they put it back for, and that error. It is void once the
+-- job has had another of those, for then some worker has run it.
+local PUT_BACK = '^(%d+)\t(%d+)\t([^\t]*)\t(.*)$'
+
+function record.put_back_note(job, first_ms, error, error_type)
+  return first_ms .. '\t' .. numbers.text(job.failures + job.stalls) .. '\t' .. error_type .. '\t' .. error
+end
+
+-- Return when it was first put back, and the last error's type and body; nil where it was not, or has run since.
+function record.put_back(note, charged)
+  local first_ms, charged_then, error_type, error = string.match(note or '', PUT_BACK)
+  if numbers.digits(first_ms) and numbers.digits(charged_then) == numbers.text(charged) then
+    return first_ms, error_type, error
+  end
 end
 
 -- What a job needs to know to wait again, or to end without a worker.

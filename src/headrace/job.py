@@ -170,6 +170,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ``failures`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
     ``progress`` is what the last attempt has said of itself, from 0 to 1, None if it said nothing.
+    ``put_back`` is why workers have put the job back since its handler last ran, None if none has
+    or the job has ended; its ``at_ms`` is when the first of them did.
     """
 
     id: str
@@ -195,12 +197,14 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     errors: list[ErrorInfo]
     progress: float | None = None
     progress_text: str = ""
+    put_back: ErrorInfo | None = None
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a job listing: no payload, result or traceback.
 
-    ``error`` is the type of the last error, and ``error_message`` the beginning of what it said.
+    ``error`` is the type of a dead letter's last error, or of what a waiting job was put back for,
+    and ``error_message`` the beginning of what it said.
     """
 
     id: str

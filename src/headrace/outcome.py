@@ -69,13 +69,16 @@ class Cancelled(msgspec.Struct, frozen=True, tag=True):
 
 
 class PutBack(msgspec.Struct, frozen=True, tag=True):
-    """The job waits for a worker that knows its task, free of charge.
+    """The job waits for another worker, free of charge: one that knows its task or its arguments.
 
-    After 24 hours of this it becomes a dead letter ``unknown_task`` with ``error``.
+    ``error`` says why, and is shown meanwhile. Over ``limit_ms`` after the first of a row the job
+    becomes a dead letter with it, of this ``reason``. A row ends where a handler has run.
     """
 
     delay_ms: int
     error: ErrorInfo
+    limit_ms: int = UNKNOWN_TASK_LIMIT_MS
+    reason: FailReason = FailReason.UNKNOWN_TASK
 
 
 class Stalled(msgspec.Struct, frozen=True, tag=True):

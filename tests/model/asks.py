@@ -65,6 +65,7 @@ ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 
 DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
 KILLED = ErrorInfo(type="ProcessDied", message="it was killed by signal 9")
 UNKNOWN_TASK = ErrorInfo(type="UnknownTask", message="send")
+MISFIT = ErrorInfo(type="ValidationError", message="Object missing required field `to`", start=3)
 
 OUTCOMES: dict[str, Outcome] = {
     "completed": Completed(b"1", HOUR_MS, HOUR_MS),
@@ -84,8 +85,9 @@ OUTCOMES: dict[str, Outcome] = {
     "cancelled, not kept": Cancelled(0),
     "could not be stopped": Cancelled(HOUR_MS, "could_not_stop"),
     "stalled": Stalled(KILLED),
-    "released at once": PutBack(0, UNKNOWN_TASK),
-    "released": PutBack(5 * SECOND_MS, UNKNOWN_TASK),
+    "put back at once": PutBack(0, UNKNOWN_TASK),
+    "put back": PutBack(5 * SECOND_MS, UNKNOWN_TASK),
+    "put back for a minute": PutBack(0, MISFIT, MINUTE_MS, FailReason.UNDECODABLE),
 }
 
 SLOTS: tuple[dict[str, int], ...] = (

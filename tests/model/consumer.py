@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from headrace.errors import StaleCall
-from headrace.job import DEFAULT_LANE, Claim, ClaimedJob, ErrorInfo, JobState
+from headrace.job import DEFAULT_LANE, Claim, ClaimedJob, JobState
 from headrace.outcome import (
-    UNKNOWN_TASK_LIMIT_MS,
     Cancelled,
     Completed,
     Failed,
@@ -210,7 +209,7 @@ class ConsumerModel(State):
                 self.note("retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type)
                 self.put_delayed(q, job, JobState.RETRYING, self.now + delay_ms)
             case Snoozed(delay_ms, why):
-                job.run = run_ms
+                job.run, job.put_back = run_ms, None
                 self.note("snoozed", job, worker=job.owner, run_ms=run_ms, detail=why)
                 self.put_delayed(q, job, JobState.SCHEDULED, self.now + delay_ms)
             case Failed(reason, error, is_attempt):
@@ -220,18 +219,18 @@ class ConsumerModel(State):
                 self.end_cancelled(q, job, keep_ms, run_ms=run_ms, reason=reason)
             case Stalled(error):
                 self.stall(q, job, error, run_ms=run_ms)
-            case PutBack(delay_ms, error):
-                self._release(q, job, delay_ms, error)
+            case PutBack():
+                self._wait_for_another(q, job, outcome)
 
-    def _release(self, q: QueueState, job: Record, delay_ms: int, error: ErrorInfo) -> None:
-        if job.released is None:
-            job.released = self.now
-        if self.now - job.released > UNKNOWN_TASK_LIMIT_MS:
-            self.fail(q, job, "unknown_task", error)
+    def _wait_for_another(self, q: QueueState, job: Record, outcome: PutBack) -> None:
+        since = self.now if job.cause is None else job.cause.at_ms
+        if self.now - since > outcome.limit_ms:
+            self.fail(q, job, outcome.reason.value, outcome.error)
             return
+        job.put_back = since, job.failures + job.stalls, outcome.error
         job.run = 0
         self.note("put_back", job, worker=job.owner)
-        self.put_delayed(q, job, JobState.SCHEDULED, self.now + delay_ms)
+        self.put_delayed(q, job, JobState.SCHEDULED, self.now + outcome.delay_ms)
 
     def put_back(self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]) -> None:
         """Return claimed jobs to the head, in the order given; other claims are passed over."""

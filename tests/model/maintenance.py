@@ -99,6 +99,7 @@ class InspectorModel(State):
             errors=list(job.errors),
             progress=job.progress,
             progress_text=job.progress_text,
+            put_back=job.cause,
         )
 
     def list_jobs(self, queue: str, state: JobState) -> list[JobRow]:
@@ -200,7 +201,7 @@ class InspectorModel(State):
                 continue
             del q.dead[job_id]
             job.failures = job.stalls = job.expires = job.run = 0
-            job.released, job.dies, job.cancel, job.joined = None, None, False, False
+            job.put_back, job.dies, job.cancel, job.joined = None, None, False, False
             job.reason = job.error = ""
             job.errors, job.channels = [], []
             self.put_ready(q, job, at_head=False)
@@ -221,6 +222,7 @@ class InspectorModel(State):
 
 
 def _row(job: Record) -> JobRow:
+    error = job.cause or (job.errors[0] if job.error else None)
     return JobRow(
         id=job.id,
         task=job.task,
@@ -235,8 +237,8 @@ def _row(job: Record) -> JobRow:
         run_ms=job.run,
         incarnation=job.owner,
         reason=job.reason,
-        error=job.error,
-        error_message=job.errors[0].message[:ROW_MESSAGE_LIMIT] if job.error else "",
+        error=error.type if error else "",
+        error_message=error.message[:ROW_MESSAGE_LIMIT] if error else "",
     )
 
 

@@ -50,7 +50,7 @@ class Record:
     stalls: int = 0
     cancel: bool = False
     joined: bool = False
-    released: int | None = None
+    put_back: tuple[int, int, ErrorInfo] | None = None
     run: int = 0
     reason: str = ""
     error: str = ""
@@ -60,6 +60,18 @@ class Record:
     progress: float | None = None
     progress_text: str = ""
     errors: list[ErrorInfo] = field(default_factory=list)
+
+    @property
+    def cause(self) -> ErrorInfo | None:
+        """Why it is put back, since the first of a row; the row ends where it was charged."""
+        if self.put_back is None or self.state.is_terminal:
+            return None
+        since, charged, error = self.put_back
+        return (
+            msgspec.structs.replace(error, at_ms=since)
+            if charged == self.failures + self.stalls
+            else None
+        )
 
     @property
     def owner(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
 import redis
 
-from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, JobState
+from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, ErrorInfo, JobState
 from headrace.storage.redis.calls.call import read_error
 from headrace.storage.values import QueueSettings
 from tests.model.places import Dump
@@ -37,7 +38,7 @@ return reply
 
 # fmt: off
 FIELDS = frozenset({
-    *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "put_back_at_ms", "reason",
+    *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "put_back", "reason",
     "error", "result", "progress", "output",
 })
 # fmt: on
@@ -78,6 +79,15 @@ def read_server(client: redis.Redis) -> ServerState:
         for key, kind, expires, value in rows
     }
     return ServerState(int(time), keys)
+
+
+def _put_back(stored: bytes | None) -> tuple[int, int, ErrorInfo] | None:
+    if stored is None:
+        return None
+    since, charged, error_type, body = stored.split(b"\t", 3)
+    error = msgspec.json.decode(body, type=ErrorInfo)
+    assert error.type.encode() == error_type
+    return int(since), int(charged), error
 
 
 class Deaths:
@@ -271,7 +281,7 @@ class RedisDump:
             "joined": "joined" in job,
             "progress": float(fraction) if fraction else None,
             "progress_text": text.decode(),
-            "released": number("put_back_at_ms") or None,
+            "put_back": _put_back(job.get("put_back")),
             "run": number("run"),
             "reason": job.get("reason", b"").decode(),
             "error": job.get("error", b"").decode(),

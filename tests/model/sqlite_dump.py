@@ -19,7 +19,7 @@ PLAIN = {
     "task": "task", "tier": "tier", "lane": "lane", "created": "created_ms", "at": "changed_ms",
     "expires": "expires_at_ms", "max_stalls": "max_stalls", "keep": "keep_ms", "options": "options",
     "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "failures": "failures", "stalls": "stalls",
-    "released": "unknown_since_ms", "run": "run_ms", "reason": "reason", "error": "error",
+    "run": "run_ms", "reason": "reason", "error": "error",
     "dies": "purge_at_ms",
 }
 """The model's names, and the columns of a job's row."""
@@ -28,6 +28,7 @@ OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
 OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes")
 
 Row = dict[str, Any]
+PutBack = tuple[int, int, ErrorInfo]
 
 
 def rows(db: sqlite3.Connection, sql: str, *values: object) -> list[Row]:
@@ -119,6 +120,7 @@ def _job(step: Step, row: Row) -> Dump:
         "channels": sorted((row["channels"] or "").split()),
         "cancel": bool(row["cancel"]),
         "joined": bool(row["joined"]),
+        "put_back": row["put_back"] and msgspec.json.decode(row["put_back"], type=PutBack),
         "progress": row["progress"] if row["progress_epoch"] == row["epoch"] else None,
         "progress_text": row["progress_text"] if row["progress_epoch"] == row["epoch"] else "",
         "result": row["result"] if has_result else None,

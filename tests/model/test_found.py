@@ -55,11 +55,11 @@ def test_no_time_is_negative_after_the_clock_was_set_back(driver: Driver) -> Non
     assert job.waited_ms == 0
 
 
-def test_an_attempt_that_was_released_ran_for_no_time(driver: Driver) -> None:
+def test_an_attempt_that_was_put_back_ran_for_no_time(driver: Driver) -> None:
     register(driver, "w1")
     enqueue(driver, "a")
     settle(driver, claim(driver)[0], "retried at once")
-    settle(driver, claim(driver)[0], "released")
+    settle(driver, claim(driver)[0], "put back")
     assert driver.call("get", "a").run_ms == 0
 
 

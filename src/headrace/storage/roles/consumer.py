@@ -86,8 +86,8 @@ class Consumer(Protocol):
         kept with the record and told with the end. ``Stalled`` counts a stall and adds to the
         history, as `Maintenance.reap` does: the job goes to the head of its tier, or with
         ``max_stalls`` becomes a dead letter ``stalled``. ``PutBack`` waits as ``scheduled``, free
-        of charge; more than 24 hours after the first of a row it makes a dead letter
-        ``unknown_task``.
+        of charge, and its error is ``JobRecord.put_back``; more than its limit after the first of a
+        row it makes a dead letter of its reason. A handler that has run, and a stall, end the row.
 
         Args:
             queue: the queue.

@@ -34,10 +34,10 @@ def _enter(
 _READY = _enter("seq", "state = 'queued', failures = ?, stalls = ?")
 _ANEW = _enter(
     "seq",
-    """state = 'queued', failures = 0, stalls = 0, expires_at_ms = 0, unknown_since_ms = NULL,
+    """state = 'queued', failures = 0, stalls = 0, expires_at_ms = 0, put_back = NULL,
   reason = '', error = '', cancel = 0, channels = NULL, run_ms = 0, joined = 0""",
 )
-_DELAYED = _enter("due_ms", "state = ?, failures = ?, run_ms = ?, unknown_since_ms = ?")
+_DELAYED = _enter("due_ms", "state = ?, failures = ?, run_ms = ?, put_back = ?")
 _ENDED = _enter(
     "purge_at_ms",
     """state = ?, run_ms = ?, result = ?, result_purge_at_ms = ?, reason = ?, error = ?,
@@ -93,7 +93,7 @@ class Delayed(msgspec.Struct, frozen=True):
             _DELAYED,
             (
                 *(self.due_ms, unit.now_ms, self.state, record.failures, self.run_ms),
-                *(record.unknown_since_ms, record.key),
+                *(record.put_back, record.key),
             ),
         )
         unit.wakes.delayed(self.due_ms, record.lane)

@@ -15,7 +15,7 @@ from headrace.storage.values import DAMAGED_ERROR
 
 FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
-expires_at_ms, max_stalls, keep_ms, unknown_since_ms, joined
+expires_at_ms, max_stalls, keep_ms, put_back, joined
 """
 """The columns of a `Record`, in its order."""
 
@@ -61,7 +61,7 @@ class Record(msgspec.Struct):
     expires_at_ms: int
     max_stalls: int
     keep_ms: int
-    unknown_since_ms: int | None
+    put_back: str | None
     joined: int
     is_erased: bool = False
 
@@ -73,6 +73,42 @@ class Record(msgspec.Struct):
     def is_overdue(self, now_ms: int) -> bool:
         """Whether it is too late to start; what a worker has ever taken does not expire."""
         return self.epoch == 0 and 0 < self.expires_at_ms <= now_ms
+
+
+class PutBackNote(msgspec.Struct, frozen=True, array_like=True):
+    """Why workers put a job back.
+
+    Attributes:
+        since_ms: when the first of a row did.
+        charged: how many errors of its handler and stalls it had then. With more of them the note
+            is void, for some worker has run it.
+        error: what the last one said.
+    """
+
+    since_ms: int
+    charged: int
+    error: ErrorInfo
+
+
+_decode_note = msgspec.json.Decoder(PutBackNote).decode
+
+
+def note_put_back(record: Record, since_ms: int, error: ErrorInfo) -> None:
+    """Have the record say why it is put back; the move that follows writes it."""
+    note = PutBackNote(since_ms, record.failures + record.stalls, error)
+    record.put_back = _encode_error(note).decode()
+
+
+def read_put_back(stored: str | None, charged: int) -> ErrorInfo | None:
+    """Return why a job is put back, since ``at_ms``; None if it is not, or a worker has run it."""
+    if stored is None:
+        return None
+    try:
+        note = _decode_note(stored)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+    is_void = note.charged != charged
+    return None if is_void else msgspec.structs.replace(note.error, at_ms=note.since_ms)
 
 
 def load(unit: UnitOfWork, job_ids: Iterable[str]) -> dict[str, Record]:

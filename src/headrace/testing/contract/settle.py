@@ -276,43 +276,6 @@ class SettleContract(Contract):
         assert (record.state, record.stalls, record.run_ms) == (JobState.CANCELLED, 1, 5)
         assert (await storage.stats(QUEUE)).queued == 0
 
-    async def test_a_job_of_an_unknown_task_waits_free_of_charge(
-        self,
-        storage: Storage,
-        client: ContractClient,
-        worker: ContractIncarnation,
-        advance: Advance,
-    ) -> None:
-        job = await started(client, worker)
-        assert await worker.settle(job, unknown_task(5_000))
-        record = await record_of(storage)
-        assert (record.state, record.due_ms) == (JobState.SCHEDULED, await advance(0) + 5_000)
-        assert (record.failures, record.stalls, record.errors) == (0, 0, [])
-        await advance(5_000)
-        assert ids(await worker.claim()) == ["x"]
-
-    async def test_after_a_day_of_releases_the_job_is_a_dead_letter(
-        self,
-        storage: Storage,
-        client: ContractClient,
-        worker: ContractIncarnation,
-        advance: Advance,
-    ) -> None:
-        await client.enqueue(a_job())
-        for hour in range(24):
-            assert await worker.settle(await worker.claim_one(), unknown_task(HOUR_MS)), hour
-            assert await state_of(storage) is JobState.SCHEDULED
-            await advance(HOUR_MS)
-        # 24 h to the millisecond is not over them.
-        assert await worker.settle(await worker.claim_one(), unknown_task(1))
-        assert await state_of(storage) is JobState.SCHEDULED
-        await advance(1)
-        assert await worker.settle(await worker.claim_one(), unknown_task(1))
-        record = await record_of(storage)
-        assert (record.state, record.reason) == (JobState.FAILED, FailReason.UNKNOWN_TASK)
-        assert (record.failures, record.stalls, record.starts) == (0, 0, 26)
-        assert [error.message for error in record.errors] == ["send"]
-
     async def test_the_last_ten_errors_are_kept_newest_first(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:

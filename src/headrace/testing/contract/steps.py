@@ -88,6 +88,16 @@ def unknown_task(delay_ms: int = 5_000) -> Outcome:
     return PutBack(delay_ms, ErrorInfo(type="UnknownTask", message="send"))
 
 
+def misfit(limit_ms: int) -> Outcome:
+    """Return that the worker's release does not take these arguments."""
+    return PutBack(
+        1_000,
+        ErrorInfo(type="ValidationError", message="\tno field `b`\n", start=1),
+        limit_ms,
+        FailReason.UNDECODABLE,
+    )
+
+
 def snoozed(delay_ms: int = MINUTE_MS, reason: str = "") -> Outcome:
     """Return that the handler asked to run again, which is no failure."""
     return Snoozed(delay_ms, reason)

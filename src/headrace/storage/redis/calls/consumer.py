@@ -8,7 +8,6 @@ import msgspec
 
 from headrace.job import Claim, ClaimedJob
 from headrace.outcome import (
-    UNKNOWN_TASK_LIMIT_MS,
     Cancelled,
     Completed,
     Failed,
@@ -125,9 +124,9 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
             words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
         case Stalled(error):
             words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
-        case PutBack(delay_ms, error):
+        case PutBack(delay_ms, error, limit_ms, reason):
             body = write_error(error)
-            words += ("put_back", "", delay_ms, UNKNOWN_TASK_LIMIT_MS, body, "", error.type)
+            words += ("put_back", "", delay_ms, limit_ms, body, reason.value, error.type)
 
 
 def _read_settled(reply: bytes) -> list[bool] | None:

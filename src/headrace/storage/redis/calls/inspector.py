@@ -7,9 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from headrace.errors import InvalidOption
 from headrace.events import EventRecord
-from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, JobRecord, JobRow, JobState, is_name
+from headrace.job import (
+    DEFAULT_LANE,
+    DEFAULT_PRIORITY,
+    ErrorInfo,
+    JobRecord,
+    JobRow,
+    JobState,
+    is_name,
+)
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
@@ -109,6 +119,17 @@ def _progress(fields: dict[bytes, bytes]) -> tuple[float | None, str]:
         return None, ""
 
 
+def _put_back(fields: dict[bytes, bytes]) -> ErrorInfo | None:
+    """Return why the job was put back, as ``record.put_back`` in Lua reads it."""
+    parts = fields.get(b"put_back", b"").split(b"\t", 3)
+    charged = _int(fields.get(b"failures")) + _int(fields.get(b"stalls"))
+    if JobState(fields[b"state"].decode()).is_terminal or len(parts) < 4:
+        return None
+    if not _NUMBER.fullmatch(parts[0]) or _int(parts[1], -1) != charged:
+        return None
+    return msgspec.structs.replace(read_error(parts[3]), at_ms=int(parts[0]))
+
+
 def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
     has_payload, payload, has_result, result = reply[1:5]
     first_field = 6 + int(reply[5])
@@ -139,6 +160,7 @@ def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
         errors=[read_error(entry) for entry in reply[6:first_field]],
         progress=progress,
         progress_text=progress_text,
+        put_back=_put_back(fields),
     )
 
 

@@ -57,7 +57,7 @@ CREATE TABLE jobs (
   failures INTEGER NOT NULL DEFAULT 0,
   stalls INTEGER NOT NULL DEFAULT 0,
   cancel INTEGER NOT NULL DEFAULT 0,
-  unknown_since_ms INTEGER,
+  put_back TEXT,
   run_ms INTEGER NOT NULL DEFAULT 0,
   reason TEXT NOT NULL DEFAULT '',
   error TEXT NOT NULL DEFAULT '',

@@ -10,7 +10,7 @@ from headrace.job import DEFAULT_LANE, JobRecord, JobState
 from headrace.storage.sqlite import events as stream
 from headrace.storage.sqlite import stats as statistics
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.record import read_errors
+from headrace.storage.sqlite.record import TERMINAL, read_errors, read_put_back
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import (
@@ -25,7 +25,7 @@ _GET = """
 SELECT key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms,
   expires_at_ms, run_ms, nonce, cancel, reason, options,
   coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
-  result, result_purge_at_ms, progress, progress_text, progress_epoch
+  result, result_purge_at_ms, progress, progress_text, progress_epoch, put_back
 FROM jobs WHERE queue = ? AND id = ? AND is_next = 0
   AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """
@@ -56,7 +56,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         return None
     key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms = row[:11]
     expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:19]
-    result_purge_at_ms, progress, progress_text, progress_epoch = row[19:]
+    result_purge_at_ms, progress, progress_text, progress_epoch, put_back = row[19:]
     is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
     has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
     return JobRecord(
@@ -83,6 +83,7 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
         errors=read_errors(step.db, key),
         progress=progress if has_progress else None,
         progress_text=progress_text if has_progress else "",
+        put_back=None if state in TERMINAL else read_put_back(put_back, failures + stalls),
     )
 
 

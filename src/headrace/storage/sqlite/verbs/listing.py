@@ -16,7 +16,7 @@ from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE, JobRow, JobState
 from headrace.storage.limits import ROW_MESSAGE_LIMIT
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.record import read_error
+from headrace.storage.sqlite.record import TERMINAL, read_error, read_put_back
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import Page
@@ -71,7 +71,7 @@ _LISTINGS = {
 }
 _FIELDS = """
 state, purge_at_ms, id, task, tier, failures, stalls, epoch, created_ms, changed_ms, due_ms, run_ms,
-nonce, reason, error,
+nonce, reason, error, put_back,
 CASE WHEN error <> '' THEN
   (SELECT body FROM errors WHERE errors.job = jobs.key ORDER BY errors.key DESC LIMIT 1) END
 """
@@ -155,7 +155,11 @@ def _behind(db: sqlite3.Connection, listing: Listing, whose: Key, after: Key) ->
 
 def _row(row: tuple[Any, ...]) -> JobRow:
     state, _, job_id, task, tier, failures, stalls, epoch = row[:8]
-    created_ms, changed_ms, due_ms, run_ms, nonce, reason, error, last_error = row[8:]
+    created_ms, changed_ms, due_ms, run_ms, nonce, reason, error, put_back, last_error = row[8:]
+    message = read_error(last_error).message if last_error else ""
+    if put_back is not None and state not in TERMINAL:
+        cause = read_put_back(put_back, failures + stalls)
+        error, message = ("", "") if cause is None else (cause.type, cause.message)
     return JobRow(
         id=job_id,
         task=task,
@@ -171,5 +175,5 @@ def _row(row: tuple[Any, ...]) -> JobRow:
         incarnation=nonce.partition("/")[0],
         reason=reason,
         error=error,
-        error_message=read_error(last_error).message[:ROW_MESSAGE_LIMIT] if last_error else "",
+        error_message=message[:ROW_MESSAGE_LIMIT],
     )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from headrace.errors import StaleCall
 from headrace.outcome import (
-    UNKNOWN_TASK_LIMIT_MS,
     Cancelled,
     Completed,
     Failed,
@@ -19,7 +18,14 @@ from headrace.storage.sqlite import attempts, finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
 from headrace.storage.sqlite.moves import Delayed, move
-from headrace.storage.sqlite.record import TERMINAL, Record, load, remember_error
+from headrace.storage.sqlite.record import (
+    TERMINAL,
+    Record,
+    load,
+    note_put_back,
+    read_put_back,
+    remember_error,
+)
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import CallId, Settlement
 
@@ -122,6 +128,7 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
 
 
 def _snooze(unit: UnitOfWork, record: Record, outcome: Snoozed, run_ms: int) -> None:
+    record.put_back = None  # a worker has run it
     place = Delayed("scheduled", unit.now_ms + outcome.delay_ms, run_ms)
     move(
         unit,
@@ -135,11 +142,12 @@ def _snooze(unit: UnitOfWork, record: Record, outcome: Snoozed, run_ms: int) -> 
 
 
 def _put_back(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
-    """Let a job of an unknown task wait for a worker that knows it, for a day."""
-    if record.unknown_since_ms is None:
-        record.unknown_since_ms = unit.now_ms
-    if unit.now_ms - record.unknown_since_ms > UNKNOWN_TASK_LIMIT_MS:
-        finish.fail(unit, record, "unknown_task", error=outcome.error)
+    """Let a job wait for another worker, unless it has done so for too long."""
+    before = read_put_back(record.put_back, record.failures + record.stalls)
+    since_ms = unit.now_ms if before is None else before.at_ms
+    if unit.now_ms - since_ms > outcome.limit_ms:
+        finish.fail(unit, record, outcome.reason.value, error=outcome.error)
         return
+    note_put_back(record, since_ms, outcome.error)
     place = Delayed("scheduled", unit.now_ms + outcome.delay_ms)
     move(unit, record, place, "put_back", worker=record.owner)

@@ -55,7 +55,7 @@ CREATE TABLE jobs (
   failures INTEGER NOT NULL DEFAULT 0,
   stalls INTEGER NOT NULL DEFAULT 0,
   cancel INTEGER NOT NULL DEFAULT 0,
-  unknown_since_ms INTEGER,
+  put_back TEXT,
   run_ms INTEGER NOT NULL DEFAULT 0,
   reason TEXT NOT NULL DEFAULT '',
   error TEXT NOT NULL DEFAULT '',
@@ -68,12 +68,12 @@ CREATE TABLE jobs (
 INSERT INTO jobs (
   key, queue, id, state, task, payload, tier, lane, created_ms, changed_ms, seq, due_ms, owner,
   purge_at_ms, expires_at_ms, max_stalls, keep_ms, options, channels, joined, epoch, nonce,
-  failures, stalls, cancel, unknown_since_ms, run_ms, reason, error, result, result_purge_at_ms,
+  failures, stalls, cancel, run_ms, reason, error, result, result_purge_at_ms,
   progress, progress_text, progress_epoch
 )
 SELECT
   key, queue, id, state, task, payload, tier, lane, created, at, seq, due, owner, dies, expires,
-  max_stalls, keep, options, inbox, joined, epoch, nonce, attempts, stalls, cancel, released, run,
+  max_stalls, keep, options, inbox, joined, epoch, nonce, attempts, stalls, cancel, run,
   reason, error, result, result_dies, progress, progress_text, progress_epoch
 FROM jobs_2;
 DROP TABLE jobs_2;
