@@ -7,6 +7,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, overload
 
+import msgspec
 from typing_extensions import TypeVar
 
 from headrace.client import Client, ClientFactory, CurrentClient
@@ -30,7 +31,7 @@ from headrace.options import task_settings
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
 from headrace.registry import TaskRegistry
-from headrace.settings import URL_VARIABLES, variable
+from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
@@ -61,6 +62,11 @@ class App(TaskRegistry[S], Extensions):
         retry_for: how long a lost enqueue is repeated before it raises, default 10 seconds.
         include: names of the modules that declare its tasks, and of packages, which stand for all
             that is in them; `load` imports them, not this.
+        skew_grace: how long a job waits for another release of the program whose arguments lack a
+            field or have one that is not known here, default 5 minutes; 0: it fails at once. A task
+            may say its own.
+        release: what this release of the program is called where its workers are told apart, such
+            as a version or a commit. Default: the environment's ``HEADRACE_RELEASE``, else none.
 
     Raises:
         InvalidOption: the URL, tenant, duration or a name is not valid, or a variable is set but
@@ -78,6 +84,8 @@ class App(TaskRegistry[S], Extensions):
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
         include: Iterable[str] = (),
+        skew_grace: Duration = 300.0,
+        release: str | None = None,
     ) -> None: ...
 
     @overload
@@ -90,6 +98,8 @@ class App(TaskRegistry[S], Extensions):
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
         include: Iterable[str] = (),
+        skew_grace: Duration = 300.0,
+        release: str | None = None,
     ) -> None: ...
 
     def __init__(
@@ -101,6 +111,8 @@ class App(TaskRegistry[S], Extensions):
         allow_eviction: bool = False,
         retry_for: Duration = 10.0,
         include: Iterable[str] = (),
+        skew_grace: Duration = 300.0,
+        release: str | None = None,
     ) -> None:
         if url is None:
             url = variable(*URL_VARIABLES) or DEFAULT_URL
@@ -115,12 +127,27 @@ class App(TaskRegistry[S], Extensions):
         self.allow_eviction = allow_eviction
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")
+        self._skew_grace_ms = duration_ms(skew_grace, name="skew_grace")
+        said = variable("HEADRACE_RELEASE") if release is None else release
+        self.release: str | None = None if said is None else check_text(said, what="release")
         self.clients: Clients = Clients(self._open_own_storage, self.open_client)
         self._jobs = CurrentClient(self.client)
         self._decode_plain = partial(read, self.codec.decoder(Any))
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
+
+    def add_task(
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        settings: TaskSettings,
+        executor: str | None = None,
+    ) -> Task[..., Any]:
+        """Register a function, with the app's own settings where the task says none."""
+        if settings.skew_grace_ms is None:
+            settings = msgspec.structs.replace(settings, skew_grace_ms=self._skew_grace_ms)
+        return super().add_task(function, name, settings, executor)
 
     def load(self) -> None:
         """Import the modules of ``include``, so that all tasks are known.

@@ -83,6 +83,8 @@ class TaskOptions(SharedOptions, total=False):
         on_retry: called there when an attempt has failed and another one follows.
         executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
             imports the function by its module and name, and has no lifespan state.
+        skew_grace: how long a job waits for another release of the program whose arguments lack a
+            field or have one that is not known here, default as the app says; 0: it fails at once.
     """
 
     name: str | None
@@ -93,6 +95,7 @@ class TaskOptions(SharedOptions, total=False):
     on_failure: Hook | None
     on_retry: Hook | None
     executor: Literal["thread", "process"] | None
+    skew_grace: Duration | None
 
 
 class JobOptions(SharedOptions, total=False):
@@ -196,6 +199,7 @@ _TASK_OPTIONS = {
     "retry_on": _same("retry_on", check_retry_on),
     "fail_on": _same("fail_on", check_fail_on),
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
+    "skew_grace": _span("skew_grace"),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 _OF_A_CALL = frozenset(JobOptions.__annotations__)

@@ -50,6 +50,8 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_ms: int = DEFAULT_KEEP_MS
     executor: ExecutorKind = ExecutorKind.COROUTINE
     hooks: Hooks | None = None
+    skew_grace_ms: int | None = None
+    """None: as the app says."""
 
     @property
     def is_coroutine(self) -> bool:

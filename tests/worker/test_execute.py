@@ -31,6 +31,13 @@ from tests.support.nowhere import unreachable_app
 from tests.support.until import patience
 
 
+class Place(msgspec.Struct):
+    """An argument."""
+
+    x: int
+    y: int
+
+
 @pytest.fixture
 def app() -> App[Any]:
     """Return an app that is never connected."""
@@ -160,7 +167,7 @@ async def test_signals_choose_the_end_of_an_attempt(app: App[Any]) -> None:
     assert (await failed(app, claimed(choose, {"later": False}))).reason is FailReason.PERMANENT
 
 
-async def test_a_task_that_is_not_known_is_released_for_5_to_30_seconds(app: App[Any]) -> None:
+async def test_a_task_that_is_not_known_is_put_back_for_5_to_30_seconds(app: App[Any]) -> None:
     # RELIABILITY §5 45: no name is ever imported.
     delays = set()
     for name in ("os.system", "app.__globals__", "nothing"):
@@ -199,13 +206,38 @@ async def test_a_payload_that_can_not_be_read_never_reaches_the_handler(
     app: App[Any], payload: bytes
 ) -> None:
     # RELIABILITY §5 36 to 44; BC-95: nothing is unpickled.
-    @app.task
+    @app.task(skew_grace=0)
     async def take(text: str, number: int = 0) -> None:
         raise AssertionError("it ran")
 
     outcome = await failed(app, claimed(take, payload=payload))
     assert outcome.reason is FailReason.UNDECODABLE
     assert not outcome.is_attempt, "the handler did not fail"
+
+
+@pytest.mark.parametrize(
+    ("payload", "what"),
+    [
+        (b"{}", "Object missing required field `number`"),
+        (b'{"number":1,"to":2}', "Object contains unknown field `to`"),
+        (b'{"number":1,"place":{"x":1}}', "Object missing required field `y` - at `$.place`"),
+    ],
+)
+async def test_arguments_of_another_shape_are_put_back_for_as_long_as_the_task_says(
+    app: App[Any], payload: bytes, what: str
+) -> None:
+    async def take(number: int, place: Place | None = None) -> None:
+        raise AssertionError("it ran")
+
+    put_back = await run(app, claimed(app.task(take), payload=payload))
+    assert isinstance(put_back, PutBack)
+    assert (put_back.limit_ms, put_back.reason) == (300_000, FailReason.UNDECODABLE)
+    assert 5_000 <= put_back.delay_ms <= 30_000
+    assert put_back.error.message == f"this worker refused the arguments: {what}"
+    assert put_back.error.type == "msgspec.ValidationError"
+    short = await run(app, claimed(app.task(name="b", skew_grace=1)(take), payload=payload))
+    assert isinstance(short, PutBack)
+    assert (short.limit_ms, short.delay_ms) == (1_000, 1_000)
 
 
 async def test_options_that_can_not_be_read_are_undecodable_too(app: App[Any]) -> None:

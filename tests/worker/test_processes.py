@@ -15,7 +15,7 @@ import uvloop
 from headrace import App, CallNext, Context, FailReason, Retry, UsageError, Worker
 from headrace.job import ClaimedJob
 from headrace.options import WorkerOptions
-from headrace.outcome import Completed, Failed, Retried, Snoozed
+from headrace.outcome import Completed, Failed, PutBack, Retried, Snoozed
 from headrace.worker.execute import ChildError, Executor
 from tests.apps import process_app as handlers
 from tests.support.nowhere import unreachable_app
@@ -115,13 +115,19 @@ async def test_a_result_that_can_not_be_encoded_fails_for_good(crew: Crew) -> No
     assert outcome.error.message.startswith("result.a[0] is a object")
 
 
-@pytest.mark.parametrize(
-    "payload", [b"", b"[" * 100_000, b"\x80\x04.", b'{"a":"text"}', b'{"a":1,"c":2}', b"{}"]
-)
+@pytest.mark.parametrize("payload", [b"", b"[" * 100_000, b"\x80\x04.", b'{"a":"text"}', b"[]"])
 async def test_arguments_that_can_not_be_read_are_undecodable(crew: Crew, payload: bytes) -> None:
     outcome = await failed(crew, claimed(handlers.add, payload=payload))
     assert outcome.reason is FailReason.UNDECODABLE
     assert not outcome.is_attempt
+
+
+@pytest.mark.parametrize("payload", [b'{"a":1,"c":2}', b"{}"])
+async def test_arguments_of_another_shape_are_put_back(crew: Crew, payload: bytes) -> None:
+    outcome = await crew.run(claimed(handlers.add, payload=payload))
+    assert isinstance(outcome, PutBack), outcome
+    assert (outcome.limit_ms, outcome.reason) == (300_000, FailReason.UNDECODABLE)
+    assert outcome.error.message.startswith("this worker refused the arguments: Object ")
 
 
 # Errors

@@ -10,8 +10,15 @@ import msgspec
 from headrace.app import App
 from headrace.codec import read
 from headrace.description import describe, is_a, told
-from headrace.errors import JobError, JobFailed, RetryLater, Snooze, UnknownTask
-from headrace.job import ClaimedJob, ErrorInfo
+from headrace.errors import (
+    InvalidArguments,
+    JobError,
+    JobFailed,
+    RetryLater,
+    Snooze,
+    UnknownTask,
+)
+from headrace.job import ClaimedJob, ErrorInfo, FailReason
 from headrace.outcome import (
     Cancelled,
     Completed,
@@ -33,7 +40,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         queue: its queue.
         start: which start of the job this was, from 1.
         outcome: ``completed``, ``retrying``, ``snoozed``, ``failed``, ``cancelled``, ``put_back``
-            for a task that the app doesn't know, or ``stalled`` if the process that ran it died.
+            for a task that the app doesn't know or arguments of another shape than it takes, or
+            ``stalled`` if the process that ran it died.
         result: what the handler returned, as it came back from its encoded form.
         error: what the handler raised, or what it comes to; None if all went well.
         reason: why it became a dead letter, one of `FailReason`, or was snoozed; else empty.
@@ -52,11 +60,12 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether its handler failed.
+        """Whether its handler failed, or can't take its arguments.
 
         To ask for another run by `RetryLater` or `Snooze` is no failure.
         """
-        failed = self.outcome in ("failed", "retrying")
+        is_misfit = self.outcome == "put_back" and isinstance(self.error, InvalidArguments)
+        failed = self.outcome in ("failed", "retrying") or is_misfit
         return failed and not isinstance(self.error, RetryLater)
 
 
@@ -85,8 +94,10 @@ def read_attempt(
             name, error = "stalled", _error(job, info, raised, reason)
         case Snoozed(delay_ms, reason):
             name, error = "snoozed", _snooze(delay_ms, reason, raised)
-        case PutBack(delay_ms, info):
-            name, error = "put_back", UnknownTask(info.message)
+        case PutBack(delay_ms, info, _, why):
+            name = "put_back"
+            is_unknown = why is FailReason.UNKNOWN_TASK
+            error = UnknownTask(info.message) if is_unknown else InvalidArguments(info.message)
         case Retried(delay_ms, info):
             name, error = "retrying", _error(job, info, raised, reason)
         case Failed(why, info):

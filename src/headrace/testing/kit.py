@@ -186,8 +186,8 @@ class Kit:
         Raises:
             Exception: what the handler raised.
             TimeoutError: it took longer than its ``timeout``.
-            JobFailed: the handler was not called, since the arguments don't fit, or its result
-                can't be stored.
+            InvalidArguments: the handler was not called, since an argument is missing or unknown.
+            JobFailed: it was not, since one is not of its type, or its result can't be stored.
             UnknownTask: the app has no such task.
         """
         number = check_count(start, name="start", most=1_000_000)

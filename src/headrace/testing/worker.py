@@ -31,6 +31,7 @@ from headrace.testing.inner import InnerSlots
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.execute import ChildError, Executor
 from headrace.worker.incarnation import STOP_S, Incarnation
+from headrace.worker.other_release import told_apart
 from headrace.worker.plan import Plan
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
@@ -256,6 +257,7 @@ class KitWorker:
             threads=threads,
             processes=InnerSlots(self.app.tasks, threads, raised=self._function_raised),
             draw=lambda: 1.0,
+            who=told_apart(self.app.release, "of the kit"),
         )
 
     async def _enter_lifespan(self) -> Any:

@@ -47,7 +47,8 @@ class JobStatus(PublicValue):
 
     Arguments and result are as they are stored, as plain data: dates are text there, objects are
     dicts. `JobHandle.result` gives the type that the task declares. They, and the options, are not
-    in its ``repr``.
+    in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
+    ``at``; None if none has.
     """
 
     id: str
@@ -73,6 +74,7 @@ class JobStatus(PublicValue):
     args: Any = field(repr=False)
     result: Any = field(repr=False)
     errors: tuple[ErrorEntry, ...]
+    put_back: ErrorEntry | None
 
     @classmethod
     def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
@@ -101,6 +103,7 @@ class JobStatus(PublicValue):
             args=_read(decode, record.payload),
             result=_read(decode, record.result),
             errors=tuple(map(ErrorEntry.of, record.errors)),
+            put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
         )
 
 
@@ -108,7 +111,8 @@ class JobStatus(PublicValue):
 class JobSummary(PublicValue):
     """One job of a listing, without arguments and result; `Queue.jobs` yields it.
 
-    ``error`` is the type of the last error, ``message`` the first 200 characters of what it said.
+    ``error`` is the type of a dead letter's last error, or of what a waiting job was put back for,
+    and ``message`` the first 200 characters of what it said.
     """
 
     id: str

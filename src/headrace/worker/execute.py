@@ -18,19 +18,17 @@ from headrace.description import is_a
 from headrace.errors import UsageError
 from headrace.events import Emit, HandlerStuck
 from headrace.hooks import Hooks
-from headrace.job import DEFAULT_LANE, ClaimedJob, ErrorInfo
+from headrace.job import DEFAULT_LANE, ClaimedJob
 from headrace.middleware import CallNext, Middleware, wrap
-from headrace.outcome import Completed, Outcome, PutBack
+from headrace.outcome import Completed, Failed, Outcome
 from headrace.settings import ExecutorKind
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.hook_calls import HOOKS_S, HookCalls
+from headrace.worker.other_release import OtherRelease
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
-
-RELEASE_S = (5.0, 30.0)
-"""How long a job of an unknown task waits for a worker that knows it: drawn from this range."""
 
 UNWIND_S = 5.0
 """How long a handler may take to end once it was stopped; then it is given up."""
@@ -74,6 +72,7 @@ class Executor:
         unwind_s: how long a handler may take to end once it was stopped.
         hooks_s: how long the hooks of an attempt may take.
         draw: source of random numbers from 0 to 1, for the waits of retries.
+        who: what errors call the worker, as in ``release 2.1``.
     """
 
     def __init__(
@@ -89,6 +88,7 @@ class Executor:
         unwind_s: float = UNWIND_S,
         hooks_s: float = HOOKS_S,
         draw: Draw = random.random,
+        who: str = "this worker",
     ) -> None:
         self._tasks = tasks
         self._middleware = tuple(middleware)
@@ -102,6 +102,7 @@ class Executor:
             hooks or Hooks(), state=state, threads=threads, emit=emit, limit_s=hooks_s
         )
         self._draw = draw
+        self._other_release = OtherRelease(tasks.keys(), who)
 
     @property
     def stuck(self) -> int:
@@ -139,26 +140,34 @@ class Executor:
         job = attempt.job
         task = self._tasks.get(job.task)
         if task is None:
-            return _put_back(job, f"no worker of this queue knows the task {job.task!r}")
+            return self._other_release.unknown_task(job)
         if task.settings.executor is ExecutorKind.PROCESS and self._processes is None:
             # Enqueued before the task was given process slots, and claimed where there are none.
-            return _put_back(job, f"the task {job.task!r} needs a worker with process slots")
+            return self._other_release.no_process_slots(job)
         if task.settings.hooks is not None or self._hooks.are_for_all:
             self._hooks.intercept(attempt, task)
         try:
             attempt.plan = plan = plan_of(job, task.settings)
             handler = self._handler(attempt, plan, task)
         except BaseException as error:  # whatever is stored there, and the code of its types raises
-            return undecodable(job, error)
+            return self._refused(job, task, undecodable(job, error))
         try:
             result = await _call(attempt, plan.timeout_ms, handler)
         except BaseException as error:  # SystemExit of a handler must not end the worker
-            return _outcome_of(error, attempt, plan)
+            return self._refused(job, task, _outcome_of(error, attempt, plan))
         # What returns over its limit is too late, and a plain function obeys a cancel by returning.
         obeys = attempt.reason is StopReason.CANCEL and not task.settings.is_coroutine
         if obeys or attempt.reason is StopReason.TIMEOUT:
             return attempt.stopped(None)
         return plan.completed(result, task.signature.codec)
+
+    def _refused(
+        self, job: ClaimedJob, task: Task[..., Any], outcome: Outcome | None
+    ) -> Outcome | None:
+        """Return what an attempt comes to that did not complete; arguments may yet fit others."""
+        if not isinstance(outcome, Failed):
+            return outcome
+        return self._other_release.misfit(job, outcome, task.settings.skew_grace_ms or 0)
 
     def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
         """Return what runs the handler, with middleware around it."""
@@ -262,12 +271,6 @@ async def _call(attempt: Attempt, timeout_ms: int, handler: CallNext) -> Any:
         return await handler()
     finally:
         timer.cancel()
-
-
-def _put_back(job: ClaimedJob, cause: str) -> Outcome:
-    info = ErrorInfo(type="UnknownTask", message=cause, start=job.claim.epoch)
-    # Drawn at random, so that a rolling deploy's old jobs don't all come back at one instant.
-    return PutBack(round(random.uniform(*RELEASE_S) * 1000), info)  # noqa: S311
 
 
 def _outcome_of(error: BaseException, attempt: Attempt, plan: Plan) -> Outcome | None:

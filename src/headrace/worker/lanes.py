@@ -16,6 +16,7 @@ from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.logs import configured
 from headrace.worker.execute import Executor
 from headrace.worker.limits import Limits
+from headrace.worker.other_release import told_apart
 from headrace.worker.process_slots.functions import Function
 from headrace.worker.slots import Slots
 from headrace.worker.threads import Threads
@@ -37,6 +38,7 @@ async def open_lanes(
     limits: Limits,
     functions: Mapping[str, Function],
     *,
+    name: str,
     state: Any,
     emit: Emit,
 ) -> AsyncIterator[Lanes]:
@@ -46,6 +48,7 @@ async def open_lanes(
         app: the tasks.
         limits: the worker's.
         functions: by task name, where child processes find them.
+        name: the worker's.
         state: what the lifespan yielded.
         emit: told of processes that end and handlers that don't.
     """
@@ -65,6 +68,7 @@ async def open_lanes(
         emit=emit,
         threads=threads,
         processes=processes,
+        who=told_apart(app.release, name),
     )
     try:
         async with anyio.create_task_group() as group:

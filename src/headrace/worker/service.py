@@ -131,7 +131,12 @@ class Service:
             for warning in without_tasks(self._name, self._coverage):
                 self._emit(warning)
             async with open_lanes(
-                self._app, limits, self._functions, state=state, emit=self._emit
+                self._app,
+                limits,
+                self._functions,
+                name=self._name,
+                state=state,
+                emit=self._emit,
             ) as lanes:
                 self._executor = lanes.executor
                 await self._consume(storage, lanes, liveness)

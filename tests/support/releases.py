@@ -1,0 +1,70 @@
+"""Several releases of a program on one storage, whose clock is set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from headrace import App
+from headrace.clients import Clients
+from headrace.testing import EventLog, ManualClock
+from headrace.testing.attempts import FinishedAttempt
+from headrace.testing.storage import KitStorage
+from headrace.testing.worker import KitWorker
+
+
+class Releases:
+    """What a rolling deploy brings together.
+
+    Args:
+        apps: the releases. Each enqueues as usual; its worker runs when it is told to.
+    """
+
+    def __init__(self, *apps: App[Any]) -> None:
+        self.clock = ManualClock()
+        self.storage = KitStorage(
+            tenant=apps[0].tenant,
+            clock=self.clock,
+            stored=lambda _job: None,
+            stopping=lambda _queue, _ids: None,
+        )
+        self._apps = apps
+        for app in apps:
+            app.clients = Clients(lambda: self.storage, app.open_client)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for app in self._apps:
+            await app.aclose()
+        self.storage.close()
+
+    async def work(self, app: App[Any]) -> list[str]:
+        """Let a worker of one release run all that is ready, and return what the attempts came to.
+
+        A result stands for ``completed``.
+        """
+        worker = KitWorker(
+            app, self.storage, emit=EventLog(), incarnations={}, state=None, limit=100
+        )
+        async with worker:
+            await worker.work_off(self._queues)
+        return [_told(attempt) for attempt in worker.finished]
+
+    async def _queues(self) -> Sequence[str]:
+        return await self.storage.queues()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.advance(seconds)
+
+
+def _told(attempt: FinishedAttempt) -> str:
+    return str(attempt.result) if attempt.outcome == "completed" else attempt.outcome
