@@ -1,6 +1,7 @@
 """An asyncio-native job queue on Redis and Valkey: declare tasks, enqueue jobs, run workers."""
 
 from headrace.app import App
+from headrace.blueprint import Blueprint
 from headrace.context import Context, current_job
 from headrace.errors import (
     AppImportError,
@@ -55,6 +56,7 @@ __all__ = [
     "App",
     "AppImportError",
     "AttemptOutcome",
+    "Blueprint",
     "CallNext",
     "CancelOutcome",
     "Context",

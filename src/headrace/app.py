@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, Unpack, overload
 
-import msgspec
 from typing_extensions import TypeVar
 
+from headrace.blueprint import Blueprint, join
 from headrace.client import Client, ClientFactory, CurrentClient
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
-from headrace.codec import encode_arguments, read
-from headrace.errors import InvalidArguments, UnknownTask
+from headrace.codec import Codec, encode_arguments, read
+from headrace.declaration import default_name, is_redefinition
+from headrace.errors import InvalidArguments, UnknownTask, UsageError
 from headrace.extensions import Extensions
 from headrace.handle import JobHandle
 from headrace.job import (
@@ -25,12 +26,20 @@ from headrace.job import (
     check_name,
     check_text,
 )
+from headrace.json_codec import JSON
 from headrace.lifespan import Lifespan, check_lifespan
 from headrace.modules import check_modules, import_tree
-from headrace.options import task_settings
+from headrace.options import (
+    SharedOptions,
+    TaskDefaults,
+    TaskOptions,
+    over,
+    spelled_out,
+    task_settings,
+)
 from headrace.plain import plain_text, shown
 from headrace.queues import Operator, Queue
-from headrace.registry import TaskRegistry
+from headrace.registry import TaskRegistry, function_of, new_task, with_executor
 from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
@@ -73,6 +82,9 @@ class App(TaskRegistry[S], Extensions):
             empty.
         UsageError: the lifespan makes no async context manager, or takes arguments.
     """
+
+    codec: Codec = JSON
+    """What the app's arguments, results and output are stored as."""
 
     @overload
     def __init__(
@@ -119,15 +131,16 @@ class App(TaskRegistry[S], Extensions):
         if tenant is None:
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)
-        TaskRegistry.__init__(self)
         Extensions.__init__(self)
+        self.tasks: dict[str, Task[..., Any]] = {}
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan = None if lifespan is None else check_lifespan(lifespan)
         self.allow_eviction = allow_eviction
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")
-        self._skew_grace_ms = duration_ms(skew_grace, name="skew_grace")
+        self._defaults: TaskDefaults = {"skew_grace": skew_grace}
+        task_settings(**self._defaults)
         said = variable("HEADRACE_RELEASE") if release is None else release
         self.release: str | None = None if said is None else check_text(said, what="release")
         self.clients: Clients = Clients(self._open_own_storage, self.open_client)
@@ -137,17 +150,69 @@ class App(TaskRegistry[S], Extensions):
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
 
+    def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
+        """Register a function, or that of another task; `task` is the usual way."""
+        function = function_of(function)
+        options = over(self._defaults, options)
+        name = options.get("name")
+        return self.add_task(
+            function,
+            default_name(function) if name is None else name,
+            task_settings(**options),
+            options.get("executor"),
+        )
+
     def add_task(
         self,
         function: Callable[..., Any],
-        name: str | None,
+        name: str,
         settings: TaskSettings,
         executor: str | None = None,
     ) -> Task[..., Any]:
-        """Register a function, with the app's own settings where the task says none."""
-        if settings.skew_grace_ms is None:
-            settings = msgspec.structs.replace(settings, skew_grace_ms=self._skew_grace_ms)
-        return super().add_task(function, name, settings, executor)
+        """Register a function under a name, with settings that are checked."""
+        settings = with_executor(settings, function, executor)
+        task = new_task(function, name=name, settings=settings, submitter=self, codec=self.codec)
+        self._enter(task)
+        return task
+
+    @spelled_out(SharedOptions, TaskDefaults)
+    def include(
+        self, blueprint: Blueprint[Any], *, prefix: str = "", **defaults: Unpack[TaskDefaults]
+    ) -> None:
+        """Make a blueprint's tasks this app's, those that it declares later too.
+
+        What a task says itself counts first, then the defaults given here, then the blueprint's.
+        With a prefix a task is called by that, the blueprint's prefix and its own name, where it
+        has none the function's.
+
+        Args:
+            blueprint: included nowhere else.
+            prefix: begins the tasks' names.
+            **defaults: options of the tasks where these say nothing, see `TaskDefaults`.
+
+        Raises:
+            UsageError: it is included already, a task's name is taken, or an annotation of one
+                can't be decoded.
+            InvalidOption: an option is out of bounds, or the prefix can't begin a name.
+        """
+        join(blueprint, self._adopt, prefix, defaults)
+
+    def _adopt(self, task: Task[..., Any], prefix: str, options: TaskOptions) -> None:
+        options = over(self._defaults, options)
+        function, name = task.function, options.get("name")
+        if name is None:
+            name = function.__qualname__ if prefix else default_name(function)
+        settings = with_executor(task_settings(**options), function, options.get("executor"))
+        task.place(name=prefix + name, settings=settings, submitter=self, codec=self.codec)
+        self._enter(task)
+
+    def _enter(self, task: Task[..., Any]) -> None:
+        names = dict.fromkeys((task.name, *task.settings.aliases))
+        for name in names:
+            before = self.tasks.get(name)
+            if before is not None and not is_redefinition(task.function, before.function):
+                raise UsageError(f"the task name {name!r} is taken: pass another name=")
+        self.tasks.update(dict.fromkeys(names, task))
 
     def load(self) -> None:
         """Import the modules of ``include``, so that all tasks are known.

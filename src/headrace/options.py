@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_type_hints
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, cast, get_type_hints
 
 import msgspec
 
@@ -69,11 +69,10 @@ class SharedOptions(TypedDict, total=False):
     keep: Duration | None
 
 
-class TaskOptions(SharedOptions, total=False):
-    """Options of a task.
+class TaskDefaults(SharedOptions, total=False):
+    """Options of a task that several tasks may share.
 
     Attributes:
-        name: what it is stored under, default ``module.qualname``.
         retry: a `Retry`, or a function of (handler errors so far, last error) to seconds.
         retry_on: a class of exceptions, or several: an error of any other makes the job a dead
             letter at once, default all are worth another attempt.
@@ -81,21 +80,32 @@ class TaskOptions(SharedOptions, total=False):
         on_success: called in the worker when an attempt has completed, see `Hook`.
         on_failure: called there when the job is about to become a dead letter.
         on_retry: called there when an attempt has failed and another one follows.
-        executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
-            imports the function by its module and name, and has no lifespan state.
         skew_grace: how long a job waits for another release of the program whose arguments lack a
             field or have one that is not known here, default as the app says; 0: it fails at once.
     """
 
-    name: str | None
     retry: Retry | RetryFunction | None
     retry_on: ErrorKinds | None
     fail_on: ErrorKinds | None
     on_success: Hook | None
     on_failure: Hook | None
     on_retry: Hook | None
-    executor: Literal["thread", "process"] | None
     skew_grace: Duration | None
+
+
+class TaskOptions(TaskDefaults, total=False):
+    """Options of a task.
+
+    Attributes:
+        name: what it is stored under, default ``module.qualname``.
+        aliases: names that it had before and under which jobs may still come, default none.
+        executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
+            imports the function by its module and name, and has no lifespan state.
+    """
+
+    name: str | None
+    aliases: Collection[str] | None
+    executor: Literal["thread", "process"] | None
 
 
 class JobOptions(SharedOptions, total=False):
@@ -175,6 +185,12 @@ def _instant(name: str, field: str) -> OptionRule:
     return OptionRule(field, partial(instant_ms, name=name), check)
 
 
+def _check_aliases(aliases: Any) -> tuple[str, ...]:
+    if isinstance(aliases, str) or not isinstance(aliases, Collection):
+        raise InvalidOption(f"aliases={shown(aliases)}: pass a list of names")
+    return tuple(check_text(alias, what="alias") for alias in aliases)
+
+
 OPTIONS: dict[str, OptionRule] = {
     "id": _same("id", partial(check_text, what="job id")),
     "queue": _same("queue", partial(check_name, what="queue")),
@@ -200,6 +216,7 @@ _TASK_OPTIONS = {
     "fail_on": _same("fail_on", check_fail_on),
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
     "skew_grace": _span("skew_grace"),
+    "aliases": _same("aliases", _check_aliases),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 _OF_A_CALL = frozenset(JobOptions.__annotations__)
@@ -217,6 +234,14 @@ def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
     rules = RetryRules(kept.pop("retry_on", None), kept.pop("fail_on", ()))
     hooks = {name: (kept.pop(name),) for name in Hooks.__struct_fields__ if name in kept}
     return TaskSettings(**kept, retry_rules=rules, hooks=Hooks(**hooks) if hooks else None)
+
+
+def over(*said: Mapping[str, Any]) -> TaskOptions:
+    """Return a task's options, of which several say some; the last that says one counts."""
+    found: dict[str, Any] = {}
+    for options in said:
+        found.update((name, value) for name, value in options.items() if value is not None)
+    return cast(TaskOptions, found)
 
 
 def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:

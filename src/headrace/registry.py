@@ -11,14 +11,10 @@ from typing_extensions import TypeVar
 
 from headrace.codec import Codec
 from headrace.context import Context
-from headrace.declaration import check_function, default_name, executor_kind, is_redefinition
-from headrace.errors import UsageError
-from headrace.handle import JobHandle
-from headrace.job import Job
-from headrace.json_codec import JSON
-from headrace.options import SharedOptions, TaskOptions, spelled_out, task_settings
+from headrace.declaration import check_function, executor_kind
+from headrace.options import SharedOptions, TaskDefaults, TaskOptions, spelled_out, task_settings
 from headrace.settings import TaskSettings
-from headrace.task import CoroutineTask, Task
+from headrace.task import CoroutineTask, Submitter, Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,17 +30,7 @@ class AnyArgument:
 
 
 class TaskRegistry(ABC, Generic[S]):
-    """Tasks by their names, and the decorator that declares them.
-
-    Attributes:
-        tasks: each task by its name.
-        codec: what arguments, results and output are stored as.
-    """
-
-    codec: Codec = JSON
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, Task[..., Any]] = {}
+    """Where tasks are declared."""
 
     @property
     def task(self) -> TaskDecorator[S]:
@@ -52,38 +38,57 @@ class TaskRegistry(ABC, Generic[S]):
         return TaskDecorator(self, {})
 
     @abstractmethod
-    def submit(self, job: Job) -> Awaitable[JobHandle[Any]]:
-        """Store one job made by ``task.job(...)``, as `Task.enqueue` does: await it."""
-
-    @abstractmethod
-    async def submit_and_wait(self, job: Job) -> Any:
-        """Store one job and return its result, as `Task.enqueue_and_wait` does."""
-
-    def add_task(
-        self,
-        function: Callable[..., Any],
-        name: str | None,
-        settings: TaskSettings,
-        executor: str | None = None,
-    ) -> Task[..., Any]:
+    def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         """Register a function, or that of another task; `task` is the usual way."""
-        if isinstance(function, Task):
-            function = function.function
-        check_function(function)
-        settings = msgspec.structs.replace(settings, executor=executor_kind(function, executor))
-        kind: type[Task[..., Any]] = CoroutineTask if settings.is_coroutine else Task
-        task = kind(
-            function,
-            name=default_name(function) if name is None else name,
-            settings=settings,
-            submitter=self,
-            codec=self.codec,
-        )
-        before = self.tasks.get(task.name)
-        if before is not None and not is_redefinition(function, before.function):
-            raise UsageError(f"the task name {task.name!r} is taken: pass another name=")
-        self.tasks[task.name] = task
-        return task
+
+
+def function_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a task to be, which may be another task's.
+
+    Raises:
+        UsageError: it can be no task's.
+    """
+    if isinstance(function, Task):
+        function = function.function
+    check_function(function)
+    return function
+
+
+def with_executor(
+    settings: TaskSettings, function: Callable[..., Any], executor: str | None
+) -> TaskSettings:
+    """Return settings with where the function runs.
+
+    Raises:
+        UsageError: it can't run there.
+    """
+    return msgspec.structs.replace(settings, executor=executor_kind(function, executor))
+
+
+def new_task(
+    function: Callable[..., Any],
+    *,
+    name: str,
+    settings: TaskSettings,
+    submitter: Submitter,
+    codec: Codec,
+    is_early: bool = False,
+) -> Task[..., Any]:
+    """Make a task of a function, of the kind that its calls have; see `Task`.
+
+    Raises:
+        UsageError: an annotation can't be decoded.
+        InvalidOption: the name is not valid.
+    """
+    kind: type[Task[..., Any]] = CoroutineTask if settings.is_coroutine else Task
+    return kind(
+        function,
+        name=name,
+        settings=settings,
+        submitter=submitter,
+        codec=codec,
+        is_early=is_early,
+    )
 
 
 class TaskDecorator(Generic[S]):
@@ -96,7 +101,7 @@ class TaskDecorator(Generic[S]):
     def __init__(self, registry: TaskRegistry[S], options: TaskOptions) -> None:
         self._registry = registry
         self._options = options
-        self._settings = task_settings(**options)
+        task_settings(**options)
 
     # A coroutine. Where an annotation has an `Any`, mypy takes an overload only if all that fit
     # have the same function in them: so this says Coroutine, as `async def` does.
@@ -160,7 +165,7 @@ class TaskDecorator(Generic[S]):
     @overload
     def __call__(self, /, **options: Unpack[TaskOptions]) -> TaskDecorator[S]: ...
 
-    @spelled_out(SharedOptions, TaskOptions)
+    @spelled_out(SharedOptions, TaskDefaults, TaskOptions)
     def __call__(
         self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskOptions]
     ) -> Any:
@@ -192,5 +197,4 @@ class TaskDecorator(Generic[S]):
             return decorate if function is None else decorate(function)
         if function is None:
             return self
-        name, executor = self._options.get("name"), self._options.get("executor")
-        return self._registry.add_task(function, name, self._settings, executor)
+        return self._registry.declare(function, self._options)

@@ -24,6 +24,7 @@ from headrace.plain import plain_integer, plain_text, shown
 from headrace.retry import Retry, RetryFunction, RetryRules
 
 MOST_ATTEMPTS = 1_000_000
+DEFAULT_SKEW_GRACE_MS = 300_000
 URL_VARIABLES = ("HEADRACE_URL", "HEADRACE_REDIS_URL", "REDIS_URL")
 """What may say where the storage is, in the order in which they count."""
 
@@ -50,8 +51,8 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_ms: int = DEFAULT_KEEP_MS
     executor: ExecutorKind = ExecutorKind.COROUTINE
     hooks: Hooks | None = None
-    skew_grace_ms: int | None = None
-    """None: as the app says."""
+    skew_grace_ms: int = DEFAULT_SKEW_GRACE_MS
+    aliases: tuple[str, ...] = ()
 
     @property
     def is_coroutine(self) -> bool:

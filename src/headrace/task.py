@@ -48,6 +48,12 @@ class TaskCall(Generic[P, R]):
         self._signature = signature
         self._submitter = submitter
 
+    def become(self, other: TaskCall[P, R]) -> None:
+        """Be another call of the task, which has got its name and app meanwhile."""
+        self._template = other._template
+        self._signature = other._signature
+        self._submitter = other._submitter
+
     def job(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Return the call as a `Job` for `App.enqueue_many`. No I/O.
 
@@ -107,15 +113,33 @@ class Task(Generic[P, R, C]):
         settings: TaskSettings,
         submitter: Submitter,
         codec: Codec,
+        is_early: bool = False,
     ) -> None:
-        self.name: str = check_text(name, what="task name")
         self.function = function
-        self.settings = settings
-        self.signature: Signature[R] = Signature(function, codec, injected=(Context,))
-        self._submitter = submitter
-        self._plain: TaskCall[P, R] = self._call({})
+        self._early: list[tuple[JobOptions, TaskCall[P, R]]] | None = None
+        self.place(name=name, settings=settings, submitter=submitter, codec=codec)
+        if is_early:
+            self._early = []
         functools.update_wrapper(self, function, updated=())
         self.__signature__ = self.signature.of_call
+
+    def place(
+        self, *, name: str, settings: TaskSettings, submitter: Submitter, codec: Codec
+    ) -> None:
+        """Have a name, settings and an app, also for calls that were prepared before.
+
+        Raises:
+            UsageError: an annotation can't be decoded by that codec.
+            InvalidOption: the name is not valid.
+        """
+        self.name: str = check_text(name, what="task name")
+        self.settings: TaskSettings = settings
+        self.signature: Signature[R] = Signature(self.function, codec, injected=(Context,))
+        self._submitter = submitter
+        early, self._early = self._early, None
+        self._plain: TaskCall[P, R] = self._call({})
+        for said, call in early or ():
+            call.become(self._call(said))
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
@@ -173,7 +197,10 @@ class Task(Generic[P, R, C]):
 
     def _call(self, said: JobOptions) -> TaskCall[P, R]:
         template = JobTemplate(self.name, self.settings, said)
-        return TaskCall(template, self.signature, self._submitter)
+        call: TaskCall[P, R] = TaskCall(template, self.signature, self._submitter)
+        if self._early is not None:
+            self._early.append((said, call))
+        return call
 
 
 class CoroutineTask(Task[P, R, Coroutine[Any, Any, R]]):

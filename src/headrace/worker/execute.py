@@ -167,7 +167,7 @@ class Executor:
         """Return what an attempt comes to that did not complete; arguments may yet fit others."""
         if not isinstance(outcome, Failed):
             return outcome
-        return self._other_release.misfit(job, outcome, task.settings.skew_grace_ms or 0)
+        return self._other_release.misfit(job, outcome, task.settings.skew_grace_ms)
 
     def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
         """Return what runs the handler, with middleware around it."""
