@@ -39,14 +39,13 @@ async def main() -> None:
         job = await bill.enqueue("ada", [10.0, 2.5])
         try:
             await job.result(timeout=0.1)  # nobody runs jobs yet
-        except WaitTimeout:
-            print("not yet:", (await job.status()).state)
+        except WaitTimeout as error:
+            print("not yet:", (await job.status()).state, "- served:", error.is_served)
 
         group.start_soon(worker.run)
         print("later:", await job.result(timeout=10))
 
-        async with asyncio.timeout(10):  # bounds the request as a whole
-            invoice = await bill.enqueue_and_wait("grace", [1.0])
+        invoice = await bill.options(wait_timeout=10).enqueue_and_wait("grace", [1.0])
         print("at once:", invoice.number, invoice.total)
 
         try:

@@ -60,7 +60,7 @@ def test_service(redis_url: str) -> None:
 
 def test_request_response(redis_url: str) -> None:
     assert run_example("03_request_response.py", "--url", redis_url) == [
-        "not yet: queued",
+        "not yet: queued - served: False",
         "later: Invoice(number=3, total=12.5)",
         "at once: 5 1.0",
         "failed: exhausted, TimeoutError: the attempt took longer than its 0.1 s",

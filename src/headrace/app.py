@@ -234,9 +234,9 @@ class App(TaskRegistry[S], Extensions):
         # A coroutine of its own would cost 0.5 µs a job, and so would one more in `Task.enqueue`.
         return self.client().submit(job)
 
-    async def submit_and_wait(self, job: Job) -> Any:
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
         """Store one job and return its result, as `Task.enqueue_and_wait` does."""
-        return await self.client().submit_and_wait(job)
+        return await self.client().submit_and_wait(job, timeout_ms=timeout_ms)
 
     async def enqueue(
         self, name: str, /, *args: Any, queue: str | None = None, **kwargs: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,9 +15,10 @@ import msgspec
 
 from headrace.admit import admit
 from headrace.batching import Answer, Batcher
-from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError
+from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError, WaitTimeout
 from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, is_name
+from headrace.overdue import overdue
 from headrace.plain import shown
 from headrace.request import JobRequest
 from headrace.storage.base import Storage
@@ -111,8 +113,13 @@ class Client:
             for job, outcome in zip(chunk, outcomes, strict=True)
         ]
 
-    async def submit_and_wait(self, job: Job) -> Any:
-        """Store one job and return its result; the storage hears of the wait with the job."""
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
+        """Store one job and return its result; the storage hears of the wait with the job.
+
+        Raises:
+            WaitTimeout: it was stored that long ago, and has not ended.
+            UsageError, StorageError, JobError: as `submit` and `JobHandle.result`.
+        """
         request = admit(job)
         asked = replying(request, await self.waits.channel())
         future = self.waits.expect(asked.queue, asked.id, is_stored=False)
@@ -121,10 +128,23 @@ class Client:
             self.waits.stored(future)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            end = await self.waits.whole(await future)
-            return handle.result_of(end)
+            return handle.result_of(await self._end_of(handle, future, timeout_ms))
         finally:
             self.waits.drop(asked.queue, asked.id, future)
+
+    async def _end_of(
+        self, handle: JobHandle[Any], future: asyncio.Future[End], timeout_ms: int | None
+    ) -> End:
+        try:
+            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                return await self.waits.whole(await future)
+        except TimeoutError:
+            late = await self._overdue(handle.queue, handle.id, timeout_ms)
+            late.handle = handle
+            raise late from None
+
+    async def _overdue(self, queue: str, job_id: str, timeout_ms: int | None) -> WaitTimeout:
+        return await overdue(self.storage, queue, job_id, timeout_ms=timeout_ms or 0)
 
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
@@ -155,8 +175,11 @@ class Client:
         return found[0]
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Wait until a job has ended."""
-        return await self.waits.wait(queue, job_id, timeout_ms=timeout_ms)
+        """Wait until a job has ended, or raise `WaitTimeout`."""
+        try:
+            return await self.waits.wait(queue, job_id, timeout_ms=timeout_ms)
+        except TimeoutError:
+            raise await self._overdue(queue, job_id, timeout_ms) from None
 
     async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
         """Cancel a job."""

@@ -173,7 +173,26 @@ class ResultExpired(JobError):
 
 
 class WaitTimeout(JobError, TimeoutError):
-    """The job did not finish in the time given; it goes on."""
+    """The job did not finish in the time given; whatever it does, it still does.
+
+    Attributes:
+        handle: the job's `JobHandle`, by which it can be waited for again, or cancelled.
+        is_served: whether a live worker serves its queue and knows its task; None if that could not
+            be told.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        job_id: str,
+        queue: str,
+        handle: Any = None,
+        is_served: bool | None = None,
+    ) -> None:
+        super().__init__(message, job_id=job_id, queue=queue)
+        self.handle = handle
+        self.is_served = is_served
 
 
 class Signal(Exception):

@@ -9,7 +9,14 @@ import anyio
 import msgspec
 
 from headrace.clock import Duration, duration_ms
-from headrace.errors import JobCancelled, JobError, JobFailed, JobNotFound, ResultExpired
+from headrace.errors import (
+    JobCancelled,
+    JobError,
+    JobFailed,
+    JobNotFound,
+    ResultExpired,
+    WaitTimeout,
+)
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
@@ -27,7 +34,7 @@ class JobClient(Protocol):
         """Return what is kept of the job."""
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Wait until the job has ended, or raise `WaitTimeout`."""
+        """Wait until the job has ended, or raise `WaitTimeout` without a handle."""
 
     async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
         """Cancel the job."""
@@ -97,10 +104,14 @@ class JobHandle(Generic[R_co]):
             JobNotFound: there is no record of it, or it was deleted.
             ResultExpired: it completed, but the result is no longer kept.
             JobError: it completed, but the result is not of the type that its task declares.
-            WaitTimeout: it has not ended in time; it goes on.
+            WaitTimeout: it has not ended in time; a look, of a second at most, says how it stands.
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
-        end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+        try:
+            end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+        except WaitTimeout as error:
+            error.handle = self
+            raise
         return self.result_of(end)
 
     async def stream(self) -> AsyncIterator[Any]:

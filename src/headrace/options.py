@@ -120,6 +120,8 @@ class JobOptions(SharedOptions, total=False):
             else it fails as ``expired``. A job that has started does not expire any more.
         retry: how long it waits between attempts.
         headers: strings for the handler, 8 KiB together.
+        wait_timeout: how long ``enqueue_and_wait`` waits once the job is stored, default without
+            limit. Nothing else heeds it.
     """
 
     id: str | None
@@ -128,6 +130,7 @@ class JobOptions(SharedOptions, total=False):
     expires: Duration | datetime | None
     retry: Retry | None
     headers: Mapping[str, str] | None
+    wait_timeout: Duration | None
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -202,6 +205,7 @@ OPTIONS: dict[str, OptionRule] = {
     "max_attempts": _count("max_attempts", is_stored=True),
     "max_stalls": _count("max_stalls"),
     "timeout": _span("timeout", least_ms=1, least_kept=1, is_stored=True),
+    "wait_timeout": _span("wait_timeout"),
     "retry": OptionRule("retry", check_retry, check_stored_retry, is_stored=True),
     "result_ttl": _span("result_ttl", is_stored=True),
     "keep": _span("keep", is_stored=True),

@@ -29,8 +29,8 @@ class Submitter(Protocol):
     def submit(self, job: Job) -> Awaitable[JobHandle[Any]]:
         """Store one job."""
 
-    async def submit_and_wait(self, job: Job) -> Any:
-        """Store one job and wait for its result."""
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
+        """Store one job and wait for its result, so long that `WaitTimeout` is raised."""
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
@@ -84,17 +84,18 @@ class TaskCall(Generic[P, R]):
         """Store the job, wait for its end and return its result: a request and its response.
 
         The result is kept for 60 seconds at least, also that of a job with this id that was there
-        already. To bound the wait use ``asyncio.timeout``, or ``enqueue`` and
-        ``result(timeout=...)``.
+        already. ``options(wait_timeout=...)`` bounds the wait; the job goes on then, and
+        ``options(expires=...)`` bounds how late it may start.
 
         Raises:
-            JobError: as `JobHandle.result`.
+            JobError: as `JobHandle.result`; a `WaitTimeout` has the job's handle.
             UsageError, StorageError: as `enqueue`.
         """
         signature = self._signature
         payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
         job = self._template.awaited(payload)
-        result: R = await self._submitter.submit_and_wait(job)
+        limit_ms = self._template.wait_timeout_ms
+        result: R = await self._submitter.submit_and_wait(job, timeout_ms=limit_ms)
         return result
 
 

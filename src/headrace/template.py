@@ -32,6 +32,7 @@ class JobTemplate:
     ) -> None:
         fields = job_fields(settings, said)
         self._id: str | None = fields.pop("id", None)
+        self.wait_timeout_ms: int | None = fields.pop("wait_timeout_ms", None)
         self._fields = fields
         self._result_ttl_ms: int = fields.get("result_ttl_ms", settings.result_ttl_ms)
         own: dict[str, Any] = {

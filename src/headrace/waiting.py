@@ -22,7 +22,6 @@ from headrace.errors import (
     StorageFault,
     StorageRefused,
     StorageUnavailable,
-    WaitTimeout,
 )
 from headrace.guard import Guard
 from headrace.job import JobState
@@ -128,7 +127,7 @@ class Waits:
         """Wait until a job has ended.
 
         Raises:
-            WaitTimeout: it has not in time.
+            TimeoutError: it has not in time.
             StorageUnavailable: the storage was away for ten seconds at the start.
             StorageRefused, StorageFault: it can't tell how the job stands.
         """
@@ -143,12 +142,6 @@ class Waits:
                 if not is_end(end):
                     end = await future
             return await self.whole(end)
-        except TimeoutError:
-            raise WaitTimeout(
-                f"job {job_id!r} has not ended within {(timeout_ms or 0) / 1000:g} s; it goes on",
-                job_id=job_id,
-                queue=queue,
-            ) from None
         finally:
             self.drop(queue, job_id, future)
 

@@ -137,7 +137,7 @@ async def test_a_wait_ends_in_time_and_the_job_goes_on(
     echo: Task[[int], int], app: App[None]
 ) -> None:
     handle = await echo.enqueue(5)
-    with pytest.raises(WaitTimeout, match=r"0\.05 s; it goes on") as caught:
+    with pytest.raises(WaitTimeout, match=r"0\.05 s: it is queued") as caught:
         await handle.result(timeout=0.05)
     assert caught.value.job_id == handle.id
     with pytest.raises(TimeoutError):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from headrace.admit import admit
 from headrace.client import Client, DecoderOf, replying
+from headrace.errors import WaitTimeout
 from headrace.handle import JobClient, JobHandle
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.base import Channel, Storage
@@ -72,7 +73,7 @@ class KitClient(Client):
         await self._driver.run_inline(stored)
         return handles
 
-    async def submit_and_wait(self, job: Job) -> Any:
+    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
         """Store one job, run it and return its result."""
         request = admit(job)
         async with aclosing(self.storage.open_channel()) as channel:
@@ -80,7 +81,13 @@ class KitClient(Client):
             handle = await super().send(replying(request, channel.name))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            end = await self._driver.run_to_end(request.queue, request.id, channel, timeout_ms=None)
+            try:
+                end = await self._driver.run_to_end(
+                    request.queue, request.id, channel, timeout_ms=timeout_ms
+                )
+            except WaitTimeout as error:
+                error.handle = handle
+                raise
             return handle.result_of(await self.waits.whole(end))
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
