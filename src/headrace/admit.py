@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Collection
+
 from msgspec.structs import force_setattr
 
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
@@ -32,7 +35,7 @@ def checked(job: Job) -> JobRequest:
         UsageError: it is no job, or a value of it is not valid.
     """
     if not isinstance(job, Job):
-        raise UsageError(f"{shown(job)} is no job: pass what task.job(...) returns")
+        raise _no_job(job)
     if isinstance(job, JobRequest) and job.channel != "":
         raise InvalidOption(f"channel={shown(job.channel)} can't be said: enqueue_and_wait sets it")
     payload = _bytes(job.payload, name="payload")
@@ -52,6 +55,27 @@ def checked(job: Job) -> JobRequest:
     _check_pair(made, "expires_in_ms", "expires_at_ms")
     force_setattr(made, "is_plain", not asked(made))
     return made
+
+
+def close_unsent(jobs: object) -> None:
+    """Close the coroutines among what was to be sent and is not, so that none warns of itself.
+
+    What iterates once is left as it is: to read on would run somebody's code.
+    """
+    _close(jobs)
+    if isinstance(jobs, Collection):
+        for job in jobs:
+            _close(job)
+
+
+def _no_job(thing: object) -> UsageError:
+    _close(thing)
+    return UsageError(f"{shown(thing)} is no job: pass what task.job(...) returns")
+
+
+def _close(job: object) -> None:
+    if inspect.iscoroutine(job):
+        job.close()
 
 
 def _bytes(value: bytes, *, name: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
+from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
 from headrace.client import Client, ClientFactory, CurrentClient
 from headrace.clients import Clients
@@ -287,7 +288,11 @@ class App(TaskRegistry[S], Extensions):
                 chunks before it, and later ones were not, or may have been, stored.
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
-        return await self.client().submit_many(jobs)
+        try:
+            return await self.client().submit_many(jobs)
+        except UsageError:
+            close_unsent(jobs)
+            raise
 
     @overload
     def job(

@@ -224,6 +224,9 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     error_message: str = ""
 
 
+_NAME_RULE = "1 to 100 letters, digits, '.', '_' and '-', starting with a letter or digit"
+_TEXT_RULE = f"1 to {ID_LIMIT_BYTES} bytes of UTF-8 without control characters"
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -240,10 +243,7 @@ def check_name(value: str, *, what: str) -> str:
     """
     name = plain_text(value)
     if name is None or not _NAME.match(name):
-        raise InvalidOption(
-            f"{what} {shown(value)} is not valid: use 1 to 100 letters, digits, '.', '_' and '-', "
-            "starting with a letter or digit"
-        )
+        raise _not_valid(value, what, _NAME_RULE)
     return name
 
 
@@ -266,9 +266,15 @@ def check_text(value: str, *, what: str) -> str:
                 return text
         except UnicodeEncodeError:
             pass
-    raise InvalidOption(
-        f"{what} {shown(value)} is not valid: use 1 to {ID_LIMIT_BYTES} bytes of UTF-8 "
-        "without control characters"
+    raise _not_valid(value, what, _TEXT_RULE)
+
+
+def _not_valid(value: object, what: str, rule: str) -> InvalidOption:
+    if plain_text(value) is not None:
+        return InvalidOption(f"{what} {shown(value)} is not valid: use {rule}")
+    kind = type(value).__name__
+    return InvalidOption(
+        f"{what} {shown(value)} is of type {kind} and no str: pass str(...) of it ({rule})"
     )
 
 
