@@ -18,6 +18,7 @@ from headrace.codec import Codec, encode_arguments, read
 from headrace.declaration import default_name, is_redefinition
 from headrace.errors import InvalidArguments, UnknownTask, UsageError
 from headrace.extensions import Extensions
+from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
 from headrace.job import (
     DEFAULT_QUEUE,
@@ -53,7 +54,7 @@ Found = TypeVar("Found")
 DEFAULT_URL = "redis://localhost:6379"
 
 
-class App(TaskRegistry[S], Extensions):
+class App(WithForeignWords, TaskRegistry[S], Extensions):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
@@ -84,6 +85,7 @@ class App(TaskRegistry[S], Extensions):
         UsageError: the lifespan makes no async context manager, or takes arguments.
     """
 
+    _foreign = OF_APPS
     codec: Codec = JSON
     """What the app's arguments, results and output are stored as."""
 

@@ -17,6 +17,7 @@ from headrace.errors import (
     ResultExpired,
     WaitTimeout,
 )
+from headrace.foreign import OF_HANDLES, WithForeignWords
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
@@ -46,7 +47,7 @@ class JobClient(Protocol):
         """Return arguments, a result or a piece of output as plain data."""
 
 
-class JobHandle(Generic[R_co]):
+class JobHandle(WithForeignWords, Generic[R_co]):
     """One job, by its id and queue.
 
     Attributes:
@@ -58,6 +59,7 @@ class JobHandle(Generic[R_co]):
     """
 
     __slots__ = ("_client", "_decode", "id", "outcome", "queue")
+    _foreign = OF_HANDLES
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ import msgspec
 
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
+from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
 from headrace.plain import cut, shown
@@ -223,7 +224,7 @@ _TASK_OPTIONS = {
     "aliases": _same("aliases", _check_aliases),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
-_OF_A_CALL = frozenset(JobOptions.__annotations__)
+CALL_OPTIONS = frozenset(JobOptions.__annotations__)
 _STORED_CHECKS = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
 
 
@@ -257,7 +258,7 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
     Raises:
         InvalidOption: a value is out of bounds.
     """
-    _check_names(said, _OF_A_CALL, "Task.options")
+    _check_names(said, CALL_OPTIONS, "Task.options")
     delay, run_at = said.get("delay"), said.get("run_at")
     if delay is not None and run_at is not None:
         raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
@@ -267,7 +268,8 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
 def _check_names(said: Mapping[str, object], options: frozenset[str], taker: str) -> None:
     if not options.issuperset(said):
         name = next(name for name in said if name not in options)
-        raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}")
+        hint = of_option(name, options)
+        raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def _kept(

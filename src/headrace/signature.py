@@ -54,9 +54,9 @@ class Signature(Generic[R]):
         self._positional_only = [
             p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY
         ]
-        self._names = frozenset(p.name for p in parameters)
+        self.names: frozenset[str] = frozenset(p.name for p in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
-        self._has_defaults = len(self._required) < len(self._names)
+        self._has_defaults = len(self._required) < len(self.names)
         self._decode = self._arguments_decoder(parameters, hints)
         self.result_type: Any = hints.get("return", Any)
         self._decode_result = self._decoder_of(self.result_type, "its return value")
@@ -138,7 +138,7 @@ class Signature(Generic[R]):
             arguments = kwargs
         fits = (
             len(arguments) == len(args) + len(kwargs)
-            and arguments.keys() <= self._names
+            and arguments.keys() <= self.names
             and arguments.keys() >= self._required
         )
         if not fits or self._positional_only:

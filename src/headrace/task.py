@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, Unpack
 
 from typing_extensions import TypeVar
 
 from headrace.codec import Codec, encode_arguments
 from headrace.context import Context, current_job
-from headrace.errors import OutsideHandler
+from headrace.errors import InvalidArguments, OutsideHandler
+from headrace.foreign import OF_TASKS, WithForeignWords, of_arguments
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
-from headrace.options import JobOptions, SharedOptions, spelled_out
+from headrace.options import CALL_OPTIONS, JobOptions, SharedOptions, spelled_out
 from headrace.settings import TaskSettings
 from headrace.signature import Signature
 from headrace.template import JobTemplate
@@ -38,8 +39,15 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
     return hasattr(type(value), "__await__")
 
 
-class TaskCall(Generic[P, R]):
+def _hinted(error: InvalidArguments, unknown: Iterable[str]) -> InvalidArguments:
+    """Return the error of a call, with where options go if some are among its arguments."""
+    return InvalidArguments(f"{error}{of_arguments(unknown, CALL_OPTIONS)}")
+
+
+class TaskCall(WithForeignWords, Generic[P, R]):
     """A task with the options of one call; made by `Task.options`. Reusable unless it has an id."""
+
+    _foreign = OF_TASKS
 
     def __init__(
         self, template: JobTemplate, signature: Signature[R], submitter: Submitter
@@ -63,7 +71,10 @@ class TaskCall(Generic[P, R]):
             PayloadTooLarge: they are over 1 MiB encoded.
         """
         signature = self._signature
-        payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+        try:
+            payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+        except InvalidArguments as error:
+            raise _hinted(error, kwargs.keys() - signature.names) from None
         return self._template.request(payload)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
@@ -92,19 +103,24 @@ class TaskCall(Generic[P, R]):
             UsageError, StorageError: as `enqueue`.
         """
         signature = self._signature
-        payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+        try:
+            payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+        except InvalidArguments as error:
+            raise _hinted(error, kwargs.keys() - signature.names) from None
         job = self._template.awaited(payload)
         limit_ms = self._template.wait_timeout_ms
         result: R = await self._submitter.submit_and_wait(job, timeout_ms=limit_ms)
         return result
 
 
-class Task(Generic[P, R, C]):
+class Task(WithForeignWords, Generic[P, R, C]):
     """A registered function with its default options; made by `App.task`.
 
     Its types are those of the function's arguments but a `Context`, of its result, and of what a
     call of it returns: the result, or a coroutine.
     """
+
+    _foreign = OF_TASKS
 
     def __init__(
         self,

@@ -1,0 +1,131 @@
+"""What other job queues call things, and what these are called here: for errors alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headrace.nearest import nearest
+
+_ATTEMPTS = "max_attempts=, which counts the first attempt too"
+_RETRY = "retry=Retry(min=..., max=...)"
+
+OPTIONS: Mapping[str, str] = {
+    "countdown": "delay=",
+    "defer_by": "delay=",
+    "eta": "run_at=",
+    "defer_until": "run_at=",
+    "scheduled": "run_at=",
+    "max_retries": _ATTEMPTS,
+    "retries": _ATTEMPTS,
+    "max_tries": _ATTEMPTS,
+    "job_id": "id=",
+    "task_id": "id=",
+    "key": "id=",
+    "queue_name": "queue=",
+    "actor_name": "name=",
+    "task_name": "name=",
+    "time_limit": "timeout=",
+    "soft_time_limit": "timeout=",
+    "job_timeout": "timeout=",
+    "max_age": "expires=",
+    "keep_result": "result_ttl=",
+    "min_backoff": _RETRY,
+    "max_backoff": _RETRY,
+    "retry_backoff": _RETRY,
+    "retry_delay": _RETRY,
+    "default_retry_delay": _RETRY,
+    "autoretry_for": "retry_on=",
+    "retry_when": "retry_on=",
+    "throws": "fail_on=",
+    "labels": "headers=",
+    "meta": "headers=",
+    "bind": "a first parameter `context: Context`",
+}
+"""By options of others, without arq's underscore before them."""
+
+_ENQUEUE = "`await task.enqueue(...)`"
+_WITH_OPTIONS = "`await task.options(...).enqueue(...)`"
+_BY_NAME = "`await app.enqueue(name, ...)`"
+_RESULT = "`await handle.result(timeout=...)`"
+
+OF_TASKS: Mapping[str, str] = {
+    "delay": _ENQUEUE,
+    "send": _ENQUEUE,
+    "kiq": _ENQUEUE,
+    "apply_async": _WITH_OPTIONS,
+    "send_with_options": _WITH_OPTIONS,
+    "schedule": _WITH_OPTIONS,
+    "kicker": _WITH_OPTIONS,
+    "with_labels": _WITH_OPTIONS,
+    "s": "`task.job(...)`",
+    "si": "`task.job(...)`",
+    "message": "`task.job(...)`",
+    "fn": "`task.function`",
+    "original_func": "`task.function`",
+    "apply": "`task(...)`, a call of the function",
+    "call_local": "`task(...)`, a call of the function",
+    "run": "`task(...)`, a call of the function",
+}
+OF_APPS: Mapping[str, str] = {
+    "enqueue_job": _BY_NAME,
+    "send_task": _BY_NAME,
+    "actor": "`@app.task`",
+    "job_function": "`@app.task`",
+}
+OF_HANDLES: Mapping[str, str] = {
+    "get": _RESULT,
+    "wait": _RESULT,
+    "wait_result": _RESULT,
+    "get_result": _RESULT,
+    "revoke": "`await handle.cancel()`",
+    "abort": "`await handle.cancel()`",
+    "state": "`(await handle.status()).state`",
+    "info": "`await handle.status()`",
+    "refresh": "`await handle.status()`",
+    "job_id": "`handle.id`",
+    "task_id": "`handle.id`",
+}
+
+
+class WithForeignWords:
+    """An object whose missing attributes, where others have them, are told what they are here."""
+
+    __slots__ = ()
+    _foreign: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # which would take every attribute to be there
+
+        def __getattr__(self, name: str) -> Any:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            here = self._foreign.get(name)
+            raise AttributeError(f"{text}: here it is {here}" if here else text)
+
+
+def of_option(word: str, options: Collection[str]) -> str:
+    """Return what an unknown option may have meant, as the end of a message; "" if nothing.
+
+    Args:
+        word: the option.
+        options: those that would be taken.
+    """
+    here = OPTIONS.get(word.removeprefix("_"))
+    if here is not None:
+        return f": here it is {here}"
+    meant = nearest(word, options)
+    return f": did you mean {meant}=" if meant else ""
+
+
+def of_arguments(names: Iterable[str], options: Collection[str]) -> str:
+    """Return what is to be done if options are among a call's arguments, else "".
+
+    Args:
+        names: the arguments that the function doesn't take.
+        options: those of a call.
+    """
+    for name in names:
+        option = OPTIONS.get(name.removeprefix("_"), f"{name}=").partition("=")[0]
+        if option in options:
+            end = ", and .options(wait_timeout=...) bounds the wait" if option == "timeout" else ""
+            return f": options go to .options({option}=...){end}"
+    return ""
