@@ -52,7 +52,12 @@ def one_line(text: str) -> str:
 
     So it can stand in a line of an event, and on a terminal.
     """
-    return _CONTROL.sub(" ", text).encode(errors="replace").decode()
+    return encodable(_CONTROL.sub(" ", text))
+
+
+def encodable(text: str) -> str:
+    """Return ``text`` with ``?`` for each lone surrogate, which can't be encoded."""
+    return text.encode(errors="replace").decode()
 
 
 def printable(text: str) -> str:

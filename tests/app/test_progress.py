@@ -177,4 +177,4 @@ async def test_a_piece_that_is_too_large_is_the_handlers_error(app: App[None]) -
 
     async with running(Worker(app)):
         record = await ended(await work.enqueue())
-    assert record.errors[0].type == "headrace.errors.PayloadTooLarge"
+    assert record.errors[0].type == "headrace.PayloadTooLarge"

@@ -99,8 +99,8 @@ def test_a_job_that_fails_while_waited_for_is_exit_code_5(cli: Cli) -> None:
     ran = cli("enqueue", "fail", "-A", APP, "--id", "f", "--wait", "--timeout", "30s", "-o", "json")
     assert ran.code == 5
     assert (ran.json["state"], ran.json["reason"]) == ("failed", "permanent")
-    assert ran.json["error"] == "headrace.errors.FailPermanently: boom"
-    assert ran.err == ("Error: job 'f' failed (permanent): headrace.errors.FailPermanently: boom\n")
+    assert ran.json["error"] == "headrace.FailPermanently: boom"
+    assert ran.err == ("Error: job 'f' failed (permanent): headrace.FailPermanently: boom\n")
 
 
 def test_a_wait_that_ends_in_time_out_is_exit_code_124_and_names_the_job(

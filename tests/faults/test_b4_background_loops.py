@@ -213,7 +213,7 @@ async def test_a_guarded_loop_is_down_until_it_has_run_for_a_moment() -> None:
     await guard.keep("loop", loop)
     assert turns == 3
     assert [event.error for event in seen if isinstance(event, LoopFailed)] == [
-        "headrace.errors.StorageError: away"
+        "headrace.StorageError: away"
     ] * 2
 
 

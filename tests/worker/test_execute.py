@@ -294,7 +294,7 @@ async def test_a_result_that_json_can_not_hold_fails_for_good(
 
     outcome = await failed(app, claimed(give))
     assert outcome.reason is FailReason.PERMANENT
-    assert outcome.error.type == "headrace.errors.NotSerializable"
+    assert outcome.error.type == "headrace.NotSerializable"
     assert outcome.error.message.startswith("result")
 
 
