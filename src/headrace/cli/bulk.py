@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 import msgspec
@@ -131,13 +133,29 @@ def ask(question: str) -> None:
     Raises:
         UsageError: standard input is no terminal.
         ClickException: the answer was no.
+        Abort: Ctrl-C or the end of input was the answer.
     """
     if not sys.stdin.isatty():
         raise click.UsageError(
             "this needs a confirmation, and there is no terminal to ask: pass --yes"
         )
-    if not click.confirm(question, err=True):
+    with _interruptible():
+        is_confirmed = click.confirm(question, err=True)
+    if not is_confirmed:
         raise click.ClickException("not confirmed: nothing was changed")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Have Ctrl-C interrupt what is read meanwhile.
+
+    The runner of the event loop would only cancel its task, which waits for this.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _preview(change: Change, chosen: Sequence[Chosen]) -> None:
