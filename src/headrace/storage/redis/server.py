@@ -86,7 +86,7 @@ def findings(info: ServerInfo, *, clock_skew_ms: float) -> list[Finding]:
         Finding(
             "clock",
             "ok" if abs(clock_skew_ms) < 1000 else "warning",
-            f"the server's clock differs from this host's by {clock_skew_ms:.0f} ms; "
+            f"the server's clock differs from this host's by {abs(clock_skew_ms):.0f} ms; "
             "delays and expiries follow the server's",
         ),
     ]
