@@ -205,14 +205,14 @@ class QueueRepaired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StorageLost(msgspec.Struct, frozen=True, kw_only=True):
-    """The storage can't be reached; retrying with backoff."""
+    """The storage can't be reached, first noticed by a queue; claims are repeated until it can."""
 
     queue: str
     error: str
 
 
 class StorageRecovered(msgspec.Struct, frozen=True, kw_only=True):
-    """The storage answers again."""
+    """The storage answers all the worker's queues again, the last of them this one."""
 
     queue: str
     after_ms: int

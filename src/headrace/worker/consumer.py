@@ -28,6 +28,7 @@ from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher
 from headrace.worker.incarnation import Incarnation
 from headrace.worker.liveness import Liveness
+from headrace.worker.outage import Outage
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import Sweeper
 
@@ -48,6 +49,7 @@ class QueueConsumer:
         sweep_s: time between looks for dead workers.
         emit: told what happens.
         guard: keeps its loops alive.
+        outage: the worker's, told of claims that go unanswered.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class QueueConsumer:
         sweep_s: float,
         emit: Emit,
         guard: Guard,
+        outage: Outage,
     ) -> None:
         self.queue: str = queue
         self.put_back: int = 0
@@ -75,6 +78,7 @@ class QueueConsumer:
         self._grace_s = grace_s
         self._sweep_s = sweep_s
         self._emit = emit
+        self._outage = outage
         self._guard = guard
         self._allowance = Allowance(
             sum(slots.total for slots in lanes.values()), lease_s=info.lease_ms / 1000
@@ -150,6 +154,7 @@ class QueueConsumer:
                 lanes=self._lanes,
                 allowance=self._allowance,
                 emit=self._emit,
+                outage=self._outage,
             )
             if not await self._register(incarnation):
                 return

@@ -20,7 +20,6 @@ from typing import Any
 import anyio
 
 from headrace.errors import StorageError
-from headrace.events import StorageLost, StorageRecovered
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Waiter
 from headrace.storage.values import CallId, ClaimReply
@@ -53,7 +52,6 @@ class Fetcher:
         self._refused_until = -math.inf
         self._is_closing = False
         self._asking = anyio.CancelScope()
-        self._lost_at: float | None = None  # since when claims go unanswered, by the loop's clock
         self.is_consuming: bool = False
         self.empty_at: float = -math.inf
         incarnation.on_change(self._nudge.set)
@@ -233,19 +231,13 @@ class Fetcher:
         self._nudge.clear()
 
     def _note_outage(self, error: StorageError) -> None:
-        if self._lost_at is None:
-            self._lost_at = asyncio.get_running_loop().time()
-            self.is_consuming = False
-            self._incarnation.emit(StorageLost(queue=self._incarnation.queue, error=str(error)))
+        self.is_consuming = False
+        self._incarnation.outage.begin(self._incarnation.queue, self._lane, error)
 
     def _note_answer(self) -> None:
         self.is_consuming = True
-        if self._lost_at is not None:
-            after_ms = round((asyncio.get_running_loop().time() - self._lost_at) * 1000)
-            self._lost_at = None
-            self._incarnation.emit(
-                StorageRecovered(queue=self._incarnation.queue, after_ms=after_ms)
-            )
+        # Also one of an incarnation before this one, which was fenced meanwhile.
+        self._incarnation.outage.end(self._incarnation.queue, self._lane)
 
     def _block(self) -> None:
         """Have one blocking call on its way; it ends by itself, or with its connection."""

@@ -25,6 +25,7 @@ from headrace.storage.values import CallId, ClaimReply, IncarnationInfo
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.liveness import Lease
+from headrace.worker.outage import Outage
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slot, Slots
@@ -89,6 +90,7 @@ class Incarnation:
         lanes: the slots of the whole worker, by lane.
         emit: told what happens.
         allowance: how many jobs it may hold, default as many as there are slots.
+        outage: told of claims that go unanswered, default one of its own.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Incarnation:
         lanes: Mapping[str, Slots],
         emit: Emit,
         allowance: Allowance | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self.storage = storage
         self.queue = queue
@@ -110,6 +113,7 @@ class Incarnation:
         self._free = {lane: slots.release for lane, slots in lanes.items()}
         self.allowance: Allowance = allowance or Allowance(0, lease_s=lease_s)
         self.emit = emit
+        self.outage: Outage = outage or Outage(emit)
         self.attempts: dict[str, Attempt] = {}
         self.lease: Lease = Lease(
             queue=queue,

@@ -28,6 +28,7 @@ from headrace.worker.execute import Executor
 from headrace.worker.lanes import Lanes, open_lanes
 from headrace.worker.limits import Limits
 from headrace.worker.liveness import Liveness
+from headrace.worker.outage import Outage
 from headrace.worker.process_slots.functions import Function
 from headrace.worker.stops import Stops
 from headrace.worker.watch import LoopWatch
@@ -152,6 +153,7 @@ class Service:
             lease_ms=limits.lease_ms,
             channel=channel.name,
         )
+        outage = Outage(self._emit)
         self._consumers = [
             QueueConsumer(
                 storage,
@@ -164,6 +166,7 @@ class Service:
                 sweep_s=limits.sweep_s,
                 emit=self._emit,
                 guard=self._guard,
+                outage=outage,
             )
             for queue in limits.queues
         ]
