@@ -295,11 +295,17 @@ class LifespanOverdue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
-    """The event loop stands still: ``stack`` is what it runs, outermost call first."""
+    """The event loop stands still: ``stack`` is what it runs, outermost call first.
+
+    If a handler blocks it, ``stack`` begins there, and its job is named.
+    """
 
     worker: str
     blocked_ms: int
     stack: str
+    job_id: str = ""
+    task: str = ""
+    queue: str = ""
 
 
 WorkerEvent = (

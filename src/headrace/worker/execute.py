@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, Protocol
 
 from headrace.context import Context, Reporter, enter, has_heard_stop
@@ -251,6 +252,14 @@ class Executor:
                 stuck=len(self._stuck),
             )
         )
+
+
+def job_of(frame: FrameType) -> ClaimedJob | None:
+    """Return the job whose attempt runs in a frame; None if the frame is another function's."""
+    if frame.f_code is not Executor._run.__code__:  # noqa: SLF001 (it is this module's)
+        return None
+    attempt: Attempt = frame.f_locals["attempt"]
+    return attempt.job
 
 
 def _begun(result: Awaitable[Any], attempt: Attempt) -> Awaitable[Any]:

@@ -8,9 +8,13 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from types import FrameType
 
+from headrace.description import without_runners
 from headrace.events import Emit, LoopBlocked
 from headrace.guard import Guard
+from headrace.job import ClaimedJob
+from headrace.worker.execute import job_of
 
 INTERVAL_S = 0.5
 BLOCKED_S = 0.5
@@ -84,10 +88,34 @@ class LoopWatch:
 
     def _report(self) -> None:
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 (documented in sys)
-        stack = ""
-        with suppress(Exception):  # a module's own loader is asked for its source
-            stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
+        stack, job = ("", None) if frame is None else _what_runs(frame)
         blocked_ms = round((time.monotonic() - self._asked_at) * 1000)
         self._emit(
-            LoopBlocked(worker=self._worker, blocked_ms=blocked_ms, stack=stack[-STACK_LIMIT:])
+            LoopBlocked(
+                worker=self._worker,
+                blocked_ms=blocked_ms,
+                stack=stack[-STACK_LIMIT:],
+                job_id=job.id if job else "",
+                task=job.task if job else "",
+                queue=job.queue if job else "",
+            )
         )
+
+
+def _what_runs(frame: FrameType) -> tuple[str, ClaimedJob | None]:
+    """Return the calls that lead to a frame, and the job whose handler is among them.
+
+    Then the calls begin with the handler, else with the thread's own.
+    """
+    calls: list[tuple[FrameType, int]] = []
+    job = None
+    for caller, line in traceback.walk_stack(frame):
+        job = job_of(caller)
+        if job is not None:
+            break
+        calls.append((caller, line))
+    stack = ""
+    with suppress(Exception):  # a module's own loader is asked for its source
+        frames = without_runners(traceback.StackSummary.extract(reversed(calls)))
+        stack = "".join(traceback.format_list(frames))
+    return stack, job
