@@ -180,7 +180,7 @@ class Nowhere:
         """Refuse."""
         self.refuse()
 
-    async def submit_and_wait(self, _job: Job) -> NoReturn:
+    async def submit_and_wait(self, _job: Job, *, timeout_ms: int | None = None) -> NoReturn:
         """Refuse."""
         self.refuse()
 

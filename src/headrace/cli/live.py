@@ -15,14 +15,14 @@ async def look_forever(
     look: Callable[[], Awaitable[None]],
     *,
     every_s: float,
-    tell: Callable[[str], None] = note,
+    remark: Callable[[str], None] = note,
 ) -> NoReturn:
     """Call ``look`` every few seconds, also after a time in which the storage is away.
 
     Args:
         look: one look.
         every_s: the pause between two of them.
-        tell: is told that the storage is away, once, and that it is back.
+        remark: is told that the storage is away, once, and that it is back.
     """
     is_away = False
     while True:
@@ -30,10 +30,10 @@ async def look_forever(
             await look()
         except StorageUnavailable as error:
             if not is_away:
-                tell(f"Note: {one_line(str(error))}: trying again until it is back.")
+                remark(f"Note: {one_line(str(error))}: trying again until it is back.")
             is_away = True
         else:
             if is_away:
-                tell("Note: the storage is back.")
+                remark("Note: the storage is back.")
             is_away = False
         await anyio.sleep(every_s)
