@@ -77,9 +77,17 @@ class Terminal:
         """Type into it."""
         os.write(self._master, text.encode())
 
-    async def shows(self, text: str, *, within: float = 15.0) -> None:
-        """Wait until it has written a text."""
-        await until(lambda: text in self.text, within=within, what=f"{text!r} in {self.text!r}")
+    async def shows(self, text: str, *, after: int = 0, within: float = 15.0) -> None:
+        """Wait until it has written a text, behind the first ``after`` characters."""
+
+        def is_shown() -> bool:
+            return text in self.text[after:]
+
+        try:
+            await until(is_shown, within=within)
+        except AssertionError as error:
+            error.add_note(f"{text!r} is not in {self.text!r}")
+            raise
 
     async def ended(self, *, within: float = 15.0) -> int:
         """Wait for the end of the process, and return its exit code."""

@@ -16,6 +16,7 @@ from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
+from headrace.cli.top import top
 from headrace.cli.worker import worker
 from headrace.cli.workers import workers
 from headrace.description import full_traceback, is_a
@@ -114,6 +115,7 @@ COMMANDS = (
     help_command,
     job,
     queue,
+    top,
     version,
     worker,
     workers,

@@ -30,10 +30,10 @@ async def look_forever(
             await look()
         except StorageUnavailable as error:
             if not is_away:
-                remark(f"Note: {one_line(str(error))}: trying again until it is back.")
+                remark(f"The storage is away, and is tried again: {one_line(str(error))}")
             is_away = True
         else:
             if is_away:
-                remark("Note: the storage is back.")
+                remark("The storage is back.")
             is_away = False
         await anyio.sleep(every_s)

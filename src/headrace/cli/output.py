@@ -93,6 +93,13 @@ def when(instant: datetime | None) -> str:
     return "" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S} UTC ({ago(instant)})"
 
 
+def rate(per_second: float) -> str:
+    """Return a rate in about three digits: ``0.017``, ``4.2``, ``1,200``."""
+    if per_second >= 100:
+        return f"{per_second:,.0f}"
+    return f"{per_second:.1f}" if per_second >= 1 else f"{per_second:.2g}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return ``1 job``, ``1,200 jobs``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

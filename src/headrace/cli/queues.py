@@ -10,7 +10,7 @@ from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
-from headrace.cli.output import echo, echo_json, fields, note, span
+from headrace.cli.output import echo, echo_json, fields, note, rate, span
 from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
@@ -66,11 +66,12 @@ def _line(stats: QueueStats) -> list[Cell]:
         count_cell(stats.dead, "red"),
         stats.workers,
         "-" if stats.oldest_s is None else _span(stats.oldest_s),
-        Coloured(", ".join(_markers(stats)), "yellow"),
+        Coloured(", ".join(markers(stats)), "yellow"),
     ]
 
 
-def _markers(stats: QueueStats) -> list[str]:
+def markers(stats: QueueStats) -> list[str]:
+    """Return what an operator should know of a queue at once."""
     return ["paused"] * stats.paused + ["no workers"] * (not stats.workers)
 
 
@@ -96,9 +97,9 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
 
 def _show(stats: QueueStats) -> None:
     work = stats.last_minute
-    markers = ", ".join(_markers(stats))
+    marks = ", ".join(markers(stats))
     oldest = "nothing is queued" if stats.oldest_s is None else f"ready for {_span(stats.oldest_s)}"
-    echo(f"{stats.queue}{f'  ({markers})' if markers else ''}")
+    echo(f"{stats.queue}{f'  ({marks})' if marks else ''}")
     now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
     kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
     lanes = sorted(stats.lanes.items())
@@ -126,13 +127,9 @@ def _rates(work: QueueWork) -> str:
     }
     seconds = max(work.window_s, 0.001)
     shown = [
-        f"{count:,} {name} ({_rate(count / seconds)})" for name, count in counts.items() if count
+        f"{count:,} {name} ({rate(count / seconds)}/s)" for name, count in counts.items() if count
     ]
     return ", ".join(shown) or "nothing happened"
-
-
-def _rate(per_second: float) -> str:
-    return f"{per_second:,.1f}/s" if per_second >= 1 else f"{per_second:.2g}/s"
 
 
 def _times(found: Percentiles | None) -> str:

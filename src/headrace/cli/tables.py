@@ -14,6 +14,11 @@ from headrace.cli.output import GAP, echo_styled, one_line
 LEAST_CUT = 24
 """Narrowest that a column becomes whose values may be cut."""
 
+GOOD_CUT = 60
+"""How wide it is at least while there are columns of a rank of `MINOR` or more beside it."""
+
+MINOR = 6
+
 Cell = str | int | Coloured
 
 
@@ -24,11 +29,13 @@ class Column(msgspec.Struct, frozen=True):
         name: its header.
         rank: 0 if it is always shown; of the others the highest goes first where room is short.
         is_cut: its values may lose their end, rather than that another column goes.
+        is_right: its values stand to the right, as whole numbers do in any case.
     """
 
     name: str
     rank: int = 0
     is_cut: bool = False
+    is_right: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, is_wide: bool) -> None:
@@ -49,7 +56,11 @@ def lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, room: in
     texts = [[column.name for column in columns], *([_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in texts) for at in range(len(columns))]
     shown = fit(columns, widths, room)
-    rights = {at for at in shown if rows and all(_is_number(row[at]) for row in rows)}
+    rights = {
+        at
+        for at in shown
+        if columns[at].is_right or (rows and all(_is_number(row[at]) for row in rows))
+    }
     found = []
     for row, line in zip([None, *rows], texts, strict=True):
         parts = []
@@ -69,14 +80,17 @@ def fit(columns: Sequence[Column], widths: Sequence[int], room: int) -> dict[int
     if not room:
         return {at: widths[at] for at in shown}
 
-    def least(at: int) -> int:
-        return min(widths[at], LEAST_CUT) if columns[at].is_cut else widths[at]
+    def least(at: int, cut_to: int = LEAST_CUT) -> int:
+        return min(widths[at], cut_to) if columns[at].is_cut else widths[at]
 
-    def over() -> int:
-        return sum(map(least, shown)) + len(GAP) * (len(shown) - 1) - room
+    def over(cut_to: int = LEAST_CUT) -> int:
+        return sum(least(at, cut_to) for at in shown) + len(GAP) * (len(shown) - 1) - room
 
-    while over() > 0 and (spare := [at for at in shown if columns[at].rank]):
-        shown.remove(max(spare, key=lambda at: columns[at].rank))
+    for cut_to, from_rank in ((GOOD_CUT, MINOR), (LEAST_CUT, 1)):
+        spare = [at for at in shown if columns[at].rank >= from_rank]
+        for at in sorted(spare, key=lambda at: columns[at].rank, reverse=True):
+            if over(cut_to) > 0:
+                shown.remove(at)
     left = max(0, -over())
     found = {}
     for at in shown:
