@@ -42,7 +42,7 @@ from headrace.storage.base import (
     Waiter,
 )
 from headrace.storage.connect import open_storage
-from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, ROW_MESSAGE_LIMIT
 from headrace.storage.opener import Opener
 from headrace.storage.values import (
     Beat,
@@ -65,6 +65,7 @@ from headrace.storage.values import (
 __all__ = [
     "BATCH_LIMIT",
     "BATCH_LIMIT_BYTES",
+    "ROW_MESSAGE_LIMIT",
     "VERBS",
     "Admin",
     "Beat",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from headrace.storage import JobRow, JobState, Storage
-from headrace.storage.limits import ROW_MESSAGE_LIMIT
+from headrace.storage import ROW_MESSAGE_LIMIT, JobRow, JobState, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ERROR,
