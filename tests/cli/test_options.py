@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import headrace
 from headrace.cli import cli as root
 from headrace.cli.options import duration
-from headrace.cli.worker import weights
+from headrace.cli.worker import weights, worker
+from headrace.cli.worker_options import GROUPS
 from tests.cli.conftest import Cli
 from tests.support.until import patience
 
@@ -134,6 +136,25 @@ def test_f32_the_version_and_the_help_are_where_one_looks_for_them(here: Cli) ->
     ran = here("help", "queue", "lost")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "Error: there is no command 'queue lost' (see headrace queue --help)\n"
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_p15_the_workers_many_options_stand_in_groups(here: Cli) -> None:
+    """P15: what one looks for is found by its heading."""
+    known = {parameter.name for parameter in worker.params}
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(set(grouped)) == len(grouped)
+    assert known - {"path", *grouped} == set()
+    shown = here("worker", "--help").out
+    headings = [*GROUPS, "Other options"]
+    assert [line[:-1] for line in shown.splitlines() if line[:-1] in headings] == headings
+    assert all(max(parameter.opts, key=len) in shown for parameter in worker.params[1:])
+
+
+def test_f39_what_is_missing_is_named_as_pip_knows_it() -> None:
+    """F39: an extra of a package that pip can't find is no help."""
+    sources = (Path(headrace.__file__).parent).rglob("*.py")
+    assert not [path for path in sources if "pip install 'headrace[" in path.read_text()]
 
 
 @pytest.mark.usefixtures("redis_url")

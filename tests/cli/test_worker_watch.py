@@ -269,7 +269,7 @@ def test_the_extra_is_named_when_it_is_missing(cli: Cli, tmp_path: Path) -> None
     ran = cli("worker", "no.such.app", "--watch", env={"PYTHONPATH": path})
     assert ran.code == 2
     assert ran.err == (
-        "Error: --watch: watchfiles is not installed: pip install 'headrace[watch]' "
+        "Error: --watch: watchfiles is not installed: pip install watchfiles "
         "(see headrace worker --help)\n"
     )
 

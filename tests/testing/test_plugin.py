@@ -209,5 +209,5 @@ def test_without_the_extra_the_error_names_it(missing: str) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: headrace.testing needs pytest and pytest-asyncio: "
-        "pip install 'headrace[testing]'"
+        "pip install pytest pytest-asyncio"
     )

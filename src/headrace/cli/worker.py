@@ -16,6 +16,7 @@ import click
 import structlog
 
 from headrace.app import App
+from headrace.cli.grouped import GroupedCommand
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import (
     Target,
@@ -27,7 +28,13 @@ from headrace.cli.options import (
     run,
 )
 from headrace.cli.output import leading, message_of, note
-from headrace.cli.worker_options import limit_options, process_options, run_options, slots_of_each
+from headrace.cli.worker_options import (
+    GROUPS,
+    limit_options,
+    process_options,
+    run_options,
+    slots_of_each,
+)
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
 from headrace.logs import configure, log_events
 from headrace.plain import shown
@@ -50,7 +57,7 @@ _WEIGHT = re.compile(r"[0-9]{1,9}")
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
-@click.command()
+@click.command(cls=GroupedCommand, groups=GROUPS)
 @click.argument("path", metavar="[MODULE:ATTR]", required=False)
 @app_option
 @import_option
@@ -308,7 +315,7 @@ def loop_factory(name: str) -> LoopFactory | None:
     except ImportError:
         if name == "uvloop":
             raise click.UsageError(
-                "--loop uvloop: it is not installed: pip install 'headrace[uvloop]'"
+                "--loop uvloop: it is not installed: pip install uvloop"
             ) from None
         return None
     return uvloop.new_event_loop
@@ -324,7 +331,7 @@ def _open_changes(folders: Sequence[str]) -> Changes:
         import watchfiles
     except ImportError:
         raise click.UsageError(
-            "--watch: watchfiles is not installed: pip install 'headrace[watch]'"
+            "--watch: watchfiles is not installed: pip install watchfiles"
         ) from None
     return watchfiles.awatch(
         *folders, watch_filter=watchfiles.PythonFilter(), raise_interrupt=False

@@ -18,6 +18,45 @@ Decorator = Callable[[Function], Function]
 
 MOST_PROCESSES = 64
 
+GROUPS = {
+    "What it runs": (
+        "app_path",
+        "modules",
+        "queues",
+        "concurrency",
+        "threads",
+        "name",
+        "loop",
+        "check",
+    ),
+    "Where the jobs are": ("url", "tenant", "allow_eviction"),
+    "When it ends by itself": ("burst", "max_jobs", "max_memory", "max_lifetime"),
+    "Starting, stopping and staying alive": (
+        "shutdown_timeout",
+        "startup_timeout",
+        "teardown_timeout",
+        "lease",
+        "sweep_interval",
+        "max_loop_stall",
+    ),
+    "Processes for CPU-bound jobs": (
+        "process_slots",
+        "process_max_jobs",
+        "process_max_memory",
+        "process_memory_limit",
+    ),
+    "Several workers, and development": ("processes", "watch"),
+    "Logs and probes": (
+        "log_format",
+        "log_level",
+        "no_log_setup",
+        "traceback",
+        "health_port",
+        "health_host",
+    ),
+}
+"""How the help shows the options; one that is in no group comes last."""
+
 
 def process_count(value: str | int) -> int:
     """Read a number of worker processes, ``auto`` for one a processor that may be used, 1 to 64.

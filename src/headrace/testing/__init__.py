@@ -1,13 +1,13 @@
 """What tests of programs on headrace use, and the contract that every storage must keep.
 
-Needs the extra ``headrace[testing]``.
+Needs pytest and pytest-asyncio, as the extra ``testing`` has them.
 """
 
 from importlib.util import find_spec
 
 if find_spec("pytest") is None or find_spec("pytest_asyncio") is None:
     raise ModuleNotFoundError(
-        "headrace.testing needs pytest and pytest-asyncio: pip install 'headrace[testing]'"
+        "headrace.testing needs pytest and pytest-asyncio: pip install pytest pytest-asyncio"
     )
 
 from headrace.testing.attempts import FinishedAttempt
