@@ -138,7 +138,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions):
         self.tasks: dict[str, Task[..., Any]] = {}
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
-        self.lifespan = None if lifespan is None else check_lifespan(lifespan)
+        self.lifespan: Lifespan[Any] | None = None if lifespan is None else check_lifespan(lifespan)
         self.allow_eviction = allow_eviction
         self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")

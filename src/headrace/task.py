@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, Unpack
 
@@ -138,7 +139,7 @@ class Task(WithForeignWords, Generic[P, R, C]):
         if is_early:
             self._early = []
         functools.update_wrapper(self, function, updated=())
-        self.__signature__ = self.signature.of_call
+        self.__signature__: inspect.Signature = self.signature.of_call
 
     def place(
         self, *, name: str, settings: TaskSettings, submitter: Submitter, codec: Codec
