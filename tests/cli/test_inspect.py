@@ -167,7 +167,7 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
-        "options", "args", "result", "errors", "worker",
+        "options", "args", "result", "errors", "put_back", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

@@ -127,6 +127,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("created", when(job.created_at)),
         ("changed", when(job.changed_at)),
         ("due", when(job.due_at)),
+        ("put back", _put_back(job)),
         ("expires", when(job.expires_at)),
         ("ran for", "" if job.run_s is None else span(round(job.run_s * 1000))),
         ("worker", worker or ("gone" if job.incarnation else "")),
@@ -139,6 +140,12 @@ def _show(job: JobStatus, worker: str) -> None:
     for at, error in enumerate(job.errors, start=1):
         echo("")
         _show_error(at, error)
+
+
+def _put_back(job: JobStatus) -> str:
+    if job.put_back is None:
+        return ""
+    return one_line(f"since {when(job.put_back.at)}: {job.put_back.message}")
 
 
 def _progress(job: JobStatus) -> str:

@@ -10,10 +10,12 @@ from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
-from headrace.cli.output import echo, echo_json, fields, note, rate, span
+from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span
+from headrace.cli.put_back import put_back_notes
 from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
+from headrace.storage.base import Inspector
 from headrace.views.queues import QueueStats, QueueWork
 from headrace.views.value import Percentiles
 
@@ -46,14 +48,22 @@ def queue() -> None:
 @output_option
 @on_app_target
 def list_command(*, target: Target, is_wide: bool, output: str) -> None:
-    """List every queue with its counts."""
-    found = run(_all_stats(target, ()))
+    """List every queue with its counts, and tell of jobs that workers have put back."""
+
+    async def load() -> tuple[list[QueueStats], list[str]]:
+        async with target.open() as storage:
+            found = await _all_stats(storage, ())
+            return found, await put_back_notes(storage, found)
+
+    found, notes = run(load())
     if output == "json":
         echo_json([stats.to_dict() for stats in found])
     elif not found:
         note(f"There are no queues yet in {target.where}: the first job makes one.")
     else:
         table(COLUMNS, [_line(stats) for stats in found], is_wide=is_wide)
+        for text in notes:
+            note(one_line(text))
 
 
 def _line(stats: QueueStats) -> list[Cell]:
@@ -85,7 +95,12 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
     "wait" is from due to started, "run" from started to ended; percentiles are at most a tenth too
     high.
     """
-    found = run(_all_stats(target, names))
+
+    async def load() -> list[QueueStats]:
+        async with target.open() as storage:
+            return await _all_stats(storage, names)
+
+    found = run(load())
     if output == "json":
         echo_json([stats.to_dict() for stats in found])
         return
@@ -142,12 +157,11 @@ def _span(seconds: float) -> str:
     return span(round(seconds * 1000))
 
 
-async def _all_stats(target: Target, names: Sequence[str]) -> list[QueueStats]:
-    async with target.open() as storage:
-        known = await storage.queues()
-        for name in names:
-            _tell_if_new(check_name(name, what="queue"), known)
-        return [QueueStats.of(await storage.stats(name)) for name in dict.fromkeys(names or known)]
+async def _all_stats(storage: Inspector, names: Sequence[str]) -> list[QueueStats]:
+    known = await storage.queues()
+    for name in names:
+        _tell_if_new(check_name(name, what="queue"), known)
+    return [QueueStats.of(await storage.stats(name)) for name in dict.fromkeys(names or known)]
 
 
 def _tell_if_new(name: str, known: Sequence[str]) -> None:
