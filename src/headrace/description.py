@@ -76,7 +76,7 @@ def handler_traceback(error: BaseException) -> str:
     which argument or result is wrong, and how.
     """
     with suppress(BaseException):
-        if issubclass(type(error), SELF_EXPLAINING) and not _has_foreign_frame(error):
+        if issubclass(type(error), SELF_EXPLAINING) and _is_ours(error):
             return ""
     return _traceback(error, without_runners)
 
@@ -114,10 +114,17 @@ def without_runners(frames: list[traceback.FrameSummary]) -> list[traceback.Fram
     return [frame for frame in frames if not frame.filename.startswith(RUNNERS)] or frames
 
 
-def _has_foreign_frame(error: BaseException) -> bool:
-    """Whether any code but ours has a part in it."""
-    frames = traceback.walk_tb(traceback_of(error))
-    return not all(frame.f_code.co_filename.startswith(_package) for frame, _ in frames)
+def _is_ours(error: BaseException) -> bool:
+    """Whether no code but ours has a part in it, nor in what it was raised from."""
+    related: BaseException | None = error
+    for _ in range(RELATED_LIMIT):
+        if related is None:
+            return True
+        files = [f.f_code.co_filename for f, _ in traceback.walk_tb(traceback_of(related))]
+        if not files or not all(file.startswith(_package) for file in files):
+            return False
+        related = related.__cause__ or related.__context__
+    return False
 
 
 def is_a(error: BaseException, kind: type[E]) -> TypeGuard[E]:

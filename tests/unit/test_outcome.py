@@ -111,7 +111,7 @@ def test_at_every_thousandth_start_a_snooze_makes_a_dead_letter(start: int) -> N
     outcome = outcome_of(Snooze(60, "not yet"), start=start)
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.is_attempt) == (FailReason.EXHAUSTED, False)
-    assert outcome.error.type == "headrace.errors.SnoozeLimit"
+    assert outcome.error.type == "headrace.SnoozeLimit"
     assert f"at start {start:,} of its job" in outcome.error.message
     assert "Snooze: not yet" in outcome.error.traceback
     for other in (start - 1, start + 1):

@@ -87,6 +87,6 @@ async def test_the_one_that_snoozes_too_often_is_a_dead_letter_that_may_be_redri
                 record = await ended(handle)
                 assert (record.state, record.reason) == (JobState.FAILED, "exhausted")
                 assert (record.starts, record.failures) == (starts, 0)
-                assert record.errors[0].type == "headrace.errors.SnoozeLimit"
+                assert record.errors[0].type == "headrace.SnoozeLimit"
                 await app.queue("default").redrive(handle.id)
                 await ended(handle)
