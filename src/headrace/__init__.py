@@ -42,6 +42,7 @@ from headrace.job import (
     Job,
     JobState,
 )
+from headrace.logs.jobs import JobLogFilter, add_job_fields
 from headrace.middleware import CallNext, Middleware
 from headrace.queues import Queue
 from headrace.release import VERSION as __version__
@@ -75,6 +76,7 @@ __all__ = [
     "JobEventKind",
     "JobFailed",
     "JobHandle",
+    "JobLogFilter",
     "JobNotFound",
     "JobState",
     "JobStatus",
@@ -107,5 +109,6 @@ __all__ = [
     "WaitTimeout",
     "Worker",
     "__version__",
+    "add_job_fields",
     "current_job",
 ]

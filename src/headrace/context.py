@@ -230,6 +230,11 @@ def current_job() -> Context[object]:
     return context
 
 
+def running_job() -> Context[object] | None:
+    """Return the context of the attempt that runs this code, None if none does."""
+    return _current.get(None)
+
+
 def enter(context: Context[object]) -> None:
     """Make ``context`` the current one in this asyncio task; the worker calls it."""
     _current.set(context)

@@ -81,13 +81,13 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker is about to claim."""
+    """The worker is about to claim; ``queues`` have their weights, ``tasks`` are the app's."""
 
     worker: str
     queues: dict[str, int]
     concurrency: int
     process_slots: int
-    tasks: int
+    tasks: list[str]
 
 
 class QueueWithoutTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +152,18 @@ class AttemptStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt's outcome was recorded: ``completed``, ``retrying``, ``failed`` and so on."""
+    """An attempt's outcome was recorded.
+
+    Attributes:
+        outcome: ``completed``, ``failed`` and ``cancelled`` are ends of the job; it lives on after
+            ``retrying``, ``put_back`` and ``stalled``.
+        duration_ms: how long the handler ran.
+        error_type: the exception's class, with its module but for built-in ones.
+        error: what the exception says.
+        traceback: where it was raised, as text, without the frames of the worker.
+        reason: of a dead letter, or why a cancelled handler goes on.
+        retry_in_ms: the wait before the next attempt.
+    """
 
     job_id: str
     task: str
@@ -161,6 +172,8 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     duration_ms: int
     error_type: str = ""
+    error: str = ""
+    traceback: str = ""
     reason: str = ""
     retry_in_ms: int = 0
 

@@ -15,7 +15,7 @@ import anyio
 from headrace.backoff import LONGEST_S, Backoff
 from headrace.description import told
 from headrace.events import Emit, LoopFailed, MessageDropped, WorkerEvent
-from headrace.logs import log_events
+from headrace.logs.lines import log_events
 
 SETTLED_S = 1.0
 """How long a loop that was started again must run before it counts as up."""
@@ -23,7 +23,7 @@ SETTLED_S = 1.0
 
 def log(event: WorkerEvent) -> None:
     """Log what happened in the background of a program that has no ``emit`` for it."""
-    log_events("warning")(event)
+    log_events()(event)
 
 
 class Guard:

@@ -11,7 +11,7 @@ import pytest
 from headrace import Worker
 from headrace.cli.options import size
 from headrace.cli.worker import worker as command
-from headrace.logs import NAMES
+from headrace.logs.lines import ENDS, NAMES
 from tests.cli.conftest import APP, Cli
 from tests.support.processes import ROOT
 
@@ -102,4 +102,4 @@ def test_the_documents_have_every_option_argument_and_event_of_a_worker() -> Non
     rows = re.findall(r"^\| (`[^|]+`) \|", (docs / "workers.md").read_text(), re.MULTILINE)
     listed = {word for row in rows for word in re.findall(r"`([\w.]+)`", row)}
     assert set(inspect.signature(Worker).parameters) - {"app"} <= listed
-    assert {name for name, _ in NAMES.values() if name != "job.started"} <= listed
+    assert {name for name, _ in [*NAMES.values(), *ENDS.values()]} <= listed

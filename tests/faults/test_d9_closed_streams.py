@@ -92,10 +92,11 @@ def test_events_are_dropped_where_there_is_no_standard_error() -> None:
 import sys
 sys.stderr = None
 from headrace.events import LoopFailed
-from headrace.logs import configure, log_events
-log_events("warning")(LoopFailed(loop="fetch", error="x"))
-configure("console", "info")
-log_events("warning")(LoopFailed(loop="fetch", error="x"))
+from headrace.logs.lines import log_events
+from headrace.logs.setup import LogSetup, set_up
+log_events()(LoopFailed(loop="fetch", error="x"))
+set_up(LogSetup("console", "info"))
+log_events()(LoopFailed(loop="fetch", error="x"))
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

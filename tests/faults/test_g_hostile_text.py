@@ -95,13 +95,14 @@ def test_no_command_prints_what_a_terminal_obeys(here: Cli, environment: dict[st
 
 LOG = """
 from headrace.events import ClaimLost, AttemptEnded, LoopFailed, StorageLost
-from headrace.logs import configure, log_events
+from headrace.logs.lines import log_events
+from headrace.logs.setup import LogSetup, set_up
 
-configure({log_format!r}, "debug")
-emit = log_events("debug")
+set_up(LogSetup({log_format!r}, "debug"))
+emit = log_events()
 odd = {odd!r}
 emit(AttemptEnded(job_id=odd, task=odd, queue=odd, start=1, outcome="failed", duration_ms=1,
-                 error_type=odd, reason=odd))
+                 error_type=odd, error=odd, reason=odd))
 emit(ClaimLost(job_id=odd, task=odd, queue=odd, start=1))
 emit(StorageLost(queue=odd, error=odd))
 emit(LoopFailed(loop="sweep", error=odd))

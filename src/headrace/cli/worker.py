@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import socket
@@ -13,7 +14,6 @@ from typing import Any
 
 import anyio
 import click
-import structlog
 
 from headrace.app import App
 from headrace.cli.grouped import GroupedCommand
@@ -36,7 +36,9 @@ from headrace.cli.worker_options import (
     slots_of_each,
 )
 from headrace.events import Emit, LifespanOverdue, WorkerEvent
-from headrace.logs import configure, log_events
+from headrace.logs.lines import log_events
+from headrace.logs.log import write_line
+from headrace.logs.setup import LogSetup, set_up
 from headrace.plain import shown
 from headrace.storage.connect import redacted
 from headrace.supervisor.crew import Crew
@@ -75,6 +77,7 @@ def worker(
     loop: str,
     log_format: str,
     log_level: str,
+    no_log_setup: bool,
     health_host: str | None,
     health_port: int | None,
     processes: int,
@@ -103,11 +106,12 @@ def worker(
     if health_host is not None and health_port is None:
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
+    logs = LogSetup(log_format, log_level)
     supervision = Supervision.of_environment()
     if supervision is None and not check:
         stand_in_front()
         if watch or processes > 1:
-            configure(log_format, log_level)
+            set_up(logs)  # the app is not here to do it
             sys.exit(supervise(processes, watch, health_host, health_port, settings))
     with ExitStack() as stack:
         signals = Signals()
@@ -116,12 +120,12 @@ def worker(
         if supervision is not None:
             supervision.end_with_it(settings["shutdown_timeout"] + settings["teardown_timeout"])
         systemd = None if check else Systemd.of_environment()
-        settings["emit"] = _emit(log_events(log_level), systemd)
-        made = make(load_app_for(chosen, target, modules), weights(queues), processes, settings)
+        app = load(chosen, target, modules, None if no_log_setup else logs)
+        settings["emit"] = _emit(systemd)
+        made = make(app, weights(queues), processes, settings)
         if check:
             note_coverage(made)
             return
-        configure(log_format, log_level)
         if systemd is not None:
             stack.callback(systemd.close)
         if supervision is None:
@@ -136,13 +140,22 @@ def worker(
         )
 
 
+def load(path: str, target: Target, modules: Sequence[str], logs: LogSetup | None) -> App[Any]:
+    """Import the app, and set logging up unless that is the app's matter or it has done so.
+
+    Raises:
+        UsageError: it can't be imported.
+    """
+    app = load_app_for(path, target, modules)
+    if logs is not None:
+        set_up(logs)
+    return app
+
+
 def make(
-    app: App[Any],
-    queues: dict[str, int] | None,
-    processes: int,
-    settings: dict[str, Any],
+    app: App[Any], queues: dict[str, int] | None, processes: int, settings: dict[str, Any]
 ) -> Worker:
-    """Return the app's worker.
+    """Return an app's worker.
 
     Raises:
         UsageError: an option does not fit the app.
@@ -170,10 +183,11 @@ def note_coverage(worker: Worker) -> None:
 def announce(worker: Worker, path: str, *, loop: str) -> None:
     """Log what is about to run, and where."""
     app = worker.app
-    logger = structlog.get_logger("headrace")
     if is_in_memory(app.url):
-        logger.warning("worker.alone", url=app.url, why="only this process can enqueue jobs for it")
-    logger.info(
+        why = "only this process can enqueue jobs for it"
+        write_line(logging.WARNING, "worker.alone", url=app.url, why=why)
+    write_line(
+        logging.INFO,
         "worker.connecting",
         worker=worker.name,
         app=path,
@@ -194,13 +208,15 @@ def probed(worker: Vitals, name: str, host: str | None, port: int | None) -> Ite
         yield
         return
     with HealthServer(worker, host=host, port=port) as health:
-        structlog.get_logger("headrace").info(
-            "health.listening", worker=name, host=host or "*", port=health.port
+        write_line(
+            logging.INFO, "health.listening", worker=name, host=host or "*", port=health.port
         )
         yield
 
 
-def _emit(log: Emit, systemd: Systemd | None) -> Emit:
+def _emit(systemd: Systemd | None) -> Emit:
+    log = log_events()
+
     def emit(event: WorkerEvent) -> None:
         log(event)
         if systemd is not None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from headrace.cli.options import duration, option, size
-from headrace.logs import LEVELS
+from headrace.logs.setup import FORMATS, LEVELS
 from headrace.plain import shown
 from headrace.settings import check_count
 from headrace.worker.process_slots.functions import cores
@@ -199,7 +199,7 @@ run_options: Decorator[Any] = _all(
         "--log-format",
         "HEADRACE_LOG_FORMAT",
         "Text for people, or one JSON object a line.",
-        type=click.Choice(["console", "json"]),
+        type=click.Choice(FORMATS),
         default="console",
     ),
     _option(
@@ -208,6 +208,12 @@ run_options: Decorator[Any] = _all(
         "Log this and above, to standard error.",
         type=click.Choice(list(LEVELS)),
         default="info",
+    ),
+    _option(
+        "--no-log-setup",
+        "HEADRACE_NO_LOG_SETUP",
+        "Leave logging to the app. Without it too where the app has set up logging or structlog.",
+        is_flag=True,
     ),
     _count(
         "--health-port",

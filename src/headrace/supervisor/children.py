@@ -6,6 +6,7 @@ socket pair, by which it knows when this process is gone, and a worker says how 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -17,8 +18,8 @@ from contextlib import suppress
 import anyio
 import anyio.abc
 import msgspec
-import structlog
 
+from headrace.logs.log import write_line
 from headrace.supervisor.supervised import CHANNEL, VitalsReport
 
 CHECK = "HEADRACE_WORKER_CHECK"
@@ -76,7 +77,6 @@ class SupervisedWorker:
         self._reported_at = 0.0
         self._process: anyio.abc.Process | None = None
         self._is_quiet = False
-        self._log = structlog.get_logger("headrace")
 
     @property
     def is_running(self) -> bool:
@@ -98,7 +98,7 @@ class SupervisedWorker:
         process, ours = await start({})
         with ours:
             self._process, self.pid = process, process.pid
-            self._log.info("worker.process_started", number=self.number, pid=self.pid)
+            write_line(logging.INFO, "worker.process_started", number=self.number, pid=self.pid)
             try:
                 if self.asked.is_set():
                     self._send(signal.SIGTERM)  # it was, while the process was being started

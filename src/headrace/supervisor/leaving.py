@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import threading
@@ -10,8 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import structlog
-
+from headrace.logs.log import write_line
 from headrace.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -82,10 +82,9 @@ def cut_off(name: str, *, stuck: int, error: str) -> NoReturn:
     fields: dict[str, Any] = {"error": error} if error else {}
     if processes:
         fields["processes"] = [process.pid for process in processes]
-    with suppress(OSError, ValueError):
-        structlog.get_logger("headrace").error(
-            "worker.cut_off", worker=name, stuck=stuck, threads=_threads(), **fields
-        )
+    write_line(
+        logging.ERROR, "worker.cut_off", worker=name, stuck=stuck, threads=_threads(), **fields
+    )
     for process in processes:
         process.kill()
     for stream in (sys.stdout, sys.stderr):

@@ -5,14 +5,15 @@ It imports nothing of the app, so that it stays small and nothing in there can e
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from contextlib import suppress
 
 import anyio
 import anyio.abc
-import structlog
 
+from headrace.logs.log import write_line
 from headrace.supervisor.children import CHECK, SupervisedWorker, start
 from headrace.supervisor.crew import Crew
 from headrace.supervisor.restarts import Restarts
@@ -43,7 +44,6 @@ class Supervisor:
         self._waits = waits
         self._systemd = systemd
         self._last_signal = 0
-        self._log = structlog.get_logger("headrace")
 
     async def run(self) -> int:
         """Keep the processes until a signal or their own work ends them; return the worst code."""
@@ -68,7 +68,12 @@ class Supervisor:
                     self._systemd.stopping(self._crew.active)
                 self._last_signal = number
                 self._crew.end(number)
-                self._log.info("worker.signalled", signal=number.name, count=self._crew.signals)
+                write_line(
+                    logging.INFO,
+                    "worker.signalled",
+                    signal=number.name,
+                    count=self._crew.signals,
+                )
 
     async def check(self) -> int:
         """Let another process import the app and check the options; it prints what is wrong.
@@ -79,7 +84,7 @@ class Supervisor:
         try:
             process, channel = await start({CHECK: "1"})
         except OSError as error:
-            self._log.error("worker.process_failed", error=str(error))
+            write_line(logging.ERROR, "worker.process_failed", error=str(error))
             return FAILED
         with channel:
             async with process, anyio.create_task_group() as group:
@@ -100,7 +105,7 @@ class Supervisor:
         if code:
             if not self._waits:
                 return code
-            self._log.error("watch.refused", kept=False)
+            write_line(logging.ERROR, "watch.refused", kept=False)
             await self._wait_for_repair(code)
         async with anyio.create_task_group() as group:
             for child in self._crew.children:
@@ -130,7 +135,12 @@ class Supervisor:
         except OSError as error:
             pause_s = restarts.failed_s()
             child.code = FAILED
-            self._log.error("worker.process_failed", error=str(error), pause_s=round(pause_s, 2))
+            write_line(
+                logging.ERROR,
+                "worker.process_failed",
+                error=str(error),
+                pause_s=round(pause_s, 2),
+            )
             return pause_s
         lived_s = time.monotonic() - started_at
         pause: float | None
@@ -146,8 +156,8 @@ class Supervisor:
 
     def _report(self, child: SupervisedWorker, lived_s: float, pause_s: float | None) -> None:
         is_crash = child.code != 0 and not child.asked.is_set()
-        log = self._log.warning if is_crash else self._log.info
-        log(
+        write_line(
+            logging.WARNING if is_crash else logging.INFO,
             "worker.process_ended",
             number=child.number,
             pid=child.pid,

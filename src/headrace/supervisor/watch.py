@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import structlog
 
+from headrace.logs.log import write_line
 from headrace.supervisor.crew import Crew
 from headrace.supervisor.supervisor import Supervisor
 
@@ -27,17 +28,16 @@ async def follow(
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Replace the workers on every change that leaves the code fit to be imported."""
-    log = structlog.get_logger("headrace")
-    log.info("watch.started", folders=list(folders))
+    write_line(logging.INFO, "watch.started", folders=list(folders))
     # The watch begins before a worker reads the first file: nothing is awaited in between.
     task_status.started()
     async for found in changes:
-        log.info("watch.changed", files=sorted({_short(path) for _, path in found}))
+        write_line(logging.INFO, "watch.changed", files=sorted({_short(path) for _, path in found}))
         code = await supervisor.check()
         if crew.is_ending:
             return
         if code:
-            log.error("watch.refused", kept=crew.is_running)
+            write_line(logging.ERROR, "watch.refused", kept=crew.is_running)
         else:
             crew.replace()
 

@@ -13,7 +13,7 @@ import msgspec
 from headrace.app import App
 from headrace.events import Emit
 from headrace.job import DEFAULT_LANE, PROCESS_LANE
-from headrace.logs import configured
+from headrace.logs import setup
 from headrace.worker.execute import Executor
 from headrace.worker.limits import Limits
 from headrace.worker.other_release import told_apart
@@ -102,7 +102,7 @@ def _processes(
             parent=os.getpid(),
             codec=app.codec,
             memory_limit_bytes=limits.process_memory_bytes,
-            logging=configured(),
+            logging=setup.done(),
         ),
         wear=limits.wear,
         offer=offer,

@@ -126,7 +126,7 @@ class Service:
                     queues=limits.queues,
                     concurrency=limits.concurrency,
                     process_slots=limits.process_slots,
-                    tasks=len(self._app.tasks),
+                    tasks=sorted(self._app.tasks),
                 )
             )
             for warning in without_tasks(self._name, self._coverage):

@@ -13,7 +13,7 @@ from functools import partial
 
 from headrace.errors import StorageError
 from headrace.events import AttemptEnded, ClaimLost, Emit, WorkerEvent
-from headrace.job import ClaimedJob
+from headrace.job import ClaimedJob, ErrorInfo
 from headrace.outcome import (
     Cancelled,
     Completed,
@@ -30,6 +30,8 @@ from headrace.storage.batches import fitting
 from headrace.storage.values import CallId, Settlement
 
 BACKED_UP_AFTER_S = 1.0
+
+_no_error = ErrorInfo(type="", message="")
 
 
 class Settler:
@@ -144,23 +146,24 @@ def _lost(job: ClaimedJob) -> WorkerEvent:
 
 
 def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
-    outcome_name = error_type = reason = ""
+    outcome_name = reason = ""
     retry_in_ms = 0
+    error = _no_error
     match settlement.outcome:
         case Completed():
             outcome_name = "completed"
         case Retried(delay_ms, error):
-            outcome_name, error_type, retry_in_ms = "retrying", error.type, delay_ms
+            outcome_name, retry_in_ms = "retrying", delay_ms
         case Snoozed(delay_ms, reason):
             outcome_name, retry_in_ms = "snoozed", delay_ms
         case Failed(why, error):
-            outcome_name, error_type, reason = "failed", error.type, why.value
+            outcome_name, reason = "failed", why.value
         case Cancelled(_, why):
             outcome_name, reason = "cancelled", why
         case PutBack(delay_ms, error):
-            outcome_name, error_type, retry_in_ms = "put_back", error.type, delay_ms
+            outcome_name, retry_in_ms = "put_back", delay_ms
         case Stalled(error):
-            outcome_name, error_type = "stalled", error.type
+            outcome_name = "stalled"
     return AttemptEnded(
         job_id=job.id,
         task=job.task,
@@ -168,7 +171,9 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
         start=job.claim.epoch,
         outcome=outcome_name,
         duration_ms=settlement.run_ms,
-        error_type=error_type,
+        error_type=error.type,
+        error=error.message,
+        traceback=error.traceback,
         reason=reason,
         retry_in_ms=retry_in_ms,
     )

@@ -18,7 +18,7 @@ from headrace.events import (
 )
 from headrace.guard import Guard
 from headrace.job import check_text
-from headrace.logs import log_events, unfailing
+from headrace.logs.lines import log_events, unfailing
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
 from headrace.worker.cause import sole_cause
@@ -67,7 +67,7 @@ class Worker:
         max_lifetime: end after this long, default never.
         burst: end when nothing is ready and nothing runs; what is due later is left. Default no.
         name: shown to operators, default ``host:pid``.
-        emit: called with every worker event, default: warnings and errors to structlog.
+        emit: called with every worker event, default: to the logger ``headrace`` of `logging`.
 
     Raises:
         UsageError: there is no queue to serve, or a process can't import a task's function.
@@ -124,7 +124,7 @@ class Worker:
         own_name = f"{socket.gethostname()}:{os.getpid()}"
         self.name: str = check_text(own_name if name is None else name, what="worker name")
         checked = check_emit(emit)
-        self._emit = unfailing(log_events("warning") if checked is None else checked)
+        self._emit = unfailing(log_events() if checked is None else checked)
         self._guard = Guard(self._emit)
         self._lifespan = Lifespan(
             app.lifespan,

@@ -20,13 +20,12 @@ from types import FrameType
 from typing import Any
 
 import msgspec
-import structlog
 
 from headrace.codec import Codec
 from headrace.context import Context, Reporter, enter, has_heard_stop
 from headrace.description import told, traceback_of
 from headrace.forks import handle
-from headrace.logs import configure
+from headrace.logs.setup import LogSetup, set_up
 from headrace.outcome import Outcome
 from headrace.signature import Signature
 from headrace.task import is_awaitable
@@ -60,13 +59,13 @@ class ChildSettings(msgspec.Struct, frozen=True, kw_only=True):
         parent: the worker's process id.
         codec: the app's.
         memory_limit_bytes: of its address space, 0 for none.
-        logging: format and level, as the command line has set them up for the worker.
+        logging: as the command line has set it up for the worker, None if it has not.
     """
 
     parent: int
     codec: Codec
     memory_limit_bytes: int = 0
-    logging: tuple[str, str] | None = None
+    logging: LogSetup | None = None
 
 
 class Line:
@@ -172,6 +171,8 @@ def serve() -> None:
         _prepare(settings)
         channel.set_inheritable(False)
         handlers = {name: _load(function, settings.codec) for name, function in functions.items()}
+        if settings.logging is not None:
+            set_up(settings.logging)
     except BaseException as error:  # whatever the app's modules raise
         line.send(ChildNotReady(told(error)))
         return
@@ -200,8 +201,6 @@ def _prepare(settings: ChildSettings) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if settings.memory_limit_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (settings.memory_limit_bytes,) * 2)
-    if settings.logging is not None:
-        configure(*settings.logging)
 
 
 def _pass(_number: int, _frame: FrameType | None) -> None:
@@ -215,12 +214,8 @@ def _load(function: Function, codec: Codec) -> Handler:
 
 def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
     """Run one attempt to its end."""
-    job = plan.job
     reporter = ChildReporter(line)
-    with structlog.contextvars.bound_contextvars(
-        job_id=job.id, task=job.task, queue=job.queue, start=job.claim.epoch
-    ):
-        outcome = call_handler(handler, plan, reporter)
+    outcome = call_handler(handler, plan, reporter)
     reporter.end()
     return Reply(outcome, resident_bytes())
 
