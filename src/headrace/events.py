@@ -113,11 +113,15 @@ class QueueNotServed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerStopping(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker claims no more; ``active`` attempts have the grace."""
+    """The worker claims no more; ``active`` attempts have the grace.
+
+    ``next_signal``: what another signal would do, where signals stop the worker.
+    """
 
     worker: str
     active: int
     grace_s: float
+    next_signal: str = ""
 
 
 class WorkerQuiet(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import click
+import msgspec
 
 from headrace.app import App
 from headrace.cli.grouped import GroupedCommand
@@ -35,7 +36,7 @@ from headrace.cli.worker_options import (
     run_options,
     slots_of_each,
 )
-from headrace.events import Emit, LifespanOverdue, WorkerEvent
+from headrace.events import Emit, LifespanOverdue, WorkerEvent, WorkerStopping
 from headrace.logs.lines import log_events
 from headrace.logs.log import write_line
 from headrace.logs.setup import LogSetup, set_up
@@ -45,7 +46,7 @@ from headrace.supervisor.crew import Crew
 from headrace.supervisor.leaving import cut_off, run_and_leave
 from headrace.supervisor.process_one import stand_in_front
 from headrace.supervisor.supervised import Supervision
-from headrace.supervisor.supervisor import Supervisor
+from headrace.supervisor.supervisor import AFTER_FIRST, Supervisor
 from headrace.supervisor.watch import Changes, follow
 from headrace.worker.coverage import coverage
 from headrace.worker.health import HealthServer
@@ -121,7 +122,7 @@ def worker(
             supervision.end_with_it(settings["shutdown_timeout"] + settings["teardown_timeout"])
         systemd = None if check else Systemd.of_environment()
         app = load(chosen, target, modules, None if no_log_setup else logs)
-        settings["emit"] = _emit(systemd)
+        settings["emit"] = _emit(systemd, is_supervised=supervision is not None)
         made = make(app, weights(queues), processes, settings)
         if check:
             note_coverage(made)
@@ -214,10 +215,12 @@ def probed(worker: Vitals, name: str, host: str | None, port: int | None) -> Ite
         yield
 
 
-def _emit(systemd: Systemd | None) -> Emit:
+def _emit(systemd: Systemd | None, *, is_supervised: bool) -> Emit:
     log = log_events()
 
     def emit(event: WorkerEvent) -> None:
+        if isinstance(event, WorkerStopping) and not is_supervised:  # else the supervisor says it
+            event = msgspec.structs.replace(event, next_signal=AFTER_FIRST)
         log(event)
         if systemd is not None:
             systemd.notify(event)

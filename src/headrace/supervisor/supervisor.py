@@ -22,6 +22,11 @@ from headrace.worker.signals import stopping
 
 FAILED = 1
 
+AFTER_FIRST = "puts back what still runs"
+"""What the second signal does to a worker, told with the first."""
+
+AFTER_SECOND = "kills the processes"
+
 ENDED_EARLY = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, 128 + signal.SIGINT)
 """How a process ends by the first signal while it starts, when it has no jobs yet."""
 
@@ -73,6 +78,7 @@ class Supervisor:
                     "worker.signalled",
                     signal=number.name,
                     count=self._crew.signals,
+                    next_signal=AFTER_FIRST if self._crew.signals == 1 else AFTER_SECOND,
                 )
 
     async def check(self) -> int:
