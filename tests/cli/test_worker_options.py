@@ -95,7 +95,7 @@ def test_a_check_tells_whether_a_worker_would_start_and_starts_none(
 def test_the_documents_have_every_option_argument_and_event_of_a_worker() -> None:
     docs = ROOT / "docs"
     text = (docs / "cli.md").read_text()
-    shared = {"url", "tenant", "allow_eviction", "app_path"}
+    shared = {"url", "tenant", "allow_eviction", "app_path", "traceback"}
     for option in (option for name, option in OPTIONS.items() if name not in shared):
         assert f"| `{option.opts[0]}" in text, option.name
         assert f"| `{option.envvar}` |" in text, option.name
