@@ -48,6 +48,7 @@ from headrace.queues import Queue
 from headrace.release import VERSION as __version__
 from headrace.retry import Retry
 from headrace.task import Task
+from headrace.task_ref import TaskRef
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.queues import QueueStats, QueueWork, QueueWorker
 from headrace.views.value import Percentiles
@@ -104,6 +105,7 @@ __all__ = [
     "StorageRefused",
     "StorageUnavailable",
     "Task",
+    "TaskRef",
     "UnknownTask",
     "UsageError",
     "WaitTimeout",

@@ -14,9 +14,9 @@ from headrace.blueprint import Blueprint, join
 from headrace.client import Client, ClientFactory, CurrentClient
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
-from headrace.codec import Codec, encode_arguments, read
+from headrace.codec import Codec, read
 from headrace.declaration import default_name, is_redefinition
-from headrace.errors import InvalidArguments, UnknownTask, UsageError
+from headrace.errors import UnknownTask, UsageError
 from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
@@ -46,7 +46,7 @@ from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
-from headrace.template import JobTemplate
+from headrace.task_ref import TaskRef
 
 S = TypeVar("S", default=None)
 Found = TypeVar("Found")
@@ -241,10 +241,22 @@ class App(WithForeignWords, TaskRegistry[S], Extensions):
         """Store one job and return its result, as `Task.enqueue_and_wait` does."""
         return await self.client().submit_and_wait(job, timeout_ms=timeout_ms)
 
+    def task_ref(self, name: str, *, queue: str | None = None) -> TaskRef:
+        """Return a task by its name, to enqueue it with options; nothing is sent.
+
+        Args:
+            name: the task's name.
+            queue: where its jobs wait; default: the queue that it declares, if this app has it.
+
+        Raises:
+            InvalidOption: a name is not valid.
+        """
+        return TaskRef(name, queue, tasks=self.tasks, submitter=self, codec=self.codec)
+
     async def enqueue(
         self, name: str, /, *args: Any, queue: str | None = None, **kwargs: Any
     ) -> JobHandle[Any]:
-        """Store a job by its task's name.
+        """Store a job by its task's name; `task_ref` takes options too.
 
         For a task that this app has registered, the arguments are held against its signature. One
         that only the workers know needs ``queue`` and takes arguments by name only.
@@ -254,30 +266,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions):
             InvalidArguments: the arguments don't fit, or a foreign task got positional ones.
             UsageError, StorageError: as `TaskCall.enqueue`.
         """
-        return await self.submit(self._named_job(name, args, kwargs, queue))
-
-    def _named_job(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], queue: str | None
-    ) -> Job:
-        name = check_text(name, what="task name")
-        task = self.tasks.get(name)
-        if task is not None:
-            call = task.options(queue=queue) if queue is not None else task
-            return call.job(*args, **kwargs)
-        if queue is None:
-            raise UnknownTask(
-                f"the task {shown(name)} is not registered in this app (known: "
-                f"{self._known_names()}); "
-                "for one that only workers know, say its queue="
-            )
-        if args:
-            raise InvalidArguments(
-                f"{name}: a task that this app doesn't know takes arguments by name only, "
-                f"got {len(args)} positional"
-            )
-        # Workers have told the storage in which lane the task runs.
-        template = JobTemplate(name, task_settings(queue=queue), {}, lane="")
-        return template.request(encode_arguments(self.codec, kwargs))
+        return await self.task_ref(name, queue=queue).enqueue(*args, **kwargs)
 
     async def enqueue_many(self, jobs: Iterable[Job[Found]]) -> list[JobHandle[Found]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.

@@ -35,6 +35,21 @@ class Submitter(Protocol):
         """Store one job and wait for its result, so long that `WaitTimeout` is raised."""
 
 
+class Binder(Protocol):
+    """How the arguments of a call are bound and encoded.
+
+    Attributes:
+        names: the arguments that the function takes.
+        codec: for the arguments.
+    """
+
+    names: frozenset[str]
+    codec: Codec
+
+    def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        """Return the arguments by name, or raise `InvalidArguments`."""
+
+
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
     """Whether a function's result is to be awaited; a result's own attributes are not asked."""
     return hasattr(type(value), "__await__")
@@ -50,20 +65,18 @@ class TaskCall(WithForeignWords, Generic[P, R]):
 
     _foreign = OF_TASKS
 
-    def __init__(
-        self, template: JobTemplate, signature: Signature[R], submitter: Submitter
-    ) -> None:
+    def __init__(self, template: JobTemplate, binder: Binder, submitter: Submitter) -> None:
         self._template = template
-        self._signature = signature
+        self._binder = binder
         self._submitter = submitter
 
     def become(self, other: TaskCall[P, R]) -> None:
         """Be another call of the task, which has got its name and app meanwhile."""
         self._template = other._template
-        self._signature = other._signature
+        self._binder = other._binder
         self._submitter = other._submitter
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Return the call as a `Job` for `App.enqueue_many`. No I/O.
 
         Raises:
@@ -71,14 +84,14 @@ class TaskCall(WithForeignWords, Generic[P, R]):
             NotSerializable: a value can't be encoded; the message names it.
             PayloadTooLarge: they are over 1 MiB encoded.
         """
-        signature = self._signature
+        binder = self._binder
         try:
-            payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+            payload = encode_arguments(binder.codec, binder.bind(args, kwargs))
         except InvalidArguments as error:
-            raise _hinted(error, kwargs.keys() - signature.names) from None
+            raise _hinted(error, kwargs.keys() - binder.names) from None
         return self._template.request(payload)
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store the job; once this returns, it will run.
 
         Concurrent calls share round trips. A cancelled call may or may not have stored its job.
@@ -92,7 +105,7 @@ class TaskCall(WithForeignWords, Generic[P, R]):
         handle: JobHandle[R] = await self._submitter.submit(self.job(*args, **kwargs))
         return handle
 
-    async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def enqueue_and_wait(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Store the job, wait for its end and return its result: a request and its response.
 
         The result is kept for 60 seconds at least, also that of a job with this id that was there
@@ -103,11 +116,11 @@ class TaskCall(WithForeignWords, Generic[P, R]):
             JobError: as `JobHandle.result`; a `WaitTimeout` has the job's handle.
             UsageError, StorageError: as `enqueue`.
         """
-        signature = self._signature
+        binder = self._binder
         try:
-            payload = encode_arguments(signature.codec, signature.bind(args, kwargs))
+            payload = encode_arguments(binder.codec, binder.bind(args, kwargs))
         except InvalidArguments as error:
-            raise _hinted(error, kwargs.keys() - signature.names) from None
+            raise _hinted(error, kwargs.keys() - binder.names) from None
         job = self._template.awaited(payload)
         limit_ms = self._template.wait_timeout_ms
         result: R = await self._submitter.submit_and_wait(job, timeout_ms=limit_ms)
@@ -162,7 +175,7 @@ class Task(WithForeignWords, Generic[P, R, C]):
     def __repr__(self) -> str:
         return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> C:
         """Run the function here and now, as if it were no task: await what an `async def` returns.
 
         Nothing is stored, retried or timed, and a `Context` is that of the job that runs here.
@@ -187,17 +200,17 @@ class Task(WithForeignWords, Generic[P, R, C]):
                 "it in a test by kit.perform(...)"
             ) from None
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Return a call as a `Job`, see `TaskCall.job`."""
         return self._plain.job(*args, **kwargs)
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job with the task's own options, see `TaskCall.enqueue`."""
         job = self._plain.job(*args, **kwargs)
         handle: JobHandle[R] = await self._submitter.submit(job)
         return handle
 
-    async def enqueue_and_wait(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def enqueue_and_wait(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Store a job and return its result, see `TaskCall.enqueue_and_wait`."""
         return await self._plain.enqueue_and_wait(*args, **kwargs)
 
@@ -224,7 +237,7 @@ class Task(WithForeignWords, Generic[P, R, C]):
 class CoroutineTask(Task[P, R, Coroutine[Any, Any, R]]):
     """A task whose function is a coroutine function, and so is its call to whoever asks."""
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function here and now, see `Task.__call__`."""
         result: R = await self._here(args, kwargs)
         return result
