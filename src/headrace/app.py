@@ -54,7 +54,7 @@ Found = TypeVar("Found")
 DEFAULT_URL = "redis://localhost:6379"
 
 
-class App(WithForeignWords, TaskRegistry[S], Extensions):
+class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
@@ -85,7 +85,6 @@ class App(WithForeignWords, TaskRegistry[S], Extensions):
         UsageError: the lifespan makes no async context manager, or takes arguments.
     """
 
-    _foreign = OF_APPS
     codec: Codec = JSON
     """What the app's arguments, results and output are stored as."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from headrace.nearest import nearest
 
@@ -88,18 +88,44 @@ OF_HANDLES: Mapping[str, str] = {
 }
 
 
+class ForeignWord:
+    """An attribute that others have and this object has not; whoever asks is told what it is here.
+
+    A ``__getattr__`` would do it without a descriptor each, and make a job take a quarter longer.
+    """
+
+    def __init__(self, word: str, here: str) -> None:
+        self._word = word
+        self._here = here
+
+    def __get__(self, instance: object, owner: type) -> ForeignWord:
+        if instance is None:
+            return self
+        raise AttributeError(
+            f"{owner.__name__!r} object has no attribute {self._word!r}: here it is {self._here}"
+        )
+
+
 class WithForeignWords:
-    """An object whose missing attributes, where others have them, are told what they are here."""
+    """Gives its subclasses the words of others, which is no attribute and no completion of theirs.
+
+    As in ``class Task(WithForeignWords, words=OF_TASKS)``.
+    """
 
     __slots__ = ()
-    _foreign: ClassVar[Mapping[str, str]] = {}
 
-    if not TYPE_CHECKING:  # which would take every attribute to be there
+    def __init_subclass__(cls, *, words: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for word, here in (words or {}).items():
+            setattr(cls, word, ForeignWord(word, here))
 
-        def __getattr__(self, name: str) -> Any:
-            text = f"{type(self).__name__!r} object has no attribute {name!r}"
-            here = self._foreign.get(name)
-            raise AttributeError(f"{text}: here it is {here}" if here else text)
+    def __dir__(self) -> list[str]:
+        kind = type(self)
+        return [
+            name
+            for name in object.__dir__(self)
+            if not isinstance(getattr(kind, name, None), ForeignWord)
+        ]
 
 
 def of_option(word: str, options: Collection[str]) -> str:

@@ -47,7 +47,7 @@ class JobClient(Protocol):
         """Return arguments, a result or a piece of output as plain data."""
 
 
-class JobHandle(WithForeignWords, Generic[R_co]):
+class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
     """One job, by its id and queue.
 
     Attributes:
@@ -59,7 +59,6 @@ class JobHandle(WithForeignWords, Generic[R_co]):
     """
 
     __slots__ = ("_client", "_decode", "id", "outcome", "queue")
-    _foreign = OF_HANDLES
 
     def __init__(
         self,

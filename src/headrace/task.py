@@ -60,10 +60,8 @@ def _hinted(error: InvalidArguments, unknown: Iterable[str]) -> InvalidArguments
     return InvalidArguments(f"{error}{of_arguments(unknown, CALL_OPTIONS)}")
 
 
-class TaskCall(WithForeignWords, Generic[P, R]):
+class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
     """A task with the options of one call; made by `Task.options`. Reusable unless it has an id."""
-
-    _foreign = OF_TASKS
 
     def __init__(self, template: JobTemplate, binder: Binder, submitter: Submitter) -> None:
         self._template = template
@@ -127,14 +125,12 @@ class TaskCall(WithForeignWords, Generic[P, R]):
         return result
 
 
-class Task(WithForeignWords, Generic[P, R, C]):
+class Task(WithForeignWords, Generic[P, R, C], words=OF_TASKS):
     """A registered function with its default options; made by `App.task`.
 
     Its types are those of the function's arguments but a `Context`, of its result, and of what a
     call of it returns: the result, or a coroutine.
     """
-
-    _foreign = OF_TASKS
 
     def __init__(
         self,

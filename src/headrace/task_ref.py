@@ -44,15 +44,13 @@ class NamedArguments:
         return kwargs
 
 
-class TaskRef(WithForeignWords):
+class TaskRef(WithForeignWords, words=OF_TASKS):
     """A task by its name; made by `App.task_ref`.
 
     It is looked up at each call. One that the app has registered by then has its own options, and
     the arguments are held against its signature. Of any other the queue must be said, and its
     arguments are passed by name.
     """
-
-    _foreign = OF_TASKS
 
     def __init__(
         self,

@@ -47,6 +47,7 @@ def test_p22_methods_of_other_tasks_name_ours(send: Any, word: str, here: str) -
             getattr(call, word)
         assert here in str(caught.value)
         assert not hasattr(call, word)
+        assert word not in dir(call)
 
 
 def test_p22_a_name_that_nobody_has_is_a_plain_attribute_error(send: Any) -> None:
