@@ -109,7 +109,7 @@ def test_a_job_is_shown_with_counts_times_arguments_result_and_errors(cli: Cli, 
     assert said["stalls"] == "0 ended with their worker"
     assert said["args"] == '{"to":"bad"}'
     assert " UTC (" in said["created"]
-    assert error.startswith("error 1: start 1, ")
+    assert error.startswith("error of start 1: ")
     assert "Traceback (most recent call last):" in error
     assert "raise ValueError(" in error
     assert "\x1b" not in shown

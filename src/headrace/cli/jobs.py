@@ -137,9 +137,9 @@ def _show(job: JobStatus, worker: str) -> None:
         ("result", _text(job.result)),
     ]
     fields(pairs)
-    for at, error in enumerate(job.errors, start=1):
+    for error in job.errors:
         echo("")
-        _show_error(at, error)
+        _show_error(error)
 
 
 def _put_back(job: JobStatus) -> str:
@@ -157,9 +157,9 @@ def _progress(job: JobStatus) -> str:
     return f"[{bar}] {job.progress:.0%} {text}".rstrip()
 
 
-def _show_error(at: int, error: ErrorEntry) -> None:
-    of = f"start {error.start}, " if error.start else ""
-    echo_styled(f"{styled(f'error {at}', 'red')}: {of}{when(error.at)}")
+def _show_error(error: ErrorEntry) -> None:
+    of = f" of start {error.start}" if error.start else ""
+    echo_styled(f"{styled(f'error{of}', 'red')}: {when(error.at)}")
     echo(f"  {one_line(f'{error.type}: {error.message}')}")
     for line in printable(error.traceback).splitlines():
         echo(f"  {line}".rstrip())
