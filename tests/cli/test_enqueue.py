@@ -108,7 +108,10 @@ def test_a_wait_that_ends_in_time_out_is_exit_code_124_and_names_the_job(
 ) -> None:
     ran = cli("enqueue", "add", "-q", "idle", "--id", "j", "--wait", "--timeout", "100ms")
     assert (ran.code, ran.out) == (124, "")
-    assert "has not ended within 0.1 s; it goes on: look at it with headrace job show j" in ran.err
+    assert ran.err == (
+        "Error: job 'j' has not ended within 0.1 s: it is queued, and no worker serves queue "
+        "'idle': start one; look at it with headrace job show j\n"
+    )
     assert here("job", "show", "j").code == 0
 
 

@@ -86,6 +86,17 @@ async def test_a_job_that_could_not_be_stopped_says_so(
         let_go.set()
 
 
+async def test_a_job_that_is_enqueued_by_its_name_goes_to_the_lane_of_its_task(
+    here: Cli, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "go").touch()
+    args = f'{{"path": "{tmp_path}/first", "go": "{tmp_path}/go"}}'
+    async with worker_on(environment, process_slots=1):
+        words = ("-q", "cpu", "--id", "by-name", "--args", args, "--wait")
+        await shown(here, "enqueue", "wait_for", *words)
+        assert (await document(here, "job", "show", "by-name"))["lane"] == "process"
+
+
 async def test_workers_and_queues_show_processes_and_their_lane(
     here: Cli, environment: dict[str, str], tmp_path: Path
 ) -> None:

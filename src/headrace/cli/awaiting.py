@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
@@ -50,9 +49,7 @@ def plain_app(target: Target) -> App[Any]:
     )
 
 
-async def print_end(
-    ended: Awaited, result: Awaitable[Any], *, timeout: float | None, output: str
-) -> None:
+async def print_end(ended: Awaited, result: Awaitable[Any], *, output: str) -> None:
     """Wait for a job's result and print it, or how else the job has ended.
 
     Raises:
@@ -60,15 +57,15 @@ async def print_end(
         JobFailed, JobCancelled: it has ended so.
     """
     try:
-        async with asyncio.timeout(timeout):
-            ended.result = await result
+        ended.result = await result
         ended.state = JobState.COMPLETED.value
-    except TimeoutError:
+    except WaitTimeout as error:
         raise WaitTimeout(
-            f"job {ended.id!r} of queue {ended.queue!r} has not ended within {timeout:g} s; it "
-            f"goes on: look at it with headrace job show {ended.id}",
+            f"{error}; look at it with headrace job show {ended.id}",
             job_id=ended.id,
             queue=ended.queue,
+            handle=error.handle,
+            is_served=error.is_served,
         ) from None
     except ResultExpired:
         ended.state = JobState.COMPLETED.value
@@ -110,8 +107,8 @@ def wait(
         job = await _find(target, job_id, queue)
         async with plain_app(target) as app:
             ended = Awaited(id=job.id, queue=job.queue, task=job.task)
-            result = app.job(job.id, queue=job.queue).result()
-            await print_end(ended, result, timeout=timeout, output=output)
+            result = app.job(job.id, queue=job.queue).result(timeout=timeout)
+            await print_end(ended, result, output=output)
 
     run(main())
 

@@ -25,16 +25,15 @@ from headrace.cli.options import (
     run,
 )
 from headrace.cli.output import echo, echo_json
-from headrace.codec import encode_arguments, read
+from headrace.codec import read
 from headrace.errors import (
     InvalidArguments,
     UnknownTask,
 )
 from headrace.job import EnqueueOutcome, Job, check_text, new_job_id
 from headrace.json_codec import JSON
-from headrace.options import JobOptions, task_settings
+from headrace.options import JobOptions
 from headrace.plain import cut, shown
-from headrace.template import JobTemplate
 
 TOLD = {
     EnqueueOutcome.QUEUED: "queued",
@@ -114,8 +113,9 @@ def enqueue(
         "headers": _headers(header),
     }
     app = None if app_path is None else load_app_for(app_path, target, modules)
-    made = _job(app, name, _arguments(args), options)
-    run(_send(_sender(app, target), made, waits=wait, timeout=timeout, output=output))
+    sender = _sender(app, target)
+    made = _job(app, sender, name, _arguments(args), options)
+    run(_send(sender, made, waits=wait, timeout=timeout, output=output))
 
 
 def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
@@ -145,7 +145,11 @@ def _arguments(text: str) -> dict[str, Any] | list[Any]:
 
 
 def _job(
-    app: App[Any] | None, name: str, arguments: dict[str, Any] | list[Any], options: JobOptions
+    app: App[Any] | None,
+    sender: App[Any],
+    name: str,
+    arguments: dict[str, Any] | list[Any],
+    options: JobOptions,
 ) -> Job:
     task = app.tasks.get(name) if app else None
     by_name = arguments if isinstance(arguments, dict) else {}
@@ -174,8 +178,7 @@ def _job(
             f"{name}: arguments by position need --app with the task; "
             'without it use an object, as in {"to": "a@b.c"}'
         )
-    payload = encode_arguments(JSON if app is None else app.codec, by_name)
-    return JobTemplate(name, task_settings(queue=options["queue"]), options).request(payload)
+    return (app or sender).task_ref(name).options(**options).job(**by_name)
 
 
 async def _send(
@@ -186,8 +189,9 @@ async def _send(
         await sender.connect()
         if waits:
             ended = Awaited(id=job.id, queue=job.queue, task=job.task)
-            result = sender.submit_and_wait(job)
-            await print_end(ended, result, timeout=timeout, output=output)
+            timeout_ms = None if timeout is None else round(timeout * 1000)
+            result = sender.submit_and_wait(job, timeout_ms=timeout_ms)
+            await print_end(ended, result, output=output)
         else:
             handle = await sender.submit(job)
             _print_outcome(job, handle.outcome, output=output)
