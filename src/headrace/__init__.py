@@ -3,6 +3,7 @@
 from headrace.app import App
 from headrace.blueprint import Blueprint
 from headrace.context import Context, current_job
+from headrace.draft import JobDraft
 from headrace.errors import (
     AppImportError,
     FailPermanently,
@@ -72,6 +73,7 @@ __all__ = [
     "InvalidOption",
     "Job",
     "JobCancelled",
+    "JobDraft",
     "JobError",
     "JobEvent",
     "JobEventKind",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
@@ -11,12 +12,12 @@ from typing_extensions import TypeVar
 
 from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
-from headrace.client import Client, ClientFactory, CurrentClient
+from headrace.client import Client, ClientFactory, CurrentClient, iterated
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
 from headrace.declaration import default_name, is_redefinition
-from headrace.errors import UnknownTask, UsageError
+from headrace.errors import StorageError, UnknownTask, UsageError
 from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
@@ -45,6 +46,7 @@ from headrace.registry import TaskRegistry, function_of, new_task, with_executor
 from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
+from headrace.storage.limits import BATCH_LIMIT
 from headrace.task import Task
 from headrace.task_ref import TaskRef
 
@@ -233,12 +235,18 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
 
     def submit(self, job: Job) -> Awaitable[JobHandle[Any]]:
         """Store one job made by ``task.job(...)``, as `Task.enqueue` does: await it."""
+        if self.preparers:
+            return self._submit_prepared(job)
         # A coroutine of its own would cost 0.5 µs a job, and so would one more in `Task.enqueue`.
         return self.client().submit(job)
 
+    async def _submit_prepared(self, job: Job) -> JobHandle[Any]:
+        return await self.client().submit(await self.prepared(job))
+
     async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
         """Store one job and return its result, as `Task.enqueue_and_wait` does."""
-        return await self.client().submit_and_wait(job, timeout_ms=timeout_ms)
+        asked = await self.prepared(job) if self.preparers else job
+        return await self.client().submit_and_wait(asked, timeout_ms=timeout_ms)
 
     def task_ref(self, name: str, *, queue: str | None = None) -> TaskRef:
         """Return a task by its name, to enqueue it with options; nothing is sent.
@@ -279,10 +287,23 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
+            if self.preparers:
+                return await self._submit_many_prepared(iterated(jobs))
             return await self.client().submit_many(jobs)
         except UsageError:
             close_unsent(jobs)
             raise
+
+    async def _submit_many_prepared(self, jobs: Iterator[Job]) -> list[JobHandle[Any]]:
+        handles: list[JobHandle[Any]] = []
+        while block := list(islice(jobs, BATCH_LIMIT)):
+            prepared = [await self.prepared(job) for job in block]
+            try:
+                handles += await self.client().submit_many(prepared)
+            except StorageError as error:
+                error.accepted = (*handles, *error.accepted)
+                raise
+        return handles
 
     @overload
     def job(

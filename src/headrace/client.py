@@ -91,7 +91,7 @@ class Client:
         handles: list[JobHandle[Any]] = []
         ahead: deque[tuple[Sequence[JobRequest], Answer]] = deque()
         try:
-            for chunk in _chunks(_iterated(jobs)):
+            for chunk in _chunks(iterated(jobs)):
                 ahead.append((chunk, self._batcher(chunk[0].queue).submit(chunk)))
                 if len(ahead) > CHUNKS_AHEAD:
                     await self._collect(ahead, handles)
@@ -236,7 +236,8 @@ def replying(request: JobRequest, channel: str) -> JobRequest:
     return msgspec.structs.replace(request, channel=channel, is_plain=False)
 
 
-def _iterated(jobs: Iterable[Job]) -> Iterator[Job]:
+def iterated(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Return an iterator of what should be jobs, or raise `UsageError` if there can be none."""
     if not isinstance(jobs, Iterable):
         raise UsageError(f"{shown(jobs)} can't be iterated: pass jobs as task.job(...) makes them")
     return iter(jobs)

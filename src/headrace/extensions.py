@@ -1,22 +1,62 @@
-"""What an app calls beside its handlers: middleware around them, hooks after them."""
+"""What an app calls beside its handlers: before enqueues, around attempts, after them."""
 
 from __future__ import annotations
 
-from headrace.hooks import H, Hooks
+from typing import TypeVar
+
+from headrace.admit import admit
+from headrace.draft import JobDraft, Preparer
+from headrace.hooks import H, Hooks, check_hook
+from headrace.job import Job
 from headrace.middleware import Middleware
+from headrace.request import JobRequest, fresh
+from headrace.task import is_awaitable
+
+Q = TypeVar("Q", bound=Preparer)
 
 
 class Extensions:
-    """The part of an `App` that keeps them; what is there when a worker starts counts for it.
+    """The part of an `App` that keeps them.
+
+    Of middleware and hooks a worker calls those that are there when it starts.
 
     Attributes:
+        preparers: called with each job before it is sent, in order.
         middlewares: around every handler, the first outermost.
         hooks: for every task, beside those of the task.
     """
 
     def __init__(self) -> None:
+        self.preparers: list[Preparer] = []
         self.middlewares: list[Middleware] = []
         self.hooks: Hooks = Hooks()
+
+    def before_enqueue(self, function: Q) -> Q:
+        """Register a function that is called with each job before this app sends it.
+
+        It is ``def`` or ``async def function(draft)`` and gets a `JobDraft`, whose headers and
+        options it may change; several are called in the order of their registration. What it
+        raises, the enqueue raises, and the job is not sent. A plain one must not block.
+
+        Raises:
+            InvalidOption: it can't be called with one argument.
+        """
+        check_hook(function, name="before_enqueue", given="the draft of a job")
+        self.preparers.append(function)
+        return function
+
+    async def prepared(self, job: Job) -> JobRequest:
+        """Return what is to be sent of a job, after all that is to be called before.
+
+        Raises:
+            UsageError: it is no job, or a value is not valid.
+        """
+        draft = JobDraft(admit(job))
+        for prepare in self.preparers:
+            result = prepare(draft)
+            if is_awaitable(result):
+                await result
+        return fresh(draft.request())
 
     def middleware(self, function: Middleware) -> Middleware:
         """Register a function that is called around every handler.

@@ -72,17 +72,17 @@ class Hooks(msgspec.Struct, frozen=True):
         )
 
 
-def check_hook(hook: Any, *, name: str) -> Hook:
+def check_hook(hook: Any, *, name: str, given: str = "the attempt") -> Hook:
     """Return a hook, or raise `InvalidOption` if it can't be called with one argument."""
     if not callable(hook) or isinstance(hook, type):
-        raise InvalidOption(f"{name}={shown(hook)}: pass a function of one argument, the attempt")
+        raise InvalidOption(f"{name}={shown(hook)}: pass a function of one argument, {given}")
     if inspect.isgeneratorfunction(hook) or inspect.isasyncgenfunction(hook):
         raise InvalidOption(f"{name}={shown(hook)} is a generator: pass a plain or async function")
     try:
         inspect.signature(hook).bind(None)
     except TypeError as error:
         raise InvalidOption(
-            f"{name}={shown(hook)} is called with one argument, the attempt, and does not take it "
+            f"{name}={shown(hook)} is called with one argument, {given}, and does not take it "
             f"so ({error})"
         ) from None
     except ValueError:  # of a builtin nobody can say

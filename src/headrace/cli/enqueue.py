@@ -201,7 +201,11 @@ def _sender(app: App[Any] | None, target: Target) -> App[Any]:
     """Return an app without tasks, at the place of the one that has them."""
     if app is None:
         return plain_app(target)
-    return App(check_shared(app.url), tenant=app.tenant, allow_eviction=app.allow_eviction)
+    sender: App[Any] = App(
+        check_shared(app.url), tenant=app.tenant, allow_eviction=app.allow_eviction
+    )
+    sender.preparers += app.preparers
+    return sender
 
 
 def _print_outcome(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
