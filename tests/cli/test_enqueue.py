@@ -45,6 +45,13 @@ def test_with_an_app_the_tasks_own_queue_and_names_are_used(here: Cli) -> None:
     assert here("job", "show", ran.json["id"], "-o", "json").json["args"] == {"a": 1, "b": 2}
 
 
+def test_what_the_app_calls_before_an_enqueue_is_called(cli: Cli, here: Cli) -> None:
+    ran = cli("enqueue", "work", "-A", "tests.apps.traced_app:app", "--header", "a=b", "--id", "j")
+    assert (ran.code, ran.err) == (0, "")
+    options = here("job", "show", "j", "-o", "json").json["options"]
+    assert options["headers"] == {"a": "b", "trace": "t-work"}
+
+
 def test_options_of_a_job_are_passed_on(here: Cli) -> None:
     # fmt: off
     here(
