@@ -37,7 +37,7 @@ async def test_a_snoozed_job_runs_again_and_nothing_is_counted(
         handle = await task.enqueue()
         assert await handle.result(timeout=10) == 3
     record = await handle.status()
-    assert (record.starts, record.failures, record.stalls, record.errors) == (3, 0, 0, [])
+    assert (record.starts, record.failures, record.stalls, record.errors) == (3, 0, 0, ())
     told = [(event.outcome, event.reason, event.retry_in_ms) for event in log.of(AttemptEnded)]
     assert told == [
         ("snoozed", "start 1", 1),
