@@ -1,5 +1,6 @@
 """An asyncio-native job queue on Redis and Valkey: declare tasks, enqueue jobs, run workers."""
 
+from headrace.alias import Alias
 from headrace.app import App
 from headrace.blueprint import Blueprint
 from headrace.context import Context, current_job
@@ -56,6 +57,7 @@ from headrace.views.value import Percentiles
 from headrace.worker.worker import Worker
 
 __all__ = [
+    "Alias",
     "App",
     "AppImportError",
     "AttemptOutcome",

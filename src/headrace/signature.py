@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
+from headrace.alias import aliases_of, by_any_name
 from headrace.codec import Codec, Decode, read, unreadable
 from headrace.errors import InvalidArguments, UsageError
 from headrace.plain import cut
@@ -57,7 +58,14 @@ class Signature(Generic[R]):
         self.names: frozenset[str] = frozenset(p.name for p in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._has_defaults = len(self._required) < len(self.names)
-        self._decode = self._arguments_decoder(parameters, hints)
+        self._decode = by_any_name(
+            self._arguments_decoder(parameters, hints),
+            aliases_of(
+                self._where, typing.get_type_hints(function, include_extras=True), self.names
+            ),
+            read=codec.decoder(dict[str, Any]),
+            write=codec.encode_arguments,
+        )
         self.result_type: Any = hints.get("return", Any)
         self._decode_result = self._decoder_of(self.result_type, "its return value")
 
