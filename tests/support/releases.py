@@ -46,20 +46,21 @@ class Releases:
             await app.aclose()
         self.storage.close()
 
-    async def work(self, app: App[Any]) -> list[str]:
+    async def work(self, app: App[Any], *queues: str) -> list[str]:
         """Let a worker of one release run all that is ready, and return what the attempts came to.
 
-        A result stands for ``completed``.
+        A result stands for ``completed``. By default the worker serves all queues.
         """
+
+        async def served() -> Sequence[str]:
+            return queues or await self.storage.queues()
+
         worker = KitWorker(
             app, self.storage, emit=EventLog(), incarnations={}, state=None, limit=100
         )
         async with worker:
-            await worker.work_off(self._queues)
+            await worker.work_off(served)
         return [_told(attempt) for attempt in worker.finished]
-
-    async def _queues(self) -> Sequence[str]:
-        return await self.storage.queues()
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
