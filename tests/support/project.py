@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -46,3 +47,8 @@ class Project:
             timeout=patience(LIMIT_S),
             check=False,
         )
+
+    def completed(self) -> list[str]:
+        """Return the tasks of the jobs that have completed, sorted."""
+        ran = self.headrace("job", "list", "--state", "completed", "-o", "json")
+        return sorted(job["task"] for job in json.loads(ran.stdout))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -25,8 +26,20 @@ def project(tmp_path: Path) -> Project:
 def test_the_program_of_several_modules_runs(project: Project) -> None:
     app = ("--app", "shop.app:app")
     assert project.headrace("worker", "shop.app:app", "--check").stderr == ""
-    task = ("shop.tasks.billing.bill", "--args", '["Ada"]')
-    assert project.headrace("enqueue", *task, *app).returncode == 0
+    assert enqueued(project, "shop.tasks.billing.bill", "Ada", *app)
     ran = project.headrace("worker", *app, "--burst")
     assert ran.returncode == 0, ran.stderr
-    assert ran.stderr.count("outcome=completed") == 2
+    assert project.completed() == ["shop.tasks.billing.bill", "shop.tasks.mail.send"]
+
+
+def test_the_program_with_a_blueprint_runs(project: Project) -> None:
+    app = ("--app", "shop.app:app", "--import", "shop.full")
+    assert enqueued(project, "shop.alerts.page_somebody", "the shop is down", *app)
+    ran = project.headrace("worker", *app, "--burst")
+    assert ran.returncode == 0, ran.stderr
+    assert project.completed() == ["shop.alerts.page_somebody"]
+
+
+def enqueued(project: Project, task: str, argument: str, *words: str) -> bool:
+    ran = project.headrace("enqueue", task, "--args", json.dumps([argument]), *words)
+    return ran.returncode == 0
