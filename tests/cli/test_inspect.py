@@ -93,6 +93,19 @@ def test_stats_show_rates_percentiles_and_the_missing_workers(here: Cli) -> None
         assert part in shown
 
 
+def test_tenants_are_listed_with_how_many_queues_they_have(
+    here: Cli, environment: dict[str, str]
+) -> None:
+    assert here("enqueue", "t", "-q", "x", "--tenant", "neighbour").code == 0
+    ours = environment["HEADRACE_TENANT"]
+    assert here("tenant", "list", "-o", "json").json == [
+        {"tenant": ours, "queues": 2},
+        {"tenant": "neighbour", "queues": 1},
+    ]
+    lines = [line.split() for line in here("tenant", "list").out.splitlines()]
+    assert lines == [["TENANT", "QUEUES"], [ours, "2"], ["neighbour", "1"]]
+
+
 def test_a_queue_that_nobody_used_is_told_from_an_idle_one(here: Cli) -> None:
     ran = here("queue", "stats", "mial")
     assert ran.code == 0

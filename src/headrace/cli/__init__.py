@@ -16,6 +16,7 @@ from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
+from headrace.cli.tenants import tenant
 from headrace.cli.top import top
 from headrace.cli.worker import worker
 from headrace.cli.workers import workers
@@ -115,6 +116,7 @@ COMMANDS = (
     help_command,
     job,
     queue,
+    tenant,
     top,
     version,
     worker,

@@ -33,6 +33,11 @@ def queues(tenant: str) -> str:
     return f"{tenant_root(tenant)}:queues"
 
 
+def tenant_of(queues_key: str) -> str:
+    """Return the tenant of a set of queue names."""
+    return queues_key[len("hr:{") : -len("}:queues")]
+
+
 def channel(tenant: str, suffix: str) -> str:
     """Return a pub/sub channel for one client."""
     return f"{tenant_root(tenant)}:channel:{suffix}"

@@ -21,6 +21,13 @@ class Doctor(Protocol):
         """
 
     @reads
+    async def tenants(self) -> list[str]:
+        """Return all tenants that have a queue on their list, sorted, and not this one alone.
+
+        For operators only. A server looks at all of its keys for it, in many small steps.
+        """
+
+    @reads
     async def diagnose(self) -> list[Finding]:
         """Look the storage over, for ``headrace doctor``; an empty list if there is nothing to say.
 

@@ -1,4 +1,4 @@
-"""Contract of ``queues``."""
+"""Contract of ``queues`` and ``tenants``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.testing.contract.steps import (
 
 
 class QueuesContract(Contract):
-    """Tests of ``queues``."""
+    """Tests of ``queues`` and ``tenants``."""
 
     async def test_queues_are_known_from_their_first_job_or_worker_on(
         self, storage: Storage, client: ContractClient
@@ -24,3 +24,15 @@ class QueuesContract(Contract):
         await storage.register("alpha", ContractIncarnation(storage, "w1").info)
         assert await storage.queues() == ["alpha", QUEUE, "zebra"]
         await storage.retire("alpha", "w1")
+
+    async def test_tenants_are_known_while_they_have_queues(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
+        assert await storage.tenants() == []
+        await client.enqueue(a_job())
+        neighbour = storage.for_tenant("a.neighbour")
+        await ContractClient(neighbour).enqueue(a_job())
+        await storage.for_tenant("nobody").queues()
+        assert await storage.tenants() == sorted([storage.tenant, "a.neighbour"])
+        assert await neighbour.tenants() == await storage.tenants()
+        await neighbour.aclose()

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from headrace.job import is_name
+from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, command, nothing, text
 from headrace.storage.redis.library import PREFIX, Library
 from headrace.storage.redis.server import parse_info
+
+FIRST_CURSOR = "0"
+KEYS_A_STEP = 1_000
+"""Keys that the server looks at in one step: half a millisecond."""
 
 
 def ping() -> Call[None]:
     """Build ``check``."""
     return command("check", "", "PING", read=nothing)
+
+
+def tenants(cursor: str) -> Call[tuple[str, list[str]]]:
+    """Build one step of the look for tenants: the next cursor, and those that were met."""
+    words = ("SCAN", cursor, "MATCH", keys.queues("*"), "COUNT", KEYS_A_STEP, "TYPE", "set")
+    return command("tenants", "", *words, read=_read_tenants)
+
+
+def _read_tenants(reply: Sequence[Any]) -> tuple[str, list[str]]:
+    names = (keys.tenant_of(text(key)) for key in reply[1])
+    return text(reply[0]), [name for name in names if is_name(name)]
 
 
 def info() -> Call[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.storage.redis.calls import doctor
+from headrace.storage.redis.calls.doctor import FIRST_CURSOR
 from headrace.storage.redis.damage import damage_findings
 from headrace.storage.redis.doctor import remove_libraries, server_findings
 from headrace.storage.redis.roles.role import RedisRole
@@ -14,6 +15,15 @@ class RedisDoctor(RedisRole):
 
     async def check(self) -> None:
         await self._client.run(doctor.ping())
+
+    async def tenants(self) -> list[str]:
+        found: set[str] = set()
+        cursor = FIRST_CURSOR
+        while True:
+            cursor, names = await self._client.run(doctor.tenants(cursor))
+            found.update(names)
+            if cursor == FIRST_CURSOR:
+                return sorted(found)
 
     async def diagnose(self) -> list[Finding]:
         found = await server_findings(self._client)

@@ -12,6 +12,12 @@ from headrace.storage.values import Finding
 PROBLEMS_SHOWN = 5
 
 
+def tenants(step: Step) -> list[str]:
+    """Return the tenants that have a queue on their list."""
+    sql = "SELECT DISTINCT tenant FROM queues WHERE is_listed ORDER BY tenant"
+    return [tenant for (tenant,) in step.db.execute(sql)]
+
+
 def diagnose(step: Step, place: DatabaseLocation) -> list[Finding]:
     """Look a database over: this reads all of it."""
     return [
