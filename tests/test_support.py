@@ -23,6 +23,7 @@ from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
+from tests.support.walkthrough import Walkthrough
 
 LOST = redis.ConnectionError, redis.TimeoutError
 
@@ -313,3 +314,50 @@ def test_a_server_that_is_launched_tells_when_it_is_ready(tmp_path: Path) -> Non
         server.start()
         states += [server.is_running, server.is_ready]
     assert states == [False, True, False, True, True]
+
+
+PAGE = """
+```python no-run
+# shop/app.py
+print("open")
+print("at 9")
+```
+
+```console
+$ python shop/app.py
+open
+at …
+```
+"""
+
+
+async def read_page(text: str, folder: Path) -> None:
+    page = folder / "page.md"
+    page.write_text(text)
+    with Walkthrough(page, folder, env={}, replaced={"Shop": "shop"}) as reader:
+        await reader.follow()
+
+
+@pytest.mark.parametrize(
+    "change", [("", ""), ("open\nat …\n```", "open\n```"), ("$ python shop", "$ python Shop")]
+)
+async def test_a_page_whose_commands_print_what_it_says_is_followed(
+    change: tuple[str, str], tmp_path: Path
+) -> None:
+    await read_page(PAGE.replace(*change), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("\nat …\n", "\nat 10\n"),
+        ("open\nat …", "at …\nopen"),
+        ('print("open")', "raise SystemExit(1)"),
+        ("$ python", "$ uvicorn"),
+    ],
+)
+async def test_a_page_whose_commands_print_something_else_is_found_out(
+    change: tuple[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(AssertionError, match=r"is to print|exit code 1|has ended"):
+        await read_page(PAGE.replace(*change), tmp_path)

@@ -46,6 +46,7 @@ class WorkerProcess:
         directory: where ``<name>.stdout`` and ``<name>.stderr`` are written, such as ``tmp_path``.
         name: the stem of these files.
         env: variables set besides those of the tests.
+        cwd: its working directory.
     """
 
     def __init__(
@@ -54,13 +55,14 @@ class WorkerProcess:
         directory: Path,
         name: str = "worker",
         env: Mapping[str, str] | None = None,
+        cwd: Path = ROOT,
     ) -> None:
         self.argv = argv
         self._paths = directory / f"{name}.stdout", directory / f"{name}.stderr"
         with self._paths[0].open("wb") as stdout, self._paths[1].open("wb") as stderr:
             self._process = subprocess.Popen(
                 argv,
-                cwd=ROOT,
+                cwd=cwd,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -79,13 +81,14 @@ class WorkerProcess:
         name: str = "worker",
         env: Mapping[str, str] | None = None,
         python: str = sys.executable,
+        cwd: Path = ROOT,
     ) -> Self:
-        """Start ``python -m module args`` at the root of the checkout.
+        """Start ``python -m module args``, at the root of the checkout unless told otherwise.
 
         ``python`` is the interpreter of the tests unless another one is given.
         """
         argv = (python, "-m", module, *args)
-        return cls(*argv, directory=directory, name=name, env=env)
+        return cls(*argv, directory=directory, name=name, env=env, cwd=cwd)
 
     @property
     def returncode(self) -> int | None:
