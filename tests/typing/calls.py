@@ -24,8 +24,11 @@ from headrace import (
     JobStatus,
     Retry,
     Task,
+    TaskRef,
+    WaitTimeout,
     Worker,
 )
+from headrace.registry import TaskDecorator
 
 
 class State:
@@ -254,6 +257,38 @@ async def results() -> None:
     assert_type(plain.job("id"), JobHandle[Any])
     text: str = await handle.result()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     del text
+
+
+async def by_name() -> None:
+    """A task that is a name here takes what it is given, and its results have no type."""
+    ref = plain.task_ref("shop.send", queue="emails")
+    assert_type(ref, TaskRef)
+    assert_type(await ref.enqueue(to="a", queue=1), JobHandle[Any])
+    assert_type(await ref.options(delay=5).enqueue(to="a"), JobHandle[Any])
+    assert_type(ref.job(to="a"), Job[Any])
+    ref.options(delay="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ref.delay(1)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+async def waits() -> None:
+    """A wait is bounded by an option, and what is over has the job's handle."""
+    assert_type(await add.options(wait_timeout=5).enqueue_and_wait(1), int)
+    assert_type(await add.options(wait_timeout=timedelta(seconds=5)).enqueue_and_wait(1), int)
+    add.options(wait_timeout="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    try:
+        await add.enqueue_and_wait(1)
+    except WaitTimeout as error:
+        assert_type(error.is_served, bool | None)
+        assert_type(error.job_id, str)
+
+
+def words_of_others() -> None:
+    """What only other libraries have is an error for type checkers too."""
+    add.delay(1)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    add.options(countdown=5)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    plain.task(max_retries=5)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    emails = plain.task(queue="emails")
+    assert_type(emails(priority=9), TaskDecorator[None])
 
 
 def declarations() -> None:
