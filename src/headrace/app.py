@@ -17,7 +17,7 @@ from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
 from headrace.declaration import default_name, is_redefinition
-from headrace.errors import StorageError, UnknownTask, UsageError
+from headrace.errors import StorageError, UsageError
 from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
@@ -40,7 +40,7 @@ from headrace.options import (
     spelled_out,
     task_settings,
 )
-from headrace.plain import plain_text, shown
+from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
 from headrace.registry import TaskRegistry, function_of, new_task, with_executor
 from headrace.settings import URL_VARIABLES, TaskSettings, variable
@@ -48,7 +48,7 @@ from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.task import Task
-from headrace.task_ref import TaskRef
+from headrace.task_ref import TaskRef, not_registered
 
 S = TypeVar("S", default=None)
 Found = TypeVar("Found")
@@ -379,14 +379,9 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             return task
         name = check_text(task, what="task name")
         if name not in self.tasks:
-            raise UnknownTask(
-                f"the task {shown(name)} is not registered in this app (known: "
-                f"{self._known_names()}): leave task= out to get the result as plain data"
-            )
+            advice = "leave task= out to get the result as plain data"
+            raise not_registered(name, self.tasks, advice)
         return self.tasks[name]
-
-    def _known_names(self) -> str:
-        return ", ".join(sorted(self.tasks)) or "none"
 
     def queue(self, name: str) -> Queue:
         """Return a queue, to look at and to steer."""

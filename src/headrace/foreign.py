@@ -17,6 +17,7 @@ OPTIONS: Mapping[str, str] = {
     "defer_until": "run_at=",
     "scheduled": "run_at=",
     "max_retries": _ATTEMPTS,
+    "max_retry": _ATTEMPTS,
     "retries": _ATTEMPTS,
     "max_tries": _ATTEMPTS,
     "job_id": "id=",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
 from headrace.codec import Codec
@@ -10,10 +10,24 @@ from headrace.errors import InvalidArguments, UnknownTask
 from headrace.foreign import OF_TASKS, WithForeignWords
 from headrace.handle import JobHandle
 from headrace.job import Job, check_name, check_text
+from headrace.nearest import nearest
 from headrace.options import JobOptions, SharedOptions, spelled_out, task_settings
-from headrace.plain import shown
+from headrace.plain import cut, shown
 from headrace.task import Submitter, Task, TaskCall
 from headrace.template import JobTemplate
+
+MOST_SHOWN = 400
+"""Most characters of an app's names that an error lists."""
+
+
+def not_registered(name: str, tasks: Iterable[str], advice: str) -> UnknownTask:
+    """Return the error of a name that no task of the app has, with the one that may be meant."""
+    known = cut(", ".join(sorted(tasks)), MOST_SHOWN) or "none"
+    meant = nearest(name, tasks)
+    perhaps = f"did you mean {shown(meant)}? " if meant else ""
+    return UnknownTask(
+        f"the task {shown(name)} is not registered in this app ({perhaps}known: {known}): {advice}"
+    )
 
 
 class NamedArguments:
@@ -108,11 +122,8 @@ class TaskRef(WithForeignWords, words=OF_TASKS):
         if task is not None:
             return task.options(**said)
         if said.get("queue") is None:
-            known = ", ".join(sorted(self._tasks)) or "none"
-            raise UnknownTask(
-                f"the task {shown(self.name)} is not registered in this app (known: {known}); "
-                "for one that only workers know, say its queue="
-            )
+            advice = "for one that only workers know, say its queue="
+            raise not_registered(self.name, self._tasks, advice)
         # Workers have told the storage in which lane the task runs.
         template = JobTemplate(self.name, task_settings(), said, lane="")
         return TaskCall(template, NamedArguments(self.name, self._codec), self._submitter)

@@ -68,7 +68,7 @@ async def test_f25_arguments_may_have_any_name(app: App[None], producer: App[Non
 async def test_f25_for_a_task_of_this_app_the_reference_is_that_task(app: App[None]) -> None:
     """F25: with its queue, its options and its signature, also if it is declared later."""
     ref = app.task_ref("later")
-    with pytest.raises(UnknownTask, match=r"'later' is not registered .*say its queue="):
+    with pytest.raises(UnknownTask, match=r"'later' is not .*known: none.*say its queue="):
         ref.job(1)
 
     @app.task(name="later", queue="own", priority=7)
@@ -81,6 +81,19 @@ async def test_f25_for_a_task_of_this_app_the_reference_is_that_task(app: App[No
         ref.job()
     assert app.task_ref("later", queue="else").job(1).queue == "else"
     assert app.task_ref("later", queue="else").options(queue="third").job(1).queue == "third"
+
+
+def test_f25_an_unknown_name_is_told_the_nearest_one_and_not_a_thousand() -> None:
+    """F25: what is known is listed as far as it fits a line or a few."""
+    app = App("memory://f25")
+    for number in range(1_000):
+
+        @app.task(name=f"shop.mail.send{number}")
+        async def unused() -> None: ...
+
+    with pytest.raises(UnknownTask, match=r"did you mean 'shop\.mail\.send7'\?") as caught:
+        app.task_ref("shop.mial.send7").job()
+    assert len(str(caught.value)) < 700
 
 
 def test_f25_what_is_wrong_is_told_before_any_io() -> None:
