@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import rule
 
 from headrace.job import JobState
+from headrace.queues import PURGEABLE
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.memory import CLAIMS_KEPT, MachineMemory
@@ -258,6 +259,19 @@ class StorageMachine(MachineMemory):
         else:
             self._hit("purge")
             self._driver.call("purge", state, ids + fitting)
+
+    @rule(is_emptied=st.booleans(), is_forced=st.booleans())
+    def delete_queue(self, *, is_emptied: bool, is_forced: bool) -> None:
+        """Delete the queue, on demand once all that is not active is purged from it."""
+        self._hit("delete_queue")
+        if is_emptied:
+            for state in PURGEABLE:
+                jobs = self._driver.model.queue(QUEUE).jobs.values()
+                self._driver.call("purge", state, [job.id for job in jobs if job.state is state])
+            self._driver.prune()
+        if self._driver.call("delete_queue", is_forced=is_forced) == 0:
+            for name in asks.WORKERS:
+                self._forget_numbers(name)
 
     @rule(what=st.sampled_from((*STEERED, *sorted(asks.SETTINGS))))
     def steer(self, what: str) -> None:

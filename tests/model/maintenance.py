@@ -191,6 +191,14 @@ class InspectorModel(State):
         """Set what the queue keeps."""
         self.queue(queue).settings = settings
 
+    def delete_queue(self, queue: str, *, is_forced: bool) -> int | None:
+        """Forget a queue without jobs, but for its statistics and the calls of producers."""
+        q = self.queue(queue)
+        if any(self.counts(q).values()) or (q.workers and not is_forced):
+            return None
+        self.queues[queue] = QueueState(queue, tallies=q.tallies, calls=q.calls)
+        return 0
+
     def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
         """Queue dead letters again, counts and error history reset."""
         q = self.queue(queue)

@@ -27,6 +27,7 @@ VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
     "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
     "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
+    "delete_queue",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",

@@ -48,3 +48,22 @@ class Admin(Protocol):
         Jobs that have moved on are spared, and active ones always. Channels of jobs that had not
         ended are told, with ``state`` None.
         """
+
+    @writes()
+    async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
+        """Delete a queue in which there is no job, and take it off the tenant's list.
+
+        Settings, events, what workers have said of tasks, and tokens go with it; statistics and
+        producers' calls end by their age. It is a new queue that the next job or worker makes. A
+        producer that has used it within the last half minute may bring it back to the list only
+        after that time.
+
+        Args:
+            queue: the queue; it need not be there.
+            is_forced: incarnations go too; a worker that lives registers anew.
+
+        Returns:
+            How much is left for another call, 0: it is gone. None: there is a job in it, also an
+            ended one that is not pruned yet, or an incarnation that is known or condemned; nothing
+            changed.
+        """

@@ -13,6 +13,10 @@ QUEUE_SHIFT = 40
 
 _ADD = "INSERT INTO events (key, at_ms, lines) VALUES (?, ?, ?)"
 _TRIM = "DELETE FROM events WHERE key BETWEEN ? AND ?"
+_ERASE = """
+DELETE FROM events WHERE key IN (SELECT key FROM events WHERE key BETWEEN ? AND ? LIMIT ?)
+"""
+_COUNT = "SELECT count(*) FROM events WHERE key BETWEEN ? AND ?"
 _READ = "SELECT key, at_ms, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
 
 
@@ -78,3 +82,11 @@ def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[Even
         for key, at_ms, lines in rows
         for event in read_lines(lines, stream_id=f"{at_ms}-{key - base}", at_ms=at_ms)
     ]
+
+
+def erase(db: sqlite3.Connection, queue: int, *, limit: int) -> int:
+    """Delete a number of a queue's entries; return how many are left."""
+    span = (queue << QUEUE_SHIFT, (queue + 1) << QUEUE_SHIFT)
+    db.execute(_ERASE, (*span, limit))
+    [left] = db.execute(_COUNT, span).fetchone()
+    return int(left)

@@ -14,6 +14,7 @@ from headrace.testing.contract.beat import BeatContract
 from headrace.testing.contract.cancel import CancelContract
 from headrace.testing.contract.claim import ClaimContract
 from headrace.testing.contract.configure import ConfigureContract
+from headrace.testing.contract.delete_queue import DeleteQueueContract
 from headrace.testing.contract.enqueue import EnqueueContract
 from headrace.testing.contract.events import EventsContract
 from headrace.testing.contract.for_tenant import ForTenantContract
@@ -48,6 +49,7 @@ class StorageContract(
     CancelContract,
     ClaimContract,
     ConfigureContract,
+    DeleteQueueContract,
     EnqueueContract,
     EventsContract,
     ForTenantContract,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import JobState
-from headrace.storage.redis.calls.call import Call, nothing
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls.call import Call, command, nothing
 from headrace.storage.values import QueueSettings
 
 
@@ -25,6 +26,17 @@ def configure(root: str, settings: QueueSettings) -> Call[None]:
     """Build ``configure``."""
     words = [word for pair in msgspec.structs.asdict(settings).items() for word in pair]
     return Call("configure", root, words, nothing)
+
+
+def delete_queue(root: str, *, is_forced: bool) -> Call[int | None]:
+    """Build ``delete_queue``."""
+    return Call("delete_queue", root, [int(is_forced)], lambda reply: 0 if reply == b"ok" else None)
+
+
+def strike(tenant: str, queue: str) -> Call[None]:
+    """Build what takes a queue off the tenant's list, which is in another slot than the queue."""
+    root = keys.tenant_root(tenant)
+    return command("delete_queue", root, "SREM", keys.queues(tenant), queue, read=nothing)
 
 
 def redrive(root: str, job_ids: Sequence[str]) -> Call[int]:

@@ -22,6 +22,18 @@ class RedisAdmin(RedisRole):
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         await self._client.run(admin.configure(self._root(queue), settings))
 
+    async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
+        root = self._root(queue)
+        left = await self._client.run(admin.delete_queue(root, is_forced=is_forced))
+        if left == 0:
+            self.shared.introduced.discard(root)
+            await self._client.run(admin.strike(self.tenant, queue))
+            # Somebody may have used it between the two, and found its name on the list.
+            if await self._client.run(admin.delete_queue(root, is_forced=is_forced)) is None:
+                await self._introduce(queue)
+                return None
+        return left
+
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
         return await self._client.run(admin.redrive(self._root(queue), job_ids))
 

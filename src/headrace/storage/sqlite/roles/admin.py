@@ -22,6 +22,12 @@ class SqliteAdmin(SqliteRole):
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         await self._do("configure", lambda s: steering.configure(s, self._name(queue), settings))
 
+    async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
+        return await self._do(
+            "delete_queue",
+            lambda s: steering.delete_queue(s, self._name(queue), is_forced=is_forced),
+        )
+
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
         return await self._do("redrive", lambda s: steering.redrive(s, self._name(queue), job_ids))
 

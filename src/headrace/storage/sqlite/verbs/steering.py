@@ -1,11 +1,14 @@
-"""What operators change: ``pause``, ``resume``, ``configure``, ``redrive``, ``purge``."""
+"""What operators change of a queue and of its jobs: the verbs of `Admin`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from headrace.job import JobState
-from headrace.storage.sqlite import finish
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.sqlite import events, finish
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
@@ -13,6 +16,11 @@ from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, open_unit
 from headrace.storage.values import QueueSettings
 
+_DELETE_QUEUE = (
+    "DELETE FROM incarnations WHERE queue = ?",
+    "DELETE FROM lanes WHERE queue = ?",
+    "UPDATE queues SET is_listed = 0, is_paused = 0 WHERE key = ?",
+)
 _CONFIGURE = """
 UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?
 """
@@ -43,6 +51,27 @@ def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
         settings.events,
     )
     step.db.execute(_CONFIGURE, (*values, unit.key))
+
+
+def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
+    """Delete a queue without jobs; return how many event entries are left for another call.
+
+    Its row stays, off the list: it numbers the events, and producers' calls belong to it.
+    """
+    unit = find_unit(step, name)
+    if unit is None:
+        return 0
+    sql = "SELECT EXISTS (SELECT 1 FROM incarnations WHERE queue = ?)"
+    [has_incarnations] = step.db.execute(sql, (unit.key,)).fetchone()
+    if any(unit.counts.values()) or (has_incarnations and not is_forced):
+        return None
+    left = events.erase(step.db, unit.key, limit=BATCH_LIMIT)
+    if not left:
+        for sql in _DELETE_QUEUE:
+            step.db.execute(sql, (unit.key,))
+        settings = msgspec.structs.astuple(QueueSettings())
+        step.db.execute(_CONFIGURE, (*settings, unit.key))
+    return left
 
 
 def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:

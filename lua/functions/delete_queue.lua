@@ -1,0 +1,52 @@
+-- Delete a queue in which there is no job, with all that is kept of it; atomic because a job may come meanwhile.
+-- Statistics and producers' calls end by their TTL. Reply: ok, or used and nothing changed.
+
+local STATES = { 'queued', 'scheduled', 'retrying', 'active' }
+
+local function has_jobs(unit)
+  for _, n in ipairs(unit.call('HMGET', keys.counts(unit.root), unpack(STATES))) do
+    if numbers.read(n, 0) > 0 then
+      return true
+    end
+  end
+  for _, key in ipairs({ keys.delayed(unit.root), keys.finished(unit.root), keys.dead(unit.root) }) do
+    if unit.call('ZCARD', key) > 0 then
+      return true
+    end
+  end
+  return false
+end
+
+-- What cancelled jobs left behind stands in the lines of these, and nobody comes for it any more.
+local function lanes(unit)
+  local found = { [limits.DEFAULT_LANE] = true }
+  for _, lane in ipairs(unit.call('HVALS', keys.lanes(unit.root))) do
+    found[lane] = true
+  end
+  for _, lane in ipairs(counts.lanes(unit)) do
+    found[lane] = true
+  end
+  return found
+end
+
+function functions.delete_queue(roots, args)
+  local unit = unit.open(roots[1])
+  local is_forced = args[1] == '1'
+  local known = unit.call('HKEYS', keys.beats(unit.root))
+  if has_jobs(unit) or (#known > 0 and not is_forced) then
+    return 'used'
+  end
+  for _, incarnation in ipairs(known) do
+    incarnations.delete(unit, incarnation)
+  end
+  for lane in pairs(lanes(unit)) do
+    for tier = 0, 9 do
+      unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier))
+    end
+    unit.call('UNLINK', keys.wake(unit.root, lane))
+  end
+  local root = unit.root
+  unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.lanes(root))
+  unit.call('UNLINK', keys.config(root), keys.counts(root))
+  return 'ok'
+end

@@ -1,0 +1,133 @@
+"""Contract of ``delete_queue``: a queue goes as a whole, and never while there is a job in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.testing.contract.fixtures import Advance, Contract, Dump
+from headrace.testing.contract.steps import (
+    DAY_MS,
+    QUEUE,
+    STATES,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    bring,
+    ids,
+)
+
+
+async def delete(storage: Storage, *, is_forced: bool = False) -> int | None:
+    """Delete the queue to the end."""
+    while left := await storage.delete_queue(QUEUE, is_forced=is_forced):
+        pass
+    return left
+
+
+class DeleteQueueContract(Contract):
+    """Tests of ``delete_queue``."""
+
+    async def test_an_empty_queue_goes_with_all_that_it_was(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(a_job())
+        await storage.cancel(QUEUE, ["x"])
+        await storage.purge(QUEUE, JobState.CANCELLED, ["x"])
+        await storage.pause(QUEUE)
+        await storage.configure(QUEUE, QueueSettings(history=7))
+        await storage.retire(QUEUE, worker.name)
+        assert await delete(storage) == 0
+        assert await storage.queues() == []
+        stats = await storage.stats(QUEUE)
+        assert (stats.is_paused, stats.settings) == (False, QueueSettings())
+        assert (await storage.events(QUEUE)).events == []
+
+    async def test_what_comes_afterwards_makes_a_new_queue(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(a_job())
+        await storage.cancel(QUEUE, ["x"])
+        await storage.purge(QUEUE, JobState.CANCELLED, ["x"])
+        await storage.retire(QUEUE, worker.name)
+        seen = (await storage.events(QUEUE)).last_id
+        assert await delete(storage) == 0
+        assert await client.enqueue(a_job()) == [EnqueueOutcome.QUEUED]
+        assert await storage.queues() == [QUEUE]
+        # Who followed it hears of the new one too.
+        assert len((await storage.events(QUEUE, after=seen)).events) == 1
+        assert ids(await (await ContractIncarnation(storage, "later").register()).claim()) == ["x"]
+
+    @pytest.mark.parametrize("is_forced", [False, True])
+    @pytest.mark.parametrize("state", STATES)
+    async def test_a_queue_with_a_job_in_any_state_stays_as_it_is(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        dump: Dump,
+        state: JobState,
+        *,
+        is_forced: bool,
+    ) -> None:
+        await bring(state, client, worker)
+        before = await dump()
+        assert await storage.delete_queue(QUEUE, is_forced=is_forced) is None
+        assert await dump() == before
+        assert await storage.queues() == [QUEUE]
+
+    async def test_an_ended_job_stands_in_the_way_until_it_is_pruned(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+    ) -> None:
+        await bring(JobState.FAILED, client, worker)
+        await storage.retire(QUEUE, worker.name)
+        await advance(31 * DAY_MS)
+        assert await storage.delete_queue(QUEUE) is None
+        cursor = await storage.prune(QUEUE)
+        while cursor:
+            cursor = await storage.prune(QUEUE, cursor=cursor)
+        assert await delete(storage) == 0
+
+    async def test_an_incarnation_stands_in_the_way_unless_that_is_forced(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
+    ) -> None:
+        before = await dump()
+        assert await storage.delete_queue(QUEUE) is None
+        assert await dump() == before
+        assert await delete(storage, is_forced=True) == 0
+        assert await storage.workers(QUEUE) == []
+        await client.enqueue(a_job())
+        assert (await worker.ask()).is_gone
+        assert ids(await (await ContractIncarnation(storage, "anew").register()).claim()) == ["x"]
+
+    async def test_entries_of_cancelled_jobs_are_nobodys_later(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(*(a_job(f"{n}", lane="process", priority=n % 10) for n in range(20)))
+        await storage.cancel(QUEUE, [f"{n}" for n in range(20)])
+        await storage.purge(QUEUE, JobState.CANCELLED, [f"{n}" for n in range(20)])
+        assert await delete(storage, is_forced=True) == 0
+        await client.enqueue(a_job("0", lane="process"))
+        later = await ContractIncarnation(storage, "later").register()
+        assert ids(await later.claim(slots={"process": 9})) == ["0"]
+
+    async def test_a_long_history_of_events_goes_in_pieces(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
+        for n in range(30):
+            await client.enqueue(a_job(f"{n}"))
+        await storage.cancel(QUEUE, [f"{n}" for n in range(30)])
+        await storage.purge(QUEUE, JobState.CANCELLED, [f"{n}" for n in range(30)])
+        assert await delete(storage) == 0
+        assert (await storage.events(QUEUE)).events == []
+
+    async def test_a_queue_that_never_was_and_a_second_call_are_no_error(
+        self, storage: Storage
+    ) -> None:
+        assert await storage.delete_queue(QUEUE) == 0
+        assert await storage.delete_queue(QUEUE, is_forced=True) == 0
+        assert await storage.queues() == []
