@@ -18,7 +18,7 @@ from headrace.cli.worker_options import GROUPS
 from tests.cli.conftest import Cli
 from tests.support.until import patience
 
-UNSET_BY_VARIABLE = {"--yes", "--dry-run", "--all", "--help", "--version"}
+UNSET_BY_VARIABLE = {"--force", "--yes", "--dry-run", "--all", "--help", "--version"}
 
 
 def options(command: click.Command) -> Iterator[tuple[click.Command, click.Option]]:

@@ -51,7 +51,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
 TRACEBACK = "HEADRACE_TRACEBACK"
 EPILOG = """
 Every option can be set by a variable, also where none is shown: enqueue --priority by
-HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all and --dry-run can't.
+HEADRACE_ENQUEUE_PRIORITY. Only --yes, --all, --force and --dry-run can't.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the storage can't be reached or used,

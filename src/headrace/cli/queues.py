@@ -9,6 +9,7 @@ import click
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
+from headrace.cli.delete_queue import delete_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
 from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span
 from headrace.cli.put_back import put_back_notes
@@ -40,7 +41,10 @@ COLUMNS = (
 
 @click.group()
 def queue() -> None:
-    """Look at queues, pause, resume and empty them."""
+    """Look at queues, pause, resume, empty and delete them."""
+
+
+queue.add_command(delete_command)
 
 
 @queue.command("list")
