@@ -39,6 +39,18 @@ def test_f19_a_queue_of_a_mistyped_name_can_be_deleted(here: Cli) -> None:
     assert ran.err.startswith("Error: there is no queue 'emial' in tenant ")
 
 
+def test_f19_a_queue_that_was_paused_by_a_mistyped_name_is_seen_and_deleted(here: Cli) -> None:
+    """F19: it was paused, and not in the list."""
+    assert here("queue", "pause", "ghost").code == 0
+    [ghost] = here("queue", "list", "-o", "json").json
+    assert (ghost["queue"], ghost["paused"]) == ("ghost", True)
+    assert here("queue", "delete", "ghost", "--yes").code == 0
+    assert queues(here) == []
+    here("enqueue", "t", "-q", "ghost")
+    [ghost] = here("queue", "list", "-o", "json").json
+    assert not ghost["paused"]
+
+
 @pytest.mark.parametrize("state", ["queued", "scheduled"])
 def test_a_queue_with_jobs_is_refused_unless_that_is_forced(here: Cli, state: str) -> None:
     here("enqueue", "t", "-q", "x", *(["--delay", "1h"] if state == "scheduled" else []))

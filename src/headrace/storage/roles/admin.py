@@ -15,7 +15,10 @@ class Admin(Protocol):
 
     @writes()
     async def pause(self, queue: str) -> None:
-        """Let claims bring nothing. Active jobs go on, and jobs are taken in."""
+        """Let claims bring nothing. Active jobs go on, and jobs are taken in.
+
+        The queue is on the tenant's list from then on, so that it is seen to be paused.
+        """
 
     @writes()
     async def resume(self, queue: str) -> None:

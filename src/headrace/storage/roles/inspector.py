@@ -15,7 +15,10 @@ class Inspector(Protocol):
 
     @reads
     async def queues(self) -> list[str]:
-        """Return the queues that ever had a job or a worker, sorted."""
+        """Return the queues that ever had a job or a worker or were paused, sorted.
+
+        `Admin.delete_queue` takes one off.
+        """
 
     @reads
     async def get(self, queue: str, job_id: str) -> JobRecord | None:

@@ -25,6 +25,16 @@ class QueuesContract(Contract):
         assert await storage.queues() == ["alpha", QUEUE, "zebra"]
         await storage.retire("alpha", "w1")
 
+    async def test_a_queue_that_is_paused_before_its_first_job_is_known(
+        self, storage: Storage
+    ) -> None:
+        await storage.resume("resumed")
+        await storage.pause(QUEUE)
+        await storage.pause(QUEUE)
+        assert await storage.queues() == [QUEUE]
+        await storage.resume(QUEUE)
+        assert await storage.queues() == [QUEUE]
+
     async def test_tenants_are_known_while_they_have_queues(
         self, storage: Storage, client: ContractClient
     ) -> None:

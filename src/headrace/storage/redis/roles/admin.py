@@ -14,6 +14,7 @@ class RedisAdmin(RedisRole):
     """What operators steer."""
 
     async def pause(self, queue: str) -> None:
+        await self._introduce_if_room(queue)
         await self._client.run(admin.pause(self._root(queue)))
 
     async def resume(self, queue: str) -> None:

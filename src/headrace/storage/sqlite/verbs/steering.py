@@ -13,7 +13,7 @@ from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
 from headrace.storage.sqlite.record import load
-from headrace.storage.sqlite.unit import find_unit, open_unit
+from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
 from headrace.storage.values import QueueSettings
 
 _DELETE_QUEUE = (
@@ -29,6 +29,7 @@ UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events 
 def pause(step: Step, name: QueueName) -> None:
     """Stop claims."""
     unit = open_unit(step, name)
+    list_queue(unit)
     step.db.execute("UPDATE queues SET is_paused = 1 WHERE key = ?", (unit.key,))
 
 
