@@ -39,7 +39,8 @@ def say(number: int) -> None:
     try:
         int("no number")
     except ValueError:
-        standard.exception("standard exception")
+        standard.exception("standard exception", extra={"event": "signup"})
+        structured.bind(level="of its own").exception("structured 100 %", name="Ann")
 
 
 def fail(secret: str) -> None:

@@ -32,9 +32,25 @@ def test_f2_standard_logging_of_a_handler_is_formatted(as_json: Burst, number: i
 
 def test_f2_the_traceback_of_a_handler_s_own_line_is_in_it(as_json: Burst) -> None:
     """F2: nothing stands between the lines of JSON."""
-    for line in as_json.of("standard exception"):
-        assert line["level"] == "error"
-        assert "ValueError: invalid literal for int()" in line["exception"]
+    for event in ("standard exception", "structured 100 %"):
+        lines = as_json.of(event)
+        assert len(lines) == len(KINDS)
+        for line in lines:
+            assert line["level"] == "error"
+            assert "ValueError: invalid literal for int()" in line["exception"]
+
+
+def test_f2_what_a_handler_passes_along_replaces_no_field_of_the_line(as_json: Burst) -> None:
+    """F2: neither the message nor the level, whatever names it takes."""
+    line, *_ = as_json.of("standard exception")
+    assert line["extra_event"] == "signup"
+    line, *_ = as_json.of("structured 100 %")
+    assert (line["level"], line["logger"], line["name"]) == ("error", "shop.bill", "Ann")
+
+
+def test_f2_the_console_prints_the_traceback_of_a_handler_s_own_line_below(as_text: Burst) -> None:
+    """F2."""
+    assert as_text.text.count("\nValueError: invalid literal for int()") == 2 * len(KINDS)
 
 
 def test_f2_the_level_of_the_command_line_counts_for_handlers(

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import structlog
 
 from headrace.logs.jobs import add_job_fields
-from headrace.logs.log import LogLine
+from headrace.logs.log import NAME, LogFields
 
 Fields = structlog.typing.EventDict
 Render = structlog.typing.Processor
@@ -38,39 +38,60 @@ class LineFormatter(structlog.stdlib.ProcessorFormatter):
     """
 
     def __init__(self, *, is_json: bool, colors: bool = False) -> None:
-        self._finish: Render = _json_line if is_json else _Text(colors=colors)
+        self._render: Render = _Json() if is_json else _Text(colors=colors)
         super().__init__(
-            foreign_pre_chain=_FOREIGN,
+            foreign_pre_chain=_STANDARD,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *([structlog.processors.format_exc_info] if is_json else []),
                 _in_order,
-                self._finish,
+                self._render,
             ],
         )
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, without its line break."""
-        line = record.msg
-        if type(line) is not LogLine:
+        arguments = record.args
+        if not arguments or type(arguments) is not tuple or type(arguments[0]) is not LogFields:
             return super().format(record)
         # The short way, since there is such a line for each job.
-        fields = {
+        first = {
             "timestamp": _instant(record.created),
             "level": record.levelname.lower(),
-            "event": line.event,
-            **line.fields,
+            "event": arguments[0].event,
         }
-        return str(self._finish(None, "", fields))
+        if record.name == NAME:
+            line = {**first, **arguments[0].values}
+        else:
+            line = {**first, **arguments[0].values, **first, "logger": record.name}
+            if record.exc_info:
+                line["exc_info"] = record.exc_info
+        return str(self._render(None, "", line))
+
+
+def to_record(_logger: Any, _method: str, fields: Fields) -> tuple[tuple[Any, ...], Fields]:
+    """Return what structlog passes to `logging` of a line: as a record of ours, with attributes."""
+    event = str(fields.pop("event"))
+    exc_info = fields.pop("exc_info", None)
+    attributes = {name: value for name, value in fields.items() if name not in _RESERVED}
+    message = f"{event.replace('%', '%%')} %s"
+    return (message, LogFields(event, fields)), {"exc_info": exc_info, "extra": attributes}
+
+
+_RESERVED = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 
 def _in_order(_logger: Any, _method: str, fields: Fields) -> Fields:
-    first = {name: fields.pop(name) for name in ("timestamp", "level", "event") if name in fields}
+    first = {name: fields.pop(name) for name in ("timestamp", "level", "event")}
     return {**first, **fields}
 
 
-def _json_line(_logger: Any, _method: str, fields: Fields) -> str:
-    return _to_json(fields)
+class _Json:
+    """One JSON object."""
+
+    def __call__(self, logger: Any, method: str, fields: Fields) -> str:
+        if "exc_info" in fields:
+            fields = structlog.processors.format_exc_info(logger, method, fields)
+        return _to_json(fields)
 
 
 class _Text:
@@ -97,19 +118,27 @@ def _instant(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
+def _add_extra(logger: Any, method: str, fields: Fields) -> Fields:
+    """Add what was passed by ``extra=``; the message stays what it is."""
+    message = fields["event"]
+    fields = _extra(logger, method, fields)
+    if fields["event"] is not message:
+        fields["extra_event"], fields["event"] = fields["event"], message
+    return fields
+
+
+_extra = structlog.stdlib.ExtraAdder()
+
 STRUCTURED: list[Render] = [
     structlog.contextvars.merge_contextvars,
     add_job_fields,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
-    structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    to_record,
 ]
 """What structlog does with a line before `LineFormatter` has it."""
 
-_FOREIGN: list[Render] = [
-    structlog.stdlib.ExtraAdder(),
+_STANDARD: list[Render] = [
+    _add_extra,
     structlog.contextvars.merge_contextvars,
     add_job_fields,
     structlog.stdlib.add_log_level,

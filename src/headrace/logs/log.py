@@ -19,18 +19,21 @@ BELOW = {"traceback": "exc_text", "stack": "stack_info"}
 """Texts of several lines, and where formatters look for what they print below a line."""
 
 
-class LogLine:
-    """The message of a record: its event and fields, as text only for who asks for that."""
+class LogFields:
+    """The one argument of a record's message ``EVENT %s``: as text only for who asks for that.
 
-    __slots__ = ("event", "fields")
+    Error trackers group by the message without its arguments, and so by the event.
+    """
 
-    def __init__(self, event: str, fields: Mapping[str, Any]) -> None:
+    __slots__ = ("event", "values")
+
+    def __init__(self, event: str, values: Mapping[str, Any]) -> None:
         self.event: str = event
-        self.fields: Mapping[str, Any] = fields
+        self.values: Mapping[str, Any] = values
 
     def __str__(self) -> str:
-        pairs = (f"{name}={_word(v)}" for name, v in self.fields.items() if name not in BELOW)
-        return " ".join((self.event, *pairs))
+        pairs = (f"{name}={_word(v)}" for name, v in self.values.items() if name not in BELOW)
+        return " ".join(pairs)
 
 
 def _word(value: object) -> str:
@@ -60,8 +63,9 @@ class StandardLog:
 
     def write(self, level: int, event: str, fields: Mapping[str, Any]) -> None:
         """Hand a record to the logger's handlers."""
+        arguments = (LogFields(event, fields),)
         record = self._logger.makeRecord(
-            NAME, level, __file__, 0, LogLine(event, fields), (), exc_info=None
+            NAME, level, __file__, 0, f"{event} %s", arguments, exc_info=None
         )
         attributes = record.__dict__
         attributes["event"] = event

@@ -79,7 +79,7 @@ class _StreamHandler(logging.StreamHandler[TextIO]):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Go on where the log is full or read by nobody; tell of lines that can't be formatted."""
-        if not isinstance(sys.exception(), OSError | ValueError):
+        if not isinstance(sys.exception(), OSError) and not self.stream.closed:
             super().handleError(record)
 
 
