@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
+from headrace import background
 from headrace.backoff import Backoff
 from headrace.description import told
 from headrace.errors import (
@@ -76,8 +77,8 @@ class Waits:
             self._channel = self._storage.open_channel()
             listen, poll = partial(self._listen, self._channel), partial(self._poll, self._channel)
             self._tasks = [
-                asyncio.create_task(self._guard.keep("channel", listen), name="headrace-channel"),
-                asyncio.create_task(self._guard.keep("poll", poll), name="headrace-poll"),
+                background.start(self._guard.keep("channel", listen), name="headrace-channel"),
+                background.start(self._guard.keep("poll", poll), name="headrace-poll"),
             ]
         if not self._has_answer.is_set():
             # Without it the poll alone brings the ends, later.

@@ -18,6 +18,7 @@ import hiredis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import InvalidResponse, RedisError
 
+from headrace import background
 from headrace.storage.redis.errors import lost, refused, translate
 
 CONNECT_TIMEOUT_S = 5.0
@@ -75,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._transport = writer.transport
         self._transport.set_protocol(self)
         self._is_writable.set()
-        self._watchdog = asyncio.create_task(self._keep(), name="headrace-connection")
+        self._watchdog = background.start(self._keep(), name="headrace-connection")
         self._watch = self._loop.call_later(self._reply_timeout_s / 4, self._check)
 
     async def _keep(self) -> None:
