@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from typing import Any
 
 import structlog
@@ -34,6 +35,7 @@ structured = structlog.get_logger("shop.bill")
 def say(number: int) -> None:
     """Log in each of the usual ways."""
     standard.debug("standard debug")
+    warnings.warn(f"careful with {number}", stacklevel=1)
     standard.info("standard info %d", number, extra={"customer": "c-7"})
     structured.info("structured info", number=number)
     try:

@@ -30,6 +30,15 @@ def test_f2_standard_logging_of_a_handler_is_formatted(as_json: Burst, number: i
     assert (line["level"], line["customer"], line["logger"]) == ("info", "c-7", "shop.mail")
 
 
+def test_f2_warnings_of_a_handler_are_lines_too(as_json: Burst) -> None:
+    """F2."""
+    lines = [line for line in as_json.lines if line.get("logger") == "py.warnings"]
+    assert len(lines) == len(KINDS)
+    for line in lines:
+        assert "UserWarning: careful with " in line["event"]
+        assert (line["level"], line["queue"]) == ("warning", "work")
+
+
 def test_f2_the_traceback_of_a_handler_s_own_line_is_in_it(as_json: Burst) -> None:
     """F2: nothing stands between the lines of JSON."""
     for event in ("standard exception", "structured 100 %"):

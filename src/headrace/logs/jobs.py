@@ -10,6 +10,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from headrace.context import running_job
+from headrace.logs.log import NAME
 
 JOB_FIELDS = ("job_id", "task", "queue", "start")
 
@@ -31,7 +32,9 @@ class JobLogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add what is not there yet."""
-        fields = add_job_fields(None, "", record.__dict__)
+        fields = record.__dict__
+        if record.name != NAME:  # those say themselves which job they are about, if any
+            add_job_fields(None, "", fields)
         if self._missing is not None:
             for name in JOB_FIELDS:
                 fields.setdefault(name, self._missing)

@@ -50,7 +50,7 @@ def done() -> LogSetup | None:
 
 
 def set_up(chosen: LogSetup) -> None:
-    """Have `logging` and structlog write to standard error alike, each line with its job.
+    """Have `logging`, structlog and warnings write to standard error alike, each line with its job.
 
     Not where the app has set one of them up: the root logger has a handler, or structlog is
     configured. Call it after the app was imported; only the command line does.
@@ -66,6 +66,7 @@ def set_up(chosen: LogSetup) -> None:
     handler.setFormatter(LineFormatter(is_json=is_json, colors=has_colors(stream, os.environ)))
     root.addHandler(handler)
     root.setLevel(LEVELS[chosen.level])
+    logging.captureWarnings(True)  # noqa: FBT003 (its only parameter)
     structlog.configure(
         processors=STRUCTURED,
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[chosen.level]),
