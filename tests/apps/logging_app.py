@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from headrace import App, RetryLater
+from headrace import App, RetryLater, add_job_fields
 
 app = App()
 QUEUE = "work"
@@ -24,7 +24,10 @@ match os.environ.get("APP_LOGGING"):
         logging.basicConfig(level="INFO", format="BASIC %(levelname)s %(name)s %(message)s")
     case "structlog":
         structlog.configure(
-            processors=[structlog.processors.KeyValueRenderer(key_order=["event"])],
+            processors=[
+                add_job_fields,
+                structlog.processors.KeyValueRenderer(key_order=["event"]),
+            ],
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
 

@@ -36,12 +36,14 @@ def test_f4_logging_that_an_app_has_set_up_stays(tmp_path: Path) -> None:
 
 
 def test_f4_structlog_that_an_app_has_configured_stays(tmp_path: Path) -> None:
-    """F4: events and handlers' lines have one format, in process slots too."""
+    """F3, F4: events and handlers' lines have one format, in process slots too, with their job."""
     text = burst(tmp_path, APP, CALLS, APP_LOGGING="structlog").text
     assert "event='worker.started' worker=" in text
     assert "event='job.failed' job_id=" in text
-    for number in range(len(KINDS)):
-        assert text.count(f"event='structured info' number={number}\n") == 1
+    lines = [line for line in text.splitlines() if line.startswith("event='structured info'")]
+    for number, kind in enumerate(KINDS):
+        [line] = [line for line in lines if f" task='say_in_{kind}' " in line]
+        assert f" number={number} job_id='" in line
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
