@@ -12,7 +12,7 @@ from typing import Any
 from headrace import App, Context, Retry
 from headrace.settings import ExecutorKind
 
-app = App(tenant="slots-tests")
+app = App()
 
 SOON = Retry(min=0.001, max=0.01)
 

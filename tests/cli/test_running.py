@@ -107,8 +107,8 @@ async def test_workers_and_queues_show_processes_and_their_lane(
         second = await app.enqueue("wait_for", str(tmp_path / "second"), **call)
 
         lines = (await shown(here, "workers")).splitlines()
-        at = lines[0].index("PROCESSES")
-        assert lines[1][at : at + len("PROCESSES")].split() == ["1"]
+        at = lines[0].index("PROCESS SLOTS")
+        assert lines[1][at : at + len("PROCESS SLOTS")].split() == ["1"]
         [worker] = await document(here, "workers")
         assert (worker["concurrency"], worker["process_slots"], worker["active"]) == (7, 1, 1)
 

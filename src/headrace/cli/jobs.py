@@ -37,7 +37,7 @@ from headrace.cli.output import (
 )
 from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import raw
-from headrace.job import DEFAULT_LANE, JobRecord, JobState
+from headrace.job import DEFAULT_LANE, JobRecord, JobState, check_text
 from headrace.plain import printable
 from headrace.storage.base import Inspector
 from headrace.views.jobs import ErrorEntry, JobStatus, JobSummary
@@ -87,6 +87,7 @@ def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None
 
     The beginning of an id is enough, four characters at least, where no other job begins so.
     """
+    job_id = check_text(job_id, what="job id")
 
     async def load() -> tuple[JobRecord, str]:
         async with target.open() as storage:

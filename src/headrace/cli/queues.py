@@ -100,6 +100,8 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
     high.
     """
 
+    names = tuple(check_name(name, what="queue") for name in names)
+
     async def load() -> list[QueueStats]:
         async with target.open() as storage:
             return await _all_stats(storage, names)
@@ -164,7 +166,7 @@ def _span(seconds: float) -> str:
 async def _all_stats(storage: Inspector, names: Sequence[str]) -> list[QueueStats]:
     known = await storage.queues()
     for name in names:
-        _tell_if_new(check_name(name, what="queue"), known)
+        _tell_if_new(name, known)
     return [QueueStats.of(await storage.stats(name)) for name in dict.fromkeys(names or known)]
 
 
