@@ -56,7 +56,11 @@ SEARCHABLE: list[Patch] = [
     (REPLIES, "last_error = words[8:]", "last_error, options = words[8:]"),
     (REPLIES, "        incarnation=_owner(claim),\n", "…        options=options,\n"),
     (LISTING, "nonce, reason, error, put_back,\n", "nonce, reason, error, options, put_back,\n"),
-    (LISTING, "reason, error, put_back, last_error = row[8:]", "reason, error, options, put_back, last_error = row[8:]"),
+    (
+        LISTING,
+        "reason, error, put_back, last_error = row[8:]",
+        "reason, error, options, put_back, last_error = row[8:]",
+    ),
     (LISTING, "        error=error,\n", "…        options=options,\n"),
     (QUEUES, "task: str | None = None, limit: int | None = None", "note: str | None = None, …"),
     (

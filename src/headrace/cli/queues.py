@@ -99,7 +99,6 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
     "wait" is from due to started, "run" from started to ended; percentiles are at most a tenth too
     high.
     """
-
     names = tuple(check_name(name, what="queue") for name in names)
 
     async def load() -> list[QueueStats]:
