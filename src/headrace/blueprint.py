@@ -24,7 +24,7 @@ from headrace.plain import plain_text, shown
 from headrace.registry import TaskRegistry, function_of, new_task, with_executor
 from headrace.task import Task
 
-S = TypeVar("S", default=None)
+S = TypeVar("S", default=Any)
 
 
 class Adopt(Protocol):
@@ -48,6 +48,9 @@ class Blueprint(TaskRegistry[S]):
     `task` declares them as `App.task` does; `App.include` brings them into an app, and so does
     `include` into another blueprint. From then on they are the app's, and can be enqueued. Those
     that are declared later are included too. A blueprint is included once.
+
+    It knows of no lifespan, so type checkers take a `Context` of any state in it; as in
+    ``Blueprint[State]()`` they see to it that it is that of the app which is to include it.
 
     Args:
         prefix: begins the tasks' names, as in ``mail.``. A task without a name of its own is then
@@ -77,7 +80,9 @@ class Blueprint(TaskRegistry[S]):
     def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         """Register a function, or that of another task; `task` is the usual way."""
         function = function_of(function)
-        own_name = options.get("name") or f"{function.__module__}.{function.__qualname__}"
+        own_name = options.get("name")
+        if own_name is None:
+            own_name = f"{function.__module__}.{function.__qualname__}"
         settings = task_settings(**over(self._defaults, options))
         task = new_task(
             function,

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, assert_type
 
-from headrace import App, Context, JobHandle
+from headrace import App, Blueprint, Context, JobHandle
 
 
 class State:
@@ -162,6 +162,28 @@ async def named_with_data(context: Context, data: dict[str, Any]) -> str:
     return context.job_id * len(data)
 
 
+mail = Blueprint()
+typed: Blueprint[State] = Blueprint()
+
+
+@mail.task
+async def in_a_blueprint(context: Context[State], n: int) -> str:
+    """Whatever the state of the app will be."""
+    return context.job_id * n
+
+
+@mail.task(priority=1)
+def bare_in_a_blueprint(context: Context, n: int) -> str:
+    """The same."""
+    return context.job_id * n
+
+
+@typed.task
+async def lies_in_a_blueprint(context: Context[Other], n: int) -> str:
+    """Its blueprint is for apps of another state."""
+    return context.job_id * n
+
+
 @app.task
 async def lies(context: Context[Other], n: int) -> str:
     """Its lifespan yields nothing of that type, so that every call is a mistake."""
@@ -183,6 +205,10 @@ async def with_a_lifespan() -> None:
     await coroutine_bare.enqueue("1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await thread_object.enqueue(1, 2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     await process_bare.enqueue()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await in_a_blueprint.enqueue(1), JobHandle[str])
+    assert_type(bare_in_a_blueprint(1), str)
+    await in_a_blueprint.enqueue("1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await lies_in_a_blueprint.enqueue(1)  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
     await lies.enqueue(1)  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
 
 

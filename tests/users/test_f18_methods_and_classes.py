@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace import App, UsageError
+from headrace import App, Blueprint, UsageError
 
 
 @pytest.fixture
@@ -102,5 +102,6 @@ def test_p10_an_empty_name_is_refused(app: App[None]) -> None:
 
     async def send() -> None: ...
 
-    with pytest.raises(UsageError, match="task name '' is not valid"):
-        app.task(name="")(send)
+    for registry in (app, Blueprint()):
+        with pytest.raises(UsageError, match="task name '' is not valid"):
+            registry.task(name="")(send)
