@@ -163,3 +163,23 @@ def test_f10_an_error_of_an_include_is_typed_and_names_the_module(shop: Project)
 def test_f10_a_worker_without_tasks_says_what_to_import() -> None:
     with pytest.raises(UsageError, match=r"Import the modules that declare tasks, by App\(incl"):
         Worker(App("memory://"))
+
+
+def test_f10_commands_that_only_look_import_no_module_of_tasks(project: Project) -> None:
+    include = "from headrace import App\napp = App(include=['shop.no_such_module'])\n"
+    project.write("shop/app.py", include)
+    ran = project.headrace("enqueue", "x", "-q", "x", "--app", "shop.app")
+    assert (ran.returncode, "'shop.no_such_module'" in ran.stderr) == (4, True)
+    assert project.headrace("enqueue", "x", "-q", "x").returncode == 0
+    ran = project.headrace("queue", "list", "--app", "shop.app")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_f10_an_app_by_another_name_is_proposed(project: Project) -> None:
+    project.write("shop/app.py", "from headrace import App\none = App()\ntwo = App()\n")
+    ran = project.headrace("worker", "shop.app")
+    assert ran.returncode == 4
+    assert ran.stderr == (
+        "Error: the app 'shop.app' can't be imported: 'shop.app' has no 'app'; "
+        "perhaps shop.app:one or shop.app:two\n"
+    )

@@ -11,7 +11,7 @@ import msgspec
 
 from headrace.app import App
 from headrace.cli.awaiting import Awaited, plain_app, print_end
-from headrace.cli.loading import load_app_for
+from headrace.cli.loading import load_app_with_tasks
 from headrace.cli.options import (
     Target,
     app_option,
@@ -112,7 +112,7 @@ def enqueue(
         "timeout": attempt_timeout,
         "headers": _headers(header),
     }
-    app = None if app_path is None else load_app_for(app_path, target, modules)
+    app = None if app_path is None else load_app_with_tasks(app_path, target, modules)
     sender = _sender(app, target)
     made = _job(app, sender, name, _arguments(args), options)
     run(_send(sender, made, waits=wait, timeout=timeout, output=output))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from headrace.app import App
@@ -18,18 +19,12 @@ from headrace.storage.connect import check_url
 DEFAULT_ATTRIBUTE = "app"
 
 
-def load_app(path: str, modules: Sequence[str] = ()) -> App[Any]:
-    """Import ``module:attribute`` and the modules of its tasks; the attribute may be left out.
-
-    Args:
-        path: the app's.
-        modules: that declare tasks too, beside those that the app includes.
+def load_app(path: str) -> App[Any]:
+    """Import ``module:attribute``; without an attribute it is ``app``.
 
     Raises:
-        AppImportError: a module can't be imported, or there is no app in it.
-        InvalidOption: ``modules`` are no names of modules.
+        AppImportError: the module can't be imported, or there is no app in it.
     """
-    modules = check_modules(modules, name="--import")
     module_name, sign, attribute = path.partition(":")
     if not module_name or (sign and not attribute):
         raise AppImportError(f"{shown(path)} names no app: say which as module:attribute")
@@ -43,33 +38,59 @@ def load_app(path: str, modules: Sequence[str] = ()) -> App[Any]:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    found: Any = import_named(module_name, subject=f"the app {shown(path)}")
+    module = import_named(module_name, subject=f"the app {shown(path)}")
+    found: Any = module
     for name in attribute.split("."):
         try:
             found = getattr(found, name)
         except AttributeError:
             raise AppImportError(
                 f"the app {shown(path)} can't be imported: {shown(module_name)} has no "
-                f"{shown(attribute)}; say which as module:attribute"
+                f"{shown(attribute)}; {_hint(module)}"
             ) from None
     if not isinstance(found, App):
         raise AppImportError(
             f"the app {shown(path)} is of type {type(found).__name__} and no headrace.App: "
-            "say which as module:attribute"
+            f"{_hint(module)}"
         )
-    found.load()
-    for module in modules:
-        import_tree(module, cause=f"--import {module}")
     return found
 
 
-def load_app_for(path: str, target: Target, modules: Sequence[str] = ()) -> App[Any]:
+def _hint(module: ModuleType) -> str:
+    """Return which apps a module has, and how one is said."""
+    names = [name for name, value in vars(module).items() if isinstance(value, App)]
+    if not names:
+        return "say which as module:attribute"
+    return f"perhaps {' or '.join(f'{module.__name__}:{name}' for name in names)}"
+
+
+def load_app_with_tasks(path: str, target: Target, modules: Sequence[str]) -> App[Any]:
+    """Import an app as `load_app_for`, and all modules of its tasks.
+
+    Args:
+        path: the app's.
+        target: what the command's options say.
+        modules: that declare tasks too, beside those that the app includes.
+
+    Raises:
+        AppImportError: a module can't be imported, or there is no app in it.
+        InvalidOption: ``modules`` are no names of modules, or the app has a bad option.
+    """
+    modules = check_modules(modules, name="--import")
+    app = load_app_for(path, target)
+    app.load()
+    for module in modules:
+        import_tree(module, cause=f"--import {module}")
+    return app
+
+
+def load_app_for(path: str, target: Target) -> App[Any]:
     """Import an app and let the command's own options go before what its code says.
 
     The environment does not: the app reads the same variables where its code names nothing, and a
     worker whose code says one tenant must not silently serve another's queues.
     """
-    app = load_app(path, modules)
+    app = load_app(path)
     if target.url is not None and target.is_url_explicit:
         app.url = check_url(target.url)
     if target.is_tenant_explicit:

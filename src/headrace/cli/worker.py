@@ -18,7 +18,7 @@ import msgspec
 
 from headrace.app import App
 from headrace.cli.grouped import GroupedCommand
-from headrace.cli.loading import load_app_for
+from headrace.cli.loading import load_app_with_tasks
 from headrace.cli.options import (
     Target,
     app_option,
@@ -147,7 +147,7 @@ def load(path: str, target: Target, modules: Sequence[str], logs: LogSetup | Non
     Raises:
         UsageError: it can't be imported.
     """
-    app = load_app_for(path, target, modules)
+    app = load_app_with_tasks(path, target, modules)
     if logs is not None:
         set_up(logs)
     return app

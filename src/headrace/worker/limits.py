@@ -190,7 +190,8 @@ def queue_weights(
     if not weights:
         raise UsageError(
             "there is no queue to serve: the app has no tasks and no queues are named. Import the "
-            "modules that declare tasks, by App(include=[...]) or headrace worker --import"
+            "modules that declare tasks, by App(include=[...]) or headrace worker --import, and "
+            "include their blueprints"
         )
     return {
         check_name(queue, what="queue"): check_count(
