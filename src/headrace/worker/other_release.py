@@ -54,7 +54,7 @@ class OtherRelease:
         return _put_back(
             job,
             f"no worker of this queue knows the task {job.task!r}: "
-            f"{self._who} has {len(self._tasks)} tasks, and not this one{meant}",
+            f"{self._who} has {_counted(self._tasks)}, and not this one{meant}",
         )
 
     def no_process_slots(self, job: ClaimedJob) -> Outcome:
@@ -81,6 +81,10 @@ class OtherRelease:
         if not grace_ms:
             return msgspec.structs.replace(outcome, error=error)
         return PutBack(min(_wait_ms(), grace_ms), error, grace_ms, FailReason.UNDECODABLE)
+
+
+def _counted(tasks: Collection[str]) -> str:
+    return "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
 
 
 def _put_back(job: ClaimedJob, cause: str) -> Outcome:
