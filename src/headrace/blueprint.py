@@ -35,11 +35,15 @@ class Adopt(Protocol):
 
 
 class Inclusion(msgspec.Struct, frozen=True):
-    """Where a blueprint is included, and what that says of its tasks."""
+    """Where a blueprint is included, and what that says of its tasks.
+
+    ``outer`` is the blueprint that includes it, None if the app does.
+    """
 
     adopt: Adopt
     prefix: str
     defaults: TaskDefaults
+    outer: Blueprint[Any] | None
 
 
 class Blueprint(TaskRegistry[S]):
@@ -110,9 +114,14 @@ class Blueprint(TaskRegistry[S]):
             UsageError: it is included already, or would include itself.
             InvalidOption: an option is out of bounds, or the prefix can't begin a name.
         """
-        if blueprint is self:
-            raise UsageError("a blueprint can't include itself")
-        join(blueprint, self._adopt, prefix, defaults)
+        if isinstance(blueprint, Blueprint) and self.is_within(blueprint):
+            raise UsageError("a blueprint can't include itself, nor one that includes it")
+        join(blueprint, self._adopt, prefix, defaults, outer=self)
+
+    def is_within(self, other: Blueprint[Any]) -> bool:
+        """Whether it is another blueprint, or included in that, however far in."""
+        outer = None if self._inclusion is None else self._inclusion.outer
+        return self is other or (outer is not None and outer.is_within(other))
 
     def _adopt(self, task: Task[..., Any], prefix: str, options: TaskOptions) -> None:
         self._declared.append((task, prefix, options))
@@ -143,8 +152,15 @@ class Blueprint(TaskRegistry[S]):
         )
 
 
-def join(blueprint: Blueprint[Any], adopt: Adopt, prefix: str, defaults: TaskDefaults) -> None:
-    """Include a blueprint where its tasks are adopted.
+def join(
+    blueprint: Blueprint[Any],
+    adopt: Adopt,
+    prefix: str,
+    defaults: TaskDefaults,
+    *,
+    outer: Blueprint[Any] | None = None,
+) -> None:
+    """Include a blueprint, in an app or in another one, where its tasks are adopted.
 
     Raises:
         UsageError: it is none, or is included already.
@@ -155,7 +171,7 @@ def join(blueprint: Blueprint[Any], adopt: Adopt, prefix: str, defaults: TaskDef
             f"{shown(blueprint)} is no Blueprint: modules of tasks go to App(include=[...])"
         )
     task_settings(**defaults)
-    blueprint.join(Inclusion(adopt, check_prefix(prefix), defaults))
+    blueprint.join(Inclusion(adopt, check_prefix(prefix), defaults, outer))
 
 
 def check_prefix(prefix: str) -> str:
