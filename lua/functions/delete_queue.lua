@@ -17,7 +17,7 @@ local function has_jobs(unit)
   return false
 end
 
--- What cancelled jobs left behind stands in the lines of these, and nobody comes for it any more.
+-- Those in whose lines anything may stand, and nobody comes for it any more.
 local function lanes(unit)
   local found = { [limits.DEFAULT_LANE] = true }
   for _, lane in ipairs(unit.call('HVALS', keys.lanes(unit.root))) do
@@ -40,10 +40,7 @@ function functions.delete_queue(roots, args)
     incarnations.delete(unit, incarnation)
   end
   for lane in pairs(lanes(unit)) do
-    for tier = 0, 9 do
-      unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier))
-    end
-    unit.call('UNLINK', keys.wake(unit.root, lane))
+    moves.forget_lane(unit, lane)
   end
   local root = unit.root
   unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.lanes(root))

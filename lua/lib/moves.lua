@@ -187,6 +187,14 @@ function moves.forget_owner(unit, incarnation)
   unit.call('UNLINK', keys.processing(unit.root, incarnation), keys.cancels(unit.root, incarnation))
 end
 
+-- Delete the lines and tokens of a lane in which no job is: what cancelled ones left behind.
+function moves.forget_lane(unit, lane)
+  for tier = 0, 9 do
+    unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier))
+  end
+  unit.call('UNLINK', keys.wake(unit.root, lane))
+end
+
 -- Take up to the last of `words` entries from a lane, best tier first; nil where there are none.
 function moves.pop(unit, words)
   local popped = unit.try('LMPOP', unpack(words))
