@@ -12,7 +12,7 @@ import pytest
 
 import headrace
 from headrace.cli import cli as root
-from headrace.cli.options import duration
+from headrace.cli.quantities import duration
 from headrace.cli.worker import weights, worker
 from headrace.cli.worker_options import GROUPS
 from tests.cli.conftest import Cli

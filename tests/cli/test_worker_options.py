@@ -9,7 +9,7 @@ import click
 import pytest
 
 from headrace import Worker
-from headrace.cli.options import size
+from headrace.cli.quantities import size
 from headrace.cli.worker import worker as command
 from headrace.logs.lines import ENDS, NAMES
 from tests.cli.conftest import APP, Cli

@@ -18,13 +18,13 @@ from headrace.cli.options import (
     check_shared,
     duration_option,
     import_option,
-    instant,
     on_target,
     option,
     output_option,
     run,
 )
 from headrace.cli.output import echo, echo_json
+from headrace.cli.quantities import instant
 from headrace.codec import read
 from headrace.errors import (
     InvalidArguments,

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from headrace.cli.options import duration, option, size
+from headrace.cli.options import option
+from headrace.cli.quantities import duration, size
 from headrace.logs.setup import FORMATS, LEVELS
 from headrace.plain import shown
 from headrace.settings import check_count
