@@ -12,7 +12,7 @@ import anyio
 
 from headrace import App, Worker
 
-URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_REDIS_URL
+URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_URL
 app = App(URL, tenant="examples")
 
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from headrace import App
 
-URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_REDIS_URL
+URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_URL
 app = App(URL, tenant="examples")
 Message = MutableMapping[str, Any]
 

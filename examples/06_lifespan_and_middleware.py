@@ -27,7 +27,7 @@ async def lifespan() -> AsyncIterator[State]:
     print("close")
 
 
-URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_REDIS_URL
+URL = sys.argv[2] if sys.argv[1:2] == ["--url"] else None  # else HEADRACE_URL
 app = App(URL, tenant="examples", lifespan=lifespan)
 
 

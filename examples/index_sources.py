@@ -37,7 +37,7 @@ LEAST_FILES = 1000
 
 # A worker imports this module for the app and its task, and needs nothing below them.
 
-app = App(tenant=TENANT)  # at HEADRACE_REDIS_URL, unless main() says otherwise
+app = App(tenant=TENANT)  # at HEADRACE_URL, unless main() says otherwise
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 from anyio import to_thread
 
 from headrace import App, Worker
+from headrace.cli.workers import COLUMNS
 from headrace.storage.connect import open_storage
 from headrace.storage.values import CallId, IncarnationInfo
 from headrace.testing import EventLog, running
@@ -127,6 +128,15 @@ def test_a_job_is_shown_with_counts_times_arguments_result_and_errors(cli: Cli, 
     assert "raise ValueError(" in error
     assert "\x1b" not in shown
     assert '"ANN"' in here("job", "show", "done").out
+
+
+def test_p4_workers_are_told_from_their_processes_and_from_the_command_that_runs_one(
+    here: Cli,
+) -> None:
+    """P4: PROCESSES was of slots, where --processes is of workers."""
+    assert "PROCESS SLOTS" in [column.name for column in COLUMNS]
+    shown = " ".join(here("workers", "--help").out.split())
+    assert 'It only lists them: "headrace worker" runs one.' in shown
 
 
 def test_p5_a_job_names_its_worker_while_that_is_known(

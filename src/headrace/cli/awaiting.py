@@ -120,10 +120,11 @@ def wait(
 @output_option
 @on_app_target
 def stream(*, target: Target, job_id: str, queue: str | None, join: bool, output: str) -> None:
-    """Print what a job's handler passes on by context.emit, until the job has ended.
+    """Print what a job emits, until it has ended.
 
-    Texts as they are, anything else as JSON; with -o json each piece is one JSON document on a line
-    of its own. The exit code is that of "headrace job wait".
+    That is what its handler passes on by context.emit. Texts as they are, anything else as JSON;
+    with -o json each piece is one JSON document on a line of its own. The exit code is that of
+    "headrace job wait".
     """
 
     def show(piece: Any) -> None:

@@ -116,9 +116,10 @@ def events(
     interval: float,
     output: str,
 ) -> None:
-    """Show what happened to jobs: the newest events, oldest of them first.
+    """Show what happened to jobs, and what happens now.
 
-    Every transition of a job is one, and its progress. A queue keeps the last 5,000 entries or
+    The newest events are shown, the oldest of them first: every transition of a job, and its
+    progress. A queue keeps the last 5,000 entries or
     more. With -o json each event is one JSON document on a line of its own.
     """
     for name in queue:

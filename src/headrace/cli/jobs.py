@@ -83,9 +83,10 @@ for command in (cancel, stream, wait):
 @output_option
 @on_app_target
 def show(*, target: Target, job_id: str, queue: str | None, output: str) -> None:
-    """Show all that is kept of a job: state, counts, times, arguments, result and errors.
+    """Show all that is kept of a job.
 
-    The beginning of an id is enough, four characters at least, where no other job begins so.
+    That is its state, counts, times, arguments, result and errors. The beginning of an id is
+    enough, four characters at least, where no other job begins so.
     """
     job_id = check_text(job_id, what="job id")
 
@@ -200,7 +201,10 @@ def list_command(
     is_wide: bool,
     output: str,
 ) -> None:
-    """List jobs: of each queue the active ones first, then those that wait, then the ended."""
+    """List jobs by queue, state and task.
+
+    Of each queue the active ones come first, then those that wait, then the ended.
+    """
     wanted = [JobState(one) for one in state] or LISTED
     found, has_more = run(some_jobs(target, queue, wanted, task, limit))
     if output == "json":

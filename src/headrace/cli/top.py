@@ -27,10 +27,11 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @option("--once", is_flag=True, help="Show it once, in lines, and end.")
 @on_app_target
 def top(*, target: Target, interval: float, once: bool) -> None:
-    """Show queues, rates, ages and workers, and go on showing how they change. q or Ctrl-C quits.
+    """Show queues, rates, ages and workers, live.
 
-    Rates and percentiles are those of the last minute; the busiest queues come first. Where
-    standard output is no terminal, it is shown once.
+    It goes on showing how they change; q or Ctrl-C quits. Rates and percentiles are those of the
+    last minute; the busiest queues come first. Where standard output is no terminal, it is shown
+    once.
     """
     is_live = Screen.is_possible() and not once
     stopped_by = run(_top(target, max(interval, LEAST_INTERVAL_S) if is_live else None))

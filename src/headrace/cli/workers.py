@@ -35,9 +35,10 @@ COLUMNS = (
 @output_option
 @on_app_target
 def workers(*, target: Target, is_wide: bool, output: str) -> None:
-    """List workers and the queues that they serve; "headrace worker" runs one.
+    """List workers and the queues that they serve.
 
-    A worker that died stays until another worker of its queue takes its jobs over.
+    It only lists them: "headrace worker" runs one. A worker that died stays until another worker of
+    its queue takes its jobs over.
     """
     found = run(_load(target))
     if output == "json":
