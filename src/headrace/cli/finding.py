@@ -94,6 +94,6 @@ async def _beginning(storage: Storage, said: str, queue: str | None) -> list[tup
                 left -= 1
                 if row.id.startswith(said):
                     matches[name, row.id] = None
-                    if len(matches) > SHOWN_MATCHES:
-                        return list(matches)
+                if not left or len(matches) > SHOWN_MATCHES:
+                    return list(matches)
     return list(matches)

@@ -8,7 +8,7 @@ from typing import NoReturn
 import anyio
 
 from headrace.cli.output import note, one_line
-from headrace.errors import StorageUnavailable
+from headrace.errors import ReplyLost, StorageUnavailable
 
 
 async def look_forever(
@@ -28,7 +28,7 @@ async def look_forever(
     while True:
         try:
             await look()
-        except StorageUnavailable as error:
+        except (StorageUnavailable, ReplyLost) as error:
             if not is_away:
                 remark(f"The storage is away, and is tried again: {one_line(str(error))}")
             is_away = True
