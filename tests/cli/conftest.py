@@ -64,14 +64,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("cli_url", "loop"), pairs, indirect=["cli_url"])
 
 
+def embedded_url(directory: Path) -> str:
+    """Return the address of an embedded storage that is there: what only looks makes none."""
+    url = f"file://{directory}/data"
+    open_database(place_of(url)).close()
+    return url
+
+
 @pytest.fixture
 def cli_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of a storage that processes can share."""
     if request.param == "file":
-        place = f"file://{tmp_path}/data"
-        # As the first job leaves it: what only looks makes none.
-        open_database(place_of(place)).close()
-        return place
+        return embedded_url(tmp_path)
     url: str = request.getfixturevalue("redis_url")
     return url
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from headrace import App, InvalidOption, UsageError, Worker
-from tests.cli.conftest import Cli, environment, here
+from tests.cli.conftest import Cli, embedded_url, environment, here
 
 __all__ = ["environment", "here"]
 
 
 @pytest.fixture
 def cli_url(tmp_path: Path) -> str:
-    return f"file://{tmp_path}/data"
+    return embedded_url(tmp_path)
 
 
 ENQUEUE = ("enqueue", "add", "-q", "quick")
