@@ -1,0 +1,1 @@
+"""A shop's web service and its worker."""
