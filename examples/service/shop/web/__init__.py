@@ -1,0 +1,1 @@
+"""What the web service answers: a module for each part of the shop, put together in `main`."""
