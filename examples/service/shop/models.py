@@ -47,3 +47,17 @@ class Message(BaseModel):
     to: str
     subject: str
     text: str
+
+
+class Pair(BaseModel):
+    """Two products that were in the same orders, and in how many."""
+
+    products: tuple[str, str]
+    orders: int
+
+
+class Report(BaseModel):
+    """Which products are bought together."""
+
+    orders: int
+    pairs: list[Pair]

@@ -11,6 +11,7 @@ from shop.mailer import Mailer
 from shop.models import Message, Order
 from shop.tasks.mail import send
 from shop.tasks.orders import place, quote
+from shop.tasks.reports import bought_together
 from tests.orders import order
 
 
@@ -62,3 +63,16 @@ async def test_a_large_order_is_delivered_free(products: int, delivery: str) -> 
     bought = Order.model_validate(order(1, *(f"product {n}" for n in range(products))))
     async with Kit(app) as kit:
         assert str((await kit.perform(quote.job(bought))).delivery) == delivery
+
+
+async def test_a_report_counts_pairs_and_says_how_far_it_is(data: Path) -> None:
+    ledger = Ledger(data)
+    for number, products in enumerate([("tea", "cake"), ("tea", "cake", "jam"), ("tea",)]):
+        ledger.book(Order.model_validate(order(number + 1, *products)))
+    async with Kit(app):
+        job = await bought_together.enqueue(1)
+        steps = [piece["done"] async for piece in job.stream()]
+        report = await job.result()
+    assert steps == [1, 2, 3]
+    assert report.orders == 3
+    assert [(pair.products, pair.orders) for pair in report.pairs] == [(("cake", "tea"), 2)]

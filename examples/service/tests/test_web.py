@@ -55,6 +55,18 @@ def test_a_quote_that_nobody_works_out_in_time_is_a_504(
     assert answer.status_code == 504
 
 
+def test_a_report_is_followed_to_its_end(client: TestClient, headrace_kit: Kit) -> None:
+    client.post("/orders/import", json=[order(n, "tea", "cake") for n in range(1, 4)])
+    asyncio.run(headrace_kit.run_until_idle(raise_errors=True))
+    at = client.post("/reports/bought-together", params={"best": 1}).headers["Location"]
+    with client.stream("GET", f"{at}/events") as answer:
+        lines = [line for line in answer.iter_lines() if line.startswith(("event:", "data:"))]
+    assert lines[:2] == ["event: step", 'data: {"done": 1, "total": 3}']
+    assert lines[-2] == "event: end"
+    assert '"state": "completed"' in lines[-1]
+    assert client.get(at).json()["progress"] == 1
+
+
 def test_a_job_is_cancelled_before_it_starts(client: TestClient, headrace_kit: Kit) -> None:
     at = client.post("/orders", json=order(7)).headers["Location"]
     assert client.delete(at).json() == {"outcome": "cancelled"}
@@ -66,3 +78,4 @@ def test_a_job_is_cancelled_before_it_starts(client: TestClient, headrace_kit: K
 def test_an_unknown_job_is_a_404(client: TestClient) -> None:
     assert client.get("/jobs/nobody").status_code == 404
     assert client.delete("/jobs/nobody").status_code == 404
+    assert client.get("/jobs/nobody/events").status_code == 404

@@ -1,8 +1,10 @@
-"""Jobs: how they stand, and an end to them."""
+"""Jobs: how they stand, their progress as it happens, and an end to them."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from headrace import InvalidOption, JobHandle, JobNotFound, JobStatus
 from pydantic import BaseModel
 
@@ -45,6 +47,15 @@ KnownJob = Annotated[JobHandle[Any], Depends(known_job)]
 async def status(job: KnownJob) -> JobStatus:
     """Return all that is kept of a job: state, progress, arguments, result, errors."""
     return await job.status()
+
+
+@router.get("/{job_id}/events", response_class=EventSourceResponse)
+async def follow(job: KnownJob) -> AsyncIterator[ServerSentEvent]:
+    """Send each piece of the job's output as it comes, and then how the job has ended."""
+    async for piece in job.stream():
+        yield ServerSentEvent(event="step", data=piece)
+    ended = await job.status()
+    yield ServerSentEvent(event="end", data={"state": ended.state, "result": ended.result})
 
 
 @router.delete("/{job_id}")

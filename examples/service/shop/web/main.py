@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from headrace import StorageError
 
 from shop.app import app
-from shop.web import jobs, orders
+from shop.web import jobs, orders, reports
 
 
 @asynccontextmanager
@@ -20,7 +20,7 @@ async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
 
 
 api = FastAPI(title="Shop", lifespan=lifespan)
-for part in (orders, jobs):
+for part in (orders, reports, jobs):
     api.include_router(part.router)
 
 
