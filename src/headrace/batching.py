@@ -16,6 +16,7 @@ from functools import partial
 from headrace.description import told
 from headrace.errors import ReplyLost, StorageError, StorageFault
 from headrace.job import EnqueueOutcome
+from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
 from headrace.request import JobRequest
 from headrace.storage.base import Producer
@@ -36,13 +37,23 @@ class Batcher:
         client: this loop's random id.
         retry_for_s: how long a call is repeated before its error is raised. A refusal is raised at
             once; after a lost answer every error is a `ReplyLost`.
+        outage: hears of each call that is not answered.
     """
 
-    def __init__(self, queue: str, storage: Producer, *, client: str, retry_for_s: float) -> None:
+    def __init__(
+        self,
+        queue: str,
+        storage: Producer,
+        *,
+        client: str,
+        retry_for_s: float,
+        outage: ClientOutage,
+    ) -> None:
         self._queue = queue
         self._storage = storage
         self._client = client
         self._retry_for_s = retry_for_s
+        self._outage = outage
         self._pending: deque[tuple[Sequence[JobRequest], Answer]] = deque()
         self._number = 0
         # A first call may have to load the library, and the second must not overtake it.
@@ -148,6 +159,7 @@ class Batcher:
             outcomes = await repeat_until_answered(
                 partial(self._storage.enqueue, self._queue, jobs, call=call),
                 on_failure=on_failure,
+                on_pause=self._outage.waits,
                 for_s=self._retry_for_s,
             )
         except StorageError as error:
@@ -156,6 +168,8 @@ class Batcher:
                 raise
             raise lost from error
         assert outcomes is not None, "it is never over"  # noqa: S101
+        if self._outage.began_at is not None:
+            self._outage.ended()
         return outcomes
 
     async def aclose(self) -> None:

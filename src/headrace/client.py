@@ -18,6 +18,7 @@ from headrace.batching import Answer, Batcher
 from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError, WaitTimeout
 from headrace.handle import JobClient, JobHandle
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, is_name
+from headrace.outage import ClientOutage
 from headrace.overdue import overdue
 from headrace.plain import shown
 from headrace.request import JobRequest
@@ -58,7 +59,8 @@ class Client:
     ) -> None:
         self.storage = storage
         self._jobs = jobs
-        self.waits: Waits = Waits(storage)
+        self._outage = ClientOutage()
+        self.waits: Waits = Waits(storage, self._outage)
         self._decoder_of = decoder_of
         self._retry_for_s = retry_for_s
         self._id = secrets.token_hex(8)
@@ -67,7 +69,13 @@ class Client:
     def _batcher(self, queue: str) -> Batcher:
         batcher = self._batchers.get(queue)
         if batcher is None:
-            batcher = Batcher(queue, self.storage, client=self._id, retry_for_s=self._retry_for_s)
+            batcher = Batcher(
+                queue,
+                self.storage,
+                client=self._id,
+                retry_for_s=self._retry_for_s,
+                outage=self._outage,
+            )
             self._batchers[queue] = batcher
         return batcher
 

@@ -34,6 +34,7 @@ __all__ = [
     "QueueWithoutTasks",
     "StorageLost",
     "StorageRecovered",
+    "StorageWaiting",
     "WorkerEnding",
     "WorkerEvent",
     "WorkerQuiet",
@@ -235,6 +236,13 @@ class StorageRecovered(msgspec.Struct, frozen=True, kw_only=True):
     after_ms: int
 
 
+class StorageWaiting(msgspec.Struct, frozen=True, kw_only=True):
+    """The storage can't be reached, and what was asked of it waits for over a second."""
+
+    error: str
+    waited_ms: int
+
+
 class LoopStalled(msgspec.Struct, frozen=True, kw_only=True):
     """The event loop has not turned for too long: beats stop, and others will take the jobs."""
 
@@ -342,6 +350,7 @@ WorkerEvent = (
     | QueueRepaired
     | StorageLost
     | StorageRecovered
+    | StorageWaiting
     | LoopStalled
     | LoopFailed
     | MessageDropped

@@ -22,11 +22,16 @@ def _unseen(_error: StorageError) -> None:
     """Do nothing."""
 
 
+def _silent(_error: StorageError, _pause_s: float) -> None:
+    """Do nothing."""
+
+
 async def repeat_until_answered(
     call: Callable[[], Awaitable[T]],
     *,
     is_over: Callable[[], bool] = _never,
     on_failure: Callable[[StorageError], None] = _unseen,
+    on_pause: Callable[[StorageError, float], None] = _silent,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     for_s: float = math.inf,
 ) -> T | None:
@@ -36,6 +41,7 @@ async def repeat_until_answered(
         call: makes it; what it repeats must be harmless, or carry a number.
         is_over: asked before each call.
         on_failure: told of each call that was not answered; what it raises ends this.
+        on_pause: told of the error and the length of each pause that follows one.
         pause: waits for so many seconds, or less.
         for_s: how long to go on before the last error is raised.
 
@@ -52,8 +58,10 @@ async def repeat_until_answered(
             return await call()
         except (StorageUnavailable, ReplyLost) as error:
             on_failure(error)
-            pause_s = backoff.next_s()
-            if time.monotonic() + pause_s > give_up_at:
+            left_s = give_up_at - time.monotonic()
+            if left_s <= 0:
                 raise
+            pause_s = min(backoff.next_s(), left_s)
+            on_pause(error, pause_s)
         await pause(pause_s)
     return None

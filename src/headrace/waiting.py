@@ -26,6 +26,7 @@ from headrace.errors import (
 )
 from headrace.guard import Guard
 from headrace.job import JobState
+from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Channel, Inspector, Producer
 from headrace.storage.batches import batches
@@ -52,10 +53,12 @@ class Waits:
 
     Args:
         storage: where the jobs are.
+        outage: hears of each look that is not answered.
     """
 
-    def __init__(self, storage: WaitStorage) -> None:
+    def __init__(self, storage: WaitStorage, outage: ClientOutage) -> None:
         self._storage = storage
+        self._outage = outage
         self._channel: Channel | None = None
         self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)
         self._unborn: set[asyncio.Future[End]] = set()
@@ -151,9 +154,11 @@ class Waits:
         ends = await repeat_until_answered(
             partial(self._storage.watch, queue, [job_id], channel=channel),
             on_failure=self._check_open,
+            on_pause=self._outage.waits,
             for_s=RETRY_FOR_S,
         )
         assert ends is not None, "it is never over"  # noqa: S101
+        self._outage.ended()
         return ends[0]
 
     def _check_open(self, _error: StorageError) -> None:
@@ -198,9 +203,11 @@ class Waits:
         while True:
             try:
                 end = await channel.receive()
-            except (StorageUnavailable, ReplyLost):
+            except (StorageUnavailable, ReplyLost) as error:
                 self._has_answer.clear()
-                await backoff.pause()
+                pause_s = backoff.next_s()
+                self._outage.waits(error, pause_s)
+                await asyncio.sleep(pause_s)
                 continue
             except StorageError as error:
                 self._refusal = error
@@ -208,6 +215,7 @@ class Waits:
                 await backoff.pause()
                 continue
             if end is None:
+                self._outage.ended()
                 backoff.reset()
                 self._refusal = None
                 self._has_answer.set()

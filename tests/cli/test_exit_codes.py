@@ -81,7 +81,7 @@ def test_a_server_that_is_not_there_is_exit_code_3(here: Cli, words: tuple[str, 
     ran = here(*words, "--url", nowhere())
     assert ran.code == 3, ran
     assert ran.err.count("\n") == 1
-    assert "is it running there? Name another by --url or HEADRACE_URL" in ran.err
+    assert "is it running there? Name another by url=, --url or HEADRACE_URL" in ran.err
     assert "pa55word" not in ran.err
 
 

@@ -49,8 +49,5 @@ def test_counts_are_told_with_their_noun() -> None:
     assert [plural(count, "job") for count in (0, 1, 1200)] == ["0 jobs", "1 job", "1,200 jobs"]
 
 
-def test_only_a_server_is_asked_for_whether_it_runs() -> None:
-    assert message_of(StorageUnavailable("Redis: no route.")) == (
-        "Redis: no route: is it running there? Name another by --url or HEADRACE_URL"
-    )
+def test_what_is_ours_is_told_as_it_is() -> None:
     assert message_of(StorageUnavailable("SQLite in /x: busy")) == "SQLite in /x: busy"

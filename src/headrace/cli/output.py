@@ -13,7 +13,7 @@ import msgspec
 
 from headrace.cli.colours import Coloured, colour_of, is_coloured, styled
 from headrace.description import is_a, told
-from headrace.errors import HeadraceError, StorageUnavailable
+from headrace.errors import HeadraceError
 from headrace.plain import printable
 
 GAP = "  "
@@ -122,8 +122,5 @@ def message_of(error: BaseException) -> str:
             return f"{error.format_message().rstrip('.')} (see {context.command_path} --help)"
         case click.ClickException():
             return error.format_message()
-        case StorageUnavailable() if str(error).startswith("Redis"):
-            what = str(error).rstrip(".")
-            return f"{what}: is it running there? Name another by --url or HEADRACE_URL"
         case _:
             return str(error)

@@ -19,6 +19,7 @@ from headrace.events import (
 from headrace.guard import Guard
 from headrace.job import check_text
 from headrace.logs.lines import log_events, unfailing
+from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
 from headrace.worker.cause import sole_cause
@@ -254,6 +255,11 @@ class Worker:
                 self._stops.acted_on()
 
     async def _connect(self, storage: Storage) -> None:
+        outage = ClientOutage(self._emit)
         await repeat_until_answered(
-            storage.check, is_over=lambda: self._stops.is_closing, for_s=STARTUP_RETRY_S
+            storage.check,
+            is_over=lambda: self._stops.is_closing,
+            on_pause=outage.waits,
+            for_s=STARTUP_RETRY_S,
         )
+        outage.ended()

@@ -19,7 +19,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import InvalidResponse, RedisError
 
 from headrace import background
-from headrace.storage.redis.errors import lost, refused, translate
+from headrace.storage.redis.errors import lost, not_connected, refused, translate
 
 CONNECT_TIMEOUT_S = 5.0
 PING_AFTER_S = 3.0
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
             with suppress(Exception):
                 await self._connection.disconnect(nowait=True)
             if isinstance(error, RedisError | OSError):
-                raise translate(error) from error
+                raise not_connected(error) from None
             raise
         # The connection keeps its stream until this transport is closed: the end of a stream that
         # nobody holds would close it. redis-py has no public name for it.

@@ -161,6 +161,16 @@ def translate(error: BaseException, *, sent: bool = False) -> StorageError:
     return _made(meaning, text or type(error).__name__)
 
 
+def not_connected(error: BaseException) -> StorageError:
+    """Return what a call hears for which no connection could be made."""
+    ours = translate(error)
+    if type(ours) is not StorageUnavailable or isinstance(error, _ANSWERS):
+        return ours
+    return StorageUnavailable(
+        f"{str(ours).rstrip('.')}: is it running there? Name another by url=, --url or HEADRACE_URL"
+    )
+
+
 def lost(error: BaseException) -> ReplyLost:
     """Return what a call hears that was on its way when ``error`` ended its connection."""
     return ReplyLost(f"Redis: {str(error) or type(error).__name__}")
