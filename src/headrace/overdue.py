@@ -17,18 +17,20 @@ LOOK_S = 1.0
 async def overdue(storage: Inspector, queue: str, job_id: str, *, timeout_ms: int) -> WaitTimeout:
     """Return the error for whoever has waited long enough; an error of the look is a part of it."""
     is_served: bool | None = None
+    seen = "has not ended"
     try:
         async with asyncio.timeout(LOOK_S):
             record = await storage.get(queue, job_id)
             workers = await storage.workers(queue)
     except Exception as error:  # whatever it was, the time is over
+        seen = "was not seen to end"
         why = f"how it stands can't be read ({told(error)})"
     else:
         live = [worker for worker in workers if _is_live(worker)]
         is_served = any(record is None or record.task in worker.tasks for worker in live)
         why = _why(record, live, queue, is_served=is_served)
     return WaitTimeout(
-        f"job {job_id!r} has not ended within {timeout_ms / 1000:g} s: {why}",
+        f"job {job_id!r} {seen} within {timeout_ms / 1000:g} s: {why}",
         job_id=job_id,
         queue=queue,
         is_served=is_served,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace import App, StorageRefused, StorageUnavailable, Worker
+from headrace import App, StorageRefused, StorageUnavailable, WaitTimeout, Worker
 from headrace.events import StorageRecovered, StorageWaiting
 from headrace.testing import EventLog
 from tests.support.nowhere import unreachable_app
@@ -83,6 +83,16 @@ async def test_f26_a_look_says_it_at_once() -> None:
     with pytest.raises(StorageUnavailable, match=re.escape(HINT)) as caught:
         await app.job("x").status()
     assert caught.value.__suppress_context__
+    await app.aclose()
+
+
+async def test_f26_a_wait_does_not_say_that_the_job_goes_on() -> None:
+    app = unreachable_app()
+    with pytest.raises(WaitTimeout, match=re.escape(HINT)) as caught:
+        await app.job("x").result(timeout=0.1)
+    assert "job 'x' was not seen to end within 0.1 s: how it stands can't be read" in str(
+        caught.value
+    )
     await app.aclose()
 
 
