@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from benchmarks.growth.workload import GrowthLoad
 from headrace.admit import admit
+from headrace.app import clients_of
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
 from headrace.outcome import Completed, Outcome
 from headrace.storage.base import Storage
@@ -81,7 +82,7 @@ class Caller:
 @asynccontextmanager
 async def calling(load: GrowthLoad) -> AsyncIterator[Caller]:
     """A caller that is registered, and retired at the end."""
-    storage = load.app.open_storage()
+    storage = clients_of(load.app).open_storage()
     caller = Caller(load, storage)
     try:
         await caller.register()

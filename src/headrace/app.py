@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import islice
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
@@ -12,12 +11,11 @@ from typing_extensions import TypeVar
 
 from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
-from headrace.client import Client, ClientFactory, CurrentClient, iterated
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
 from headrace.declaration import default_name, is_redefinition
-from headrace.errors import StorageError, UsageError
+from headrace.errors import UsageError
 from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
@@ -43,10 +41,10 @@ from headrace.options import (
 from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
 from headrace.registry import TaskRegistry, function_of, new_task, with_executor
+from headrace.sender import Sender
 from headrace.settings import URL_VARIABLES, TaskSettings, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
-from headrace.storage.limits import BATCH_LIMIT
 from headrace.task import Task
 from headrace.task_ref import TaskRef, not_registered
 
@@ -141,14 +139,17 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan: Lifespan[Any] | None = None if lifespan is None else check_lifespan(lifespan)
         self.allow_eviction = allow_eviction
-        self._retry_for_s = duration_ms(retry_for, name="retry_for") / 1000
         self._modules = check_modules(include, name="include")
         self._defaults: TaskDefaults = {"skew_grace": skew_grace}
         task_settings(**self._defaults)
         said = variable("HEADRACE_RELEASE") if release is None else release
         self.release: str | None = None if said is None else check_text(said, what="release")
-        self.clients: Clients = Clients(self._open_own_storage, self.open_client)
-        self._jobs = CurrentClient(self.client)
+        self._clients = Clients(
+            self._open_storage,
+            decoder_of=self._decoder_of,
+            retry_for_s=duration_ms(retry_for, name="retry_for") / 1000,
+        )
+        self._sender = Sender(self._clients, self.preparers)
         self._decode_plain = partial(read, self.codec.decoder(Any))
 
     def __repr__(self) -> str:
@@ -175,7 +176,9 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
     ) -> Task[..., Any]:
         """Register a function under a name, with settings that are checked."""
         settings = with_executor(settings, function, executor)
-        task = new_task(function, name=name, settings=settings, submitter=self, codec=self.codec)
+        task = new_task(
+            function, name=name, settings=settings, submitter=self._sender, codec=self.codec
+        )
         self._enter(task)
         return task
 
@@ -207,7 +210,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         if name is None:
             name = function.__qualname__ if prefix else default_name(function)
         settings = with_executor(task_settings(**options), function, options.get("executor"))
-        task.place(name=prefix + name, settings=settings, submitter=self, codec=self.codec)
+        task.place(name=prefix + name, settings=settings, submitter=self._sender, codec=self.codec)
         self._enter(task)
 
     def _enter(self, task: Task[..., Any]) -> None:
@@ -233,21 +236,6 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
 
     # Enqueueing
 
-    def submit(self, job: Job) -> Awaitable[JobHandle[Any]]:
-        """Store one job made by ``task.job(...)``, as `Task.enqueue` does: await it."""
-        if self.preparers:
-            return self._submit_prepared(job)
-        # A coroutine of its own would cost 0.5 µs a job, and so would one more in `Task.enqueue`.
-        return self.client().submit(job)
-
-    async def _submit_prepared(self, job: Job) -> JobHandle[Any]:
-        return await self.client().submit(await self.prepared(job))
-
-    async def submit_and_wait(self, job: Job, *, timeout_ms: int | None = None) -> Any:
-        """Store one job and return its result, as `Task.enqueue_and_wait` does."""
-        asked = await self.prepared(job) if self.preparers else job
-        return await self.client().submit_and_wait(asked, timeout_ms=timeout_ms)
-
     def task_ref(self, name: str, *, queue: str | None = None) -> TaskRef:
         """Return a task by its name, to enqueue it with options; nothing is sent.
 
@@ -258,7 +246,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         Raises:
             InvalidOption: a name is not valid.
         """
-        return TaskRef(name, queue, tasks=self.tasks, submitter=self, codec=self.codec)
+        return TaskRef(name, queue, tasks=self.tasks, submitter=self._sender, codec=self.codec)
 
     async def enqueue(
         self, name: str, /, *args: Any, queue: str | None = None, **kwargs: Any
@@ -287,23 +275,10 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
-            if self.preparers:
-                return await self._submit_many_prepared(iterated(jobs))
-            return await self.client().submit_many(jobs)
+            return await self._sender.submit_many(jobs)
         except UsageError:
             close_unsent(jobs)
             raise
-
-    async def _submit_many_prepared(self, jobs: Iterator[Job]) -> list[JobHandle[Any]]:
-        handles: list[JobHandle[Any]] = []
-        while block := list(islice(jobs, BATCH_LIMIT)):
-            prepared = [await self.prepared(job) for job in block]
-            try:
-                handles += await self.client().submit_many(prepared)
-            except StorageError as error:
-                error.accepted = (*handles, *error.accepted)
-                raise
-        return handles
 
     @overload
     def job(
@@ -340,7 +315,9 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             queue = DEFAULT_QUEUE if known is None else known.settings.queue
         decode = self._decode_plain if known is None else known.signature.decode_result
         outcome = EnqueueOutcome.UNKNOWN
-        return JobHandle(job_id, check_name(queue, what="queue"), outcome, self._jobs, decode)
+        return JobHandle(
+            job_id, check_name(queue, what="queue"), outcome, self._clients.jobs, decode
+        )
 
     @overload
     async def find(self, job_id: str, *, task: Task[..., Found]) -> JobHandle[Found]: ...
@@ -368,7 +345,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         """
         job_id = check_text(job_id, what="job id")
         wanted = None if task is None else self._known_task(task)
-        record = await self.client().find(job_id)
+        record = await self._clients.current().find(job_id)
         known = self.tasks.get(record.task) if wanted is None else wanted
         if known is not None:
             return self.job(job_id, queue=record.queue, task=known)
@@ -389,7 +366,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
 
     async def queues(self) -> list[str]:
         """Return the names of all queues that this tenant ever used."""
-        return await self.client().storage.queues()
+        return await self._clients.current().storage.queues()
 
     async def connect(self) -> None:
         """Connect now rather than on first use, and see that the storage can be used.
@@ -398,36 +375,15 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             StorageUnavailable: it can't be reached.
             StorageRefused: wrong version, eviction policy or credentials.
         """
-        await self.client().storage.check()
+        await self._clients.current().storage.check()
 
     # Connections
 
-    def open_storage(self) -> Storage:
-        """Return a storage of this app's, not connected yet; the caller closes it."""
-        return self.clients.open_storage()
-
-    def _open_own_storage(self) -> Storage:
+    def _open_storage(self) -> Storage:
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
 
-    def client(self) -> Client:
-        """Return the client of the running event loop, opened on first use."""
-        return self.clients.current()
-
-    def open_client(self, make: ClientFactory = Client) -> Client:
-        """Return a new client of the running event loop; the caller closes it.
-
-        Args:
-            make: makes it, default a plain one.
-        """
-        return make(
-            self.open_storage(),
-            decoder_of=self._decoder_of,
-            jobs=self._jobs,
-            retry_for_s=self._retry_for_s,
-        )
-
     def _operator(self) -> Operator:
-        return self.client().storage
+        return self._clients.current().storage
 
     def _decoder_of(self, task: str) -> Callable[[bytes], Any]:
         known = self.tasks.get(task)
@@ -439,10 +395,10 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         Another loop that uses the app closes its own, or loses them at its end. The app can be used
         again afterwards.
         """
-        await self.clients.aclose()
+        await self._clients.aclose()
 
     async def __aenter__(self) -> Self:
-        self.clients.enter()
+        self._clients.enter()
         return self
 
     async def __aexit__(
@@ -452,4 +408,14 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         traceback: TracebackType | None,
     ) -> None:
         # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
-        await self.clients.leave()
+        await self._clients.leave()
+
+
+def clients_of(app: App[Any]) -> Clients:
+    """Return what workers, commands and the test kit use of an app, and its users don't."""
+    return app._clients  # noqa: SLF001 (this is its one door)
+
+
+def sender_of(app: App[Any]) -> Sender:
+    """Return what sends jobs that are made already, as the command line does."""
+    return app._sender  # noqa: SLF001 (likewise)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from headrace import forks
-from headrace.client import Client
+from headrace.client import Client, ClientFactory, CurrentClient, DecoderOf
+from headrace.handle import JobClient
 from headrace.storage.base import Storage
 
 
@@ -25,20 +27,49 @@ class Clients:
 
     One whose loop has ended was cut off with it, and is forgotten when the next is opened.
 
-    Others in place of `App.clients` have the app open its storage and its clients in another way.
-
     Args:
         open_storage: returns a storage that is not connected yet; the caller closes it.
-        open_client: opens one for the running loop.
+        decoder_of: as for `Client`.
+        retry_for_s: as for `Client`.
+
+    Attributes:
+        jobs: what handles use, so that they outlive a client.
     """
 
     def __init__(
-        self, open_storage: Callable[[], Storage], open_client: Callable[[], Client]
+        self, open_storage: Callable[[], Storage], *, decoder_of: DecoderOf, retry_for_s: float
     ) -> None:
-        self.open_storage: Callable[[], Storage] = open_storage
-        self._open_client = open_client
+        self._open_storage = open_storage
+        self._make: ClientFactory = Client
+        self._decoder_of = decoder_of
+        self._retry_for_s = retry_for_s
+        self.jobs: JobClient = CurrentClient(self.current)
         self._held: dict[asyncio.AbstractEventLoop, Held] = {}
         self._forks = forks.count()
+
+    @contextmanager
+    def replaced(
+        self, open_storage: Callable[[], Storage], make: ClientFactory = Client
+    ) -> Iterator[None]:
+        """Open storages and clients in another way while the block runs.
+
+        What was connected before rests meanwhile, and is used again afterwards.
+
+        Args:
+            open_storage: as at the beginning.
+            make: makes a client, as `Client` does.
+        """
+        resting = self._open_storage, self._make, self._held, self._forks
+        self._open_storage, self._make = open_storage, make
+        self._held, self._forks = {}, forks.count()
+        try:
+            yield
+        finally:
+            self._open_storage, self._make, self._held, self._forks = resting
+
+    def open_storage(self) -> Storage:
+        """Return a storage that is not connected yet; the caller closes it."""
+        return self._open_storage()
 
     def current(self) -> Client:
         """Return the client of the running loop."""
@@ -56,6 +87,14 @@ class Clients:
                 self._held.pop(loop, None)
         held = self._held[asyncio.get_running_loop()] = Held(self._open_client())
         return held
+
+    def _open_client(self) -> Client:
+        return self._make(
+            self._open_storage(),
+            decoder_of=self._decoder_of,
+            jobs=self.jobs,
+            retry_for_s=self._retry_for_s,
+        )
 
     def enter(self) -> None:
         """Note that a block begins in the running loop."""

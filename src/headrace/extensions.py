@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from headrace.admit import admit
-from headrace.draft import JobDraft, Preparer
+from headrace.draft import Preparer
 from headrace.hooks import H, Hooks, check_hook
-from headrace.job import Job
 from headrace.middleware import Middleware
-from headrace.request import JobRequest, fresh
-from headrace.task import is_awaitable
 
 Q = TypeVar("Q", bound=Preparer)
 
@@ -44,19 +40,6 @@ class Extensions:
         check_hook(function, name="before_enqueue", given="the draft of a job")
         self.preparers.append(function)
         return function
-
-    async def prepared(self, job: Job) -> JobRequest:
-        """Return what is to be sent of a job, after all that is to be called before.
-
-        Raises:
-            UsageError: it is no job, or a value is not valid.
-        """
-        draft = JobDraft(admit(job))
-        for prepare in self.preparers:
-            result = prepare(draft)
-            if is_awaitable(result):
-                await result
-        return fresh(draft.request())
 
     def middleware(self, function: Middleware) -> Middleware:
         """Register a function that is called around every handler.

@@ -22,6 +22,7 @@ from headrace import (
     Worker,
     current_job,
 )
+from headrace.app import clients_of, sender_of
 from headrace.testing import running
 from headrace.worker.plan import plan_of
 from tests.support.nowhere import unreachable_app
@@ -54,7 +55,7 @@ WAYS: dict[str, Callable[[App[Any], Any], Awaitable[Any]]] = {
     "enqueue_and_wait": lambda _app, task: task.enqueue_and_wait(),
     "by name": lambda app, _task: result_of(app.enqueue("show")),
     "by name elsewhere": lambda app, _task: result_of(app.enqueue("show", queue="work")),
-    "submit": lambda app, task: result_of(app.submit(task.job())),
+    "submit": lambda app, task: result_of(sender_of(app).submit(task.job())),
 }
 
 
@@ -111,7 +112,7 @@ async def test_options_may_be_changed(app: App[None]) -> None:
     options: Any = {"id": "x", "run_at": at, "headers": {"a": "b"}, "max_attempts": 2}
     handle = await work.options(**options).enqueue()
     assert (handle.id, handle.queue, handle.outcome) == ("x", "slow", EnqueueOutcome.SCHEDULED)
-    record = await app.client().storage.get("slow", "x")
+    record = await clients_of(app).current().storage.get("slow", "x")
     assert record is not None
     assert (record.state, record.priority) == (JobState.SCHEDULED, 9)
     assert record.due_ms - record.created_ms == 60_000
@@ -138,7 +139,7 @@ async def test_what_is_not_changed_is_sent_as_it_was(app: App[None]) -> None:
     first, again = await app.enqueue_many([fresh, fresh])
     assert (first.outcome, again.outcome) == (EnqueueOutcome.QUEUED, EnqueueOutcome.DUPLICATE)
     assert [draft.headers for draft in drafts] == [{"a": "b"}, {"a": "b"}, {}, {}]
-    record = await app.client().storage.get("default", "one")
+    record = await clients_of(app).current().storage.get("default", "one")
     assert record is not None
     assert record.options == job.options
 
@@ -263,7 +264,7 @@ async def test_what_is_no_job_is_refused_as_ever() -> None:
     app = unreachable_app()
     app.before_enqueue(lambda _draft: None)
     jobs: Any = [7]
-    for what in (app.submit(jobs), app.enqueue_many(jobs), app.enqueue_many(jobs[0])):
+    for what in (sender_of(app).submit(jobs), app.enqueue_many(jobs), app.enqueue_many(jobs[0])):
         with pytest.raises(UsageError):
             await what
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from headrace import App, Job, JobHandle
+from headrace.app import clients_of
 from headrace.client import Client
-from headrace.clients import Clients
 from headrace.storage.sqlite.storage import SqliteStorage
 
 
@@ -25,17 +24,13 @@ async def test_other_clients_in_place_of_an_apps_use_another_storage_and_client(
     before = CountingClient.count
     async with App("memory://factories-own") as app:
         await app.enqueue("task", queue="own")
-        own = app.clients
-        app.clients = Clients(
-            lambda: SqliteStorage("memory://factories-other"),
-            partial(app.open_client, CountingClient),
-        )
-        async with app:
-            await app.enqueue("task", queue="other")
-            assert await app.client().storage.queues() == ["other"]
-            storage = app.open_storage()
-            assert await storage.queues() == ["other"]
-            await storage.aclose()
-        app.clients = own
-        assert await app.client().storage.queues() == ["own"]
+        clients = clients_of(app)
+        with clients.replaced(lambda: SqliteStorage("memory://factories-other"), CountingClient):
+            async with app:
+                await app.enqueue("task", queue="other")
+                assert await app.queues() == ["other"]
+                storage = clients.open_storage()
+                assert await storage.queues() == ["other"]
+                await storage.aclose()
+        assert await app.queues() == ["own"]
     assert CountingClient.count == before + 1

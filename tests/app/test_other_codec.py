@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace import App, Context, Worker
+from headrace.app import clients_of
 from headrace.codec import Codec
 from headrace.testing import Kit, running
 from tests.apps import process_app
@@ -52,7 +53,7 @@ async def test_what_is_stored_of_a_call_is_the_codecs(
     handle = await app.enqueue(name, **arguments)
     async with running(Worker(app, process_slots=1)):
         assert await handle.result(timeout=patience(15)) == result
-    record = await app.client().storage.get("default", handle.id)
+    record = await clients_of(app).current().storage.get("default", handle.id)
     assert record is not None
     assert record.payload == app.codec.encode_arguments(arguments)
     assert record.result == app.codec.encode(result, "result")
@@ -65,7 +66,7 @@ async def test_output_and_jobs_by_name_alone_are_the_codecs(app: MarkedApp) -> N
     async with running(Worker(app)):
         assert [piece async for piece in handle.stream()] == [{"half": 0.5}]
         foreign = await app.enqueue("elsewhere", queue="other", number=1)
-        record = await app.client().storage.get("other", foreign.id)
+        record = await clients_of(app).current().storage.get("other", foreign.id)
     assert record is not None
     assert record.payload is not None
     assert record.payload[:1] == MARK

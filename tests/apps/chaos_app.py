@@ -30,11 +30,10 @@ notes = Notes(Path(os.environ.get("CHAOS_DIRECTORY", os.devnull)))
 class ChaosApp(App[None]):
     """An app whose storage may be a mutant."""
 
-    def open_storage(self) -> Storage:
-        """Return the storage of the environment."""
+    def _open_storage(self) -> Storage:
         if mutant := os.environ.get("CHAOS_MUTANT"):
             return open_mutant(mutant, self.url, tenant=self.tenant)
-        return super().open_storage()
+        return super()._open_storage()
 
 
 app = ChaosApp(tenant=TENANT, retry_for=float(os.environ.get("CHAOS_RETRY_FOR", "10")))

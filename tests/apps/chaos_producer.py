@@ -26,6 +26,7 @@ from headrace import (
     StorageRefused,
     StorageUnavailable,
 )
+from headrace.app import sender_of
 from headrace.job import Job
 from tests.apps.chaos_app import app, name, notes
 from tests.chaos.plan import (
@@ -149,7 +150,7 @@ class Load:
         job = job_of(label, has_id=True)
         notes.sent("want", (job.id, label))
         try:
-            handle = await app.submit(job)
+            handle = await sender_of(app).submit(job)
         except Exception as error:
             note_error(error, [job.id])
             return

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace import App, JobState, Worker
+from headrace.app import clients_of
 from headrace.events import WorkerQuiet
 from headrace.testing import EventLog
 from headrace.worker.signals import Signals
@@ -166,7 +167,7 @@ async def test_a_worker_that_is_made_quiet_while_it_starts_claims_nothing(crew: 
 
 async def beats(app: App[None]) -> bool:
     """Return whether the worker has beaten a few times."""
-    found = await app.client().storage.beats("slow")
+    found = await clients_of(app).current().storage.beats("slow")
     return any(beat.count >= 3 for beat in found.values())
 
 

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from headrace import App
+from headrace.app import clients_of
 from tests.apps.crash_app import QUEUE, hold
 from tests.crash.crew import LEASE_S, CrashWorker, Crew, passed
 from tests.support.ledger import check_ledger, overlaps
@@ -79,7 +80,7 @@ async def test_nothing_is_taken_from_a_worker_stopped_for_half_its_lease(
         return await beat() != seen
 
     async def beat() -> int:
-        return (await app.client().storage.beats(QUEUE))[listed.incarnation].count
+        return (await clients_of(app).current().storage.beats(QUEUE))[listed.incarnation].count
 
     for _ in range(2):
         await until(partial(has_beaten, await beat()))

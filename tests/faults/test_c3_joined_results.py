@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from headrace import App, Worker
+from headrace.app import clients_of
 from headrace.testing import running
 from tests.support.until import patience, until
 
@@ -34,7 +35,7 @@ async def test_a_second_wait_for_a_running_job_brings_its_large_result(
         second = group.create_task(call.enqueue_and_wait())
         third = group.create_task(call.enqueue_and_wait())
         await asyncio.sleep(0)  # both wait for the channel
-        await app.client().waits.channel()
+        await clients_of(app).current().waits.channel()
         assert (await call.enqueue()).outcome == "duplicate"  # and stand before this one
         go_on.set()
         async with asyncio.timeout(patience(10)):

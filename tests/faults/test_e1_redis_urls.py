@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from headrace import App, InvalidOption, StorageRefused, Worker
+from headrace.app import clients_of
 from headrace.storage.connect import check_url
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
@@ -137,8 +138,8 @@ async def test_a_file_for_tls_that_is_not_there_is_named(name: str, tmp_path: Pa
     async with App("redis://unused") as app:
         app.url = check_url(f"rediss://127.0.0.1?{name}={tmp_path}/none")
     with pytest.raises(InvalidOption, match=f"{name}='{tmp_path}/none' can't be read"):
-        app.open_storage()
+        clients_of(app).open_storage()
     (tmp_path / "none").write_text("rubbish")
     if name == "ssl_ca_certs":
         with pytest.raises(InvalidOption, match="ssl_ca_certs can't be used"):
-            app.open_storage()
+            clients_of(app).open_storage()

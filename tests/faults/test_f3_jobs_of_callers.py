@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from headrace import App, InvalidOption, Job, JobState, PayloadTooLarge, Task, UsageError, Worker
+from headrace.app import sender_of
 from headrace.request import JobRequest, fresh
 from tests.support.jobs import reached
 from tests.support.nowhere import unreachable_app
@@ -51,7 +52,7 @@ async def test_a_job_that_is_sent_again_is_a_duplicate(
     for one in (second, job):
         [handle] = await app.enqueue_many([one])
         assert handle.outcome == "duplicate"
-        assert (await app.submit(one)).outcome == "duplicate"
+        assert (await sender_of(app).submit(one)).outcome == "duplicate"
     assert (await app.queue("q").stats()).queued == 1
 
 
@@ -157,8 +158,8 @@ async def test_a_jobs_values_are_checked_before_anything_is_sent(changes: dict[s
             wrong = msgspec.structs.replace(job, **changes)
             for send in (
                 nowhere.enqueue_many([wrong]),
-                nowhere.submit(wrong),
-                nowhere.submit_and_wait(wrong),
+                sender_of(nowhere).submit(wrong),
+                sender_of(nowhere).submit_and_wait(wrong),
             ):
                 with pytest.raises(UsageError) as caught:
                     await send

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace import App, Worker
+from headrace.app import clients_of
 from headrace.codec import encode_result
 from headrace.json_codec import JSON
 from headrace.outcome import Completed
@@ -27,7 +28,7 @@ async def test_a_job_that_was_done_but_not_reported_runs_again_with_one_outcome(
         late = Settlement(job.id, job.claim, 5, outcome)
         incarnation = job.claim.nonce.partition("/")[0]
         call = CallId(incarnation, 1)
-        verdict = await app.client().storage.settle("default", [late], call=call)
+        verdict = await clients_of(app).current().storage.settle("default", [late], call=call)
         assert verdict in (None, [False])
         assert await handle.result() == "by the second"
         record = await handle.status()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace import App, Worker
+from headrace.app import clients_of
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
 from tests.support.until import patience
@@ -41,6 +42,6 @@ async def test_the_doctor_tells_what_a_crash_would_cost() -> None:
     ]:
         with RedisServer(*arguments) as server:
             async with App(server.url) as app:
-                findings = {f.topic: f for f in await app.client().storage.diagnose()}
+                findings = {f.topic: f for f in await clients_of(app).current().storage.diagnose()}
                 assert findings["persistence"].level == level
                 assert words in findings["persistence"].detail

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import App, JobState
+from headrace.app import clients_of
 from headrace.job import Claim, ErrorInfo, FailReason
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.storage.values import CallId, Settlement
@@ -40,8 +41,10 @@ async def test_an_outcome_with_another_epoch_or_nonce_is_refused(
     for number, claim in enumerate(strangers, start=1):
         settlement = Settlement(job.id, claim, 1, outcome)
         call = CallId(owner, number)
-        assert await app.client().storage.settle("default", [settlement], call=call) == [False]
-        await app.client().storage.put_back("default", owner, [(job.id, claim)])
+        assert await clients_of(app).current().storage.settle(
+            "default", [settlement], call=call
+        ) == [False]
+        await clients_of(app).current().storage.put_back("default", owner, [(job.id, claim)])
     assert await handle.status() == before
     assert before.state is JobState.ACTIVE
 
@@ -53,6 +56,6 @@ async def test_each_start_has_a_claim_of_its_own_with_a_higher_epoch(app: App[No
         (job,) = await claim_and_die(app, lease=60)
         claims.append(job.claim)
         owner = job.claim.nonce.partition("/")[0]
-        await app.client().storage.put_back("default", owner, [(job.id, job.claim)])
+        await clients_of(app).current().storage.put_back("default", owner, [(job.id, job.claim)])
     assert [claim.epoch for claim in claims] == [1, 2, 3]
     assert len({claim.nonce for claim in claims}) == 3

@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 from headrace import App, Context, FailReason, JobState, Retry, Worker
+from headrace.app import clients_of
 from headrace.testing import running
 from tests.support.jobs import ended
 from tests.support.until import patience, until
@@ -77,7 +78,7 @@ async def test_an_attempt_that_ignores_its_limit_never_runs_beside_its_retry(
 
 
 async def _beat(app: App[None]) -> list[int]:
-    beats = await app.client().storage.beats("default")
+    beats = await clients_of(app).current().storage.beats("default")
     return [beat.count for beat in beats.values()]
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from headrace import App, JobState, Worker
+from headrace.app import clients_of
 from headrace.events import QueueFenced, WorkerQuiet, WorkerStopped, WorkerStopping
 from headrace.job import ErrorInfo
 from headrace.testing import EventLog, running
@@ -187,7 +188,7 @@ async def test_a_worker_that_was_taken_for_dead_stops_its_handlers_and_begins_an
 
 async def _condemn(app: App[None], incarnation: str) -> None:
     """Reap a live worker, as one would whose looks went wrong."""
-    storage = app.client().storage
+    storage = clients_of(app).current().storage
 
     async def reaped() -> bool:
         seen = (await storage.beats("default"))[incarnation].count

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 from headrace import App
-from headrace.clients import Clients
+from headrace.app import clients_of
 from headrace.testing import EventLog, ManualClock
 from headrace.testing.attempts import FinishedAttempt
 from headrace.testing.storage import KitStorage
@@ -30,8 +31,9 @@ class Releases:
             stopping=lambda _queue, _ids: None,
         )
         self._apps = apps
+        self._stack = ExitStack()
         for app in apps:
-            app.clients = Clients(lambda: self.storage, app.open_client)
+            self._stack.enter_context(clients_of(app).replaced(lambda: self.storage))
 
     async def __aenter__(self) -> Self:
         return self
@@ -44,6 +46,7 @@ class Releases:
     ) -> None:
         for app in self._apps:
             await app.aclose()
+        self._stack.close()
         self.storage.close()
 
     async def work(self, app: App[Any], *queues: str) -> list[str]:

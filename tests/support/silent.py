@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 from headrace import App
+from headrace.app import clients_of
 from headrace.job import ClaimedJob
 from headrace.storage.values import CallId, IncarnationInfo
 
@@ -13,7 +14,7 @@ async def claim_and_die(
     app: App[None], queue: str = "default", *, lease: float = 0.5, slots: int = 100
 ) -> list[ClaimedJob]:
     """Register an incarnation, let it claim up to ``slots`` jobs, and return them."""
-    storage = app.client().storage
+    storage = clients_of(app).current().storage
     incarnation = f"silent-{secrets.token_hex(4)}"
     worker = IncarnationInfo(
         incarnation=incarnation,

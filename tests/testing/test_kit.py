@@ -12,6 +12,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from headrace import App, InvalidOption, JobState, StorageUnavailable, UsageError
+from headrace.app import clients_of
 from headrace.events import QueueFenced
 from headrace.job import ErrorInfo
 from headrace.storage.sqlite.engine import engine
@@ -47,13 +48,13 @@ async def test_what_an_app_had_open_rests_meanwhile() -> None:
     async def work() -> None: ...
 
     async with own:
-        client = own.client()
+        client = clients_of(own).current()
         job = await work.enqueue()
         async with Kit(own):
             async with own:
                 await work.enqueue()
             await own.queue("mine").pause()
-        assert own.client() is client
+        assert clients_of(own).current() is client
         stats = await own.queue("mine").stats()
         assert (stats.queued, stats.paused) == (1, False)
         assert (await job.status()).state is JobState.QUEUED
@@ -115,7 +116,7 @@ async def test_nothing_is_left_of_a_kit() -> None:
     tasks = asyncio.all_tasks()
     async with Kit(app) as kit:
         await bill.enqueue_and_wait(1)
-        storage = app.open_storage()
+        storage = clients_of(app).open_storage()
         assert set(threading.enumerate()) != threads
         assert len(await kit.job_events()) == 3
     assert set(threading.enumerate()) == threads
@@ -180,7 +181,7 @@ async def test_a_run_that_was_taken_for_dead_begins_anew() -> None:
     """G7: as a real worker's sweep would, had the run been silent for an hour."""
     async with Kit(app) as kit:
         job = await hold.enqueue("a")
-        storage = app.client().storage
+        storage = clients_of(app).current().storage
         async with anyio.create_task_group() as group:
             group.start_soon(kit.run_until_idle)
             await shop_app.doors[-1].reached.wait()

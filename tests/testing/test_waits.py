@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from headrace import JobCancelled, JobFailed, JobNotFound, JobState, WaitTimeout
+from headrace.app import sender_of
 from headrace.testing import Kit
 from tests.apps import shop_app
 from tests.apps.shop_app import app, bill, forget, hang, hold, quote, send, tick
@@ -75,7 +76,7 @@ async def test_a_result_that_is_not_kept_reaches_who_waited(kit: Kit) -> None:
     assert await job.result() == 5
     with pytest.raises(JobNotFound):
         await job.result()
-    assert await app.submit_and_wait(forget.job(6)) == 6
+    assert await sender_of(app).submit_and_wait(forget.job(6)) == 6
 
 
 async def test_a_cancelled_job_raises(kit: Kit) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from headrace import App, JobState
+from headrace.app import clients_of
 from headrace.events import JobsReconciled, WorkerReaped
 from headrace.job import ClaimedJob, new_job_id
 from headrace.storage.base import Storage
@@ -88,7 +89,7 @@ def beat(storage: Storage, incarnation: str) -> None:
 
 @asynccontextmanager
 async def watcher_of(app: App[None]) -> AsyncIterator[Watcher]:
-    storage = app.open_storage()
+    storage = clients_of(app).open_storage()
     try:
         watcher = Watcher(storage)
         await register(storage, watcher.incarnation.id)
@@ -254,7 +255,7 @@ async def test_a_beat_that_finds_nobody_fences_a_session_unless_it_has_retired(
     app: App[None],
 ) -> None:
     # The first beat of a worker that ends at once may come after its farewell.
-    storage = app.client().storage
+    storage = clients_of(app).current().storage
     for is_retired in (False, True):
         watcher = Watcher(storage)
         await register(storage, watcher.incarnation.id)

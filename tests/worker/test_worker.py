@@ -21,6 +21,7 @@ from headrace import (
     RetryLater,
     Worker,
 )
+from headrace.app import clients_of
 from headrace.events import AttemptEnded, AttemptStarted, WorkerStarted, WorkerStopped
 from headrace.request import JobRequest
 from headrace.storage.values import CallId
@@ -210,7 +211,11 @@ async def test_errors_of_any_kind_leave_the_worker_running(app: App[None]) -> No
 async def plant(app: App[Any], job_id: str, task: str, payload: bytes) -> None:
     """Store a job as no client of ours would."""
     job = JobRequest(id=job_id, queue="default", task=task, payload=payload)
-    await app.client().storage.enqueue("default", [job], call=CallId(f"planted {job_id}", 1))
+    await (
+        clients_of(app)
+        .current()
+        .storage.enqueue("default", [job], call=CallId(f"planted {job_id}", 1))
+    )
 
 
 async def test_jobs_that_can_not_be_read_become_dead_letters_at_once(app: App[None]) -> None:
@@ -239,7 +244,7 @@ async def test_jobs_that_can_not_be_read_become_dead_letters_at_once(app: App[No
             record = await ended(app.job(name))
             assert (record.state, record.reason) == (JobState.FAILED, FailReason.UNDECODABLE), name
             assert (record.failures, record.starts) == (0, 1)
-            stored = await app.client().storage.get("default", name)
+            stored = await clients_of(app).current().storage.get("default", name)
             assert stored is not None
             assert stored.payload == payload
         assert await take.enqueue_and_wait("fine") == "fine"

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from headrace.app import App
+from headrace.app import App, sender_of
 from headrace.cli.awaiting import Awaited, plain_app, print_end
 from headrace.cli.loading import load_app_with_tasks
 from headrace.cli.options import (
@@ -190,10 +190,10 @@ async def _send(
         if waits:
             ended = Awaited(id=job.id, queue=job.queue, task=job.task)
             timeout_ms = None if timeout is None else round(timeout * 1000)
-            result = sender.submit_and_wait(job, timeout_ms=timeout_ms)
+            result = sender_of(sender).submit_and_wait(job, timeout_ms=timeout_ms)
             await print_end(ended, result, output=output)
         else:
-            handle = await sender.submit(job)
+            handle = await sender_of(sender).submit(job)
             _print_outcome(job, handle.outcome, output=output)
 
 

@@ -11,8 +11,7 @@ from weakref import WeakSet
 
 import anyio
 
-from headrace.app import App
-from headrace.clients import Clients
+from headrace.app import App, clients_of
 from headrace.errors import UsageError, WaitTimeout
 from headrace.job import Job, JobState
 from headrace.storage.base import Channel
@@ -71,14 +70,11 @@ class Simulation:
         app = self.app
         if app in _in_kits:
             raise UsageError(f"{app!r} is in a Kit already: leave that one first")
-        resting = app.clients
-        open_client = partial(app.open_client, partial(KitClient, self))
         _in_kits.add(app)
-        app.clients = Clients(lambda: self.storage, open_client)
         try:
-            yield
+            with clients_of(app).replaced(lambda: self.storage, partial(KitClient, self)):
+                yield
         finally:
-            app.clients = resting
             _in_kits.discard(app)
 
     def _stored(self, job: Job) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from headrace.app import App
+from headrace.app import App, clients_of
 from headrace.clock import Duration
 from headrace.errors import LifespanTimeout
 from headrace.events import (
@@ -235,7 +235,7 @@ class Worker:
         self._emit(WorkerStopped(worker=self.name, put_back=put_back, stuck=self.stuck))
 
     async def _run(self) -> None:
-        storage = self._app.open_storage()
+        storage = clients_of(self._app).open_storage()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
             await self._connect(storage)
