@@ -42,7 +42,7 @@ from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
 from headrace.registry import TaskRegistry, function_of, new_task, with_executor
 from headrace.sender import Sender
-from headrace.settings import URL_VARIABLES, TaskSettings, variable
+from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
@@ -155,29 +155,16 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
 
-    def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        """Register a function, or that of another task; `task` is the usual way."""
+    def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         function = function_of(function)
         options = over(self._defaults, options)
         name = options.get("name")
-        return self.add_task(
-            function,
-            default_name(function) if name is None else name,
-            task_settings(**options),
-            options.get("executor"),
-        )
-
-    def add_task(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        settings: TaskSettings,
-        executor: str | None = None,
-    ) -> Task[..., Any]:
-        """Register a function under a name, with settings that are checked."""
-        settings = with_executor(settings, function, executor)
         task = new_task(
-            function, name=name, settings=settings, submitter=self._sender, codec=self.codec
+            function,
+            name=default_name(function) if name is None else name,
+            settings=with_executor(task_settings(**options), function, options.get("executor")),
+            submitter=self._sender,
+            codec=self.codec,
         )
         self._enter(task)
         return task

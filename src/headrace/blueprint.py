@@ -81,8 +81,7 @@ class Blueprint(TaskRegistry[S]):
         """Its tasks and those of included blueprints, by the names that they have now."""
         return {task.name: task for task, _, _ in self._declared}
 
-    def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        """Register a function, or that of another task; `task` is the usual way."""
+    def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         function = function_of(function)
         own_name = options.get("name")
         if own_name is None:

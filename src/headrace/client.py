@@ -16,7 +16,7 @@ import msgspec
 from headrace.admit import admit
 from headrace.batching import Answer, Batcher
 from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError, WaitTimeout
-from headrace.handle import JobClient, JobHandle
+from headrace.handle import JobClient, JobHandle, result_of
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, is_name
 from headrace.outage import ClientOutage
 from headrace.overdue import overdue
@@ -136,7 +136,7 @@ class Client:
             self.waits.stored(future)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            return handle.result_of(await self._end_of(handle, future, timeout_ms))
+            return result_of(handle, await self._end_of(handle, future, timeout_ms))
         finally:
             self.waits.drop(asked.queue, asked.id, future)
 

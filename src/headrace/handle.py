@@ -113,7 +113,7 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
         except WaitTimeout as error:
             error.handle = self
             raise
-        return self.result_of(end)
+        return self._result_of(end)
 
     async def stream(self) -> AsyncIterator[Any]:
         """Yield what the handler passes on by ``context.emit``, until the job has ended.
@@ -143,8 +143,7 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
                 await anyio.sleep(pause_s)
                 pause_s = min(2 * pause_s, STREAM_LOOK_S[1])
 
-    def result_of(self, end: End) -> R_co:
-        """Return the result that ``end`` carries, or raise as `result` does."""
+    def _result_of(self, end: End) -> R_co:
         if end.state is JobState.COMPLETED and end.result is not None:
             return self._decoded(end.result)
         if end.state is JobState.COMPLETED:
@@ -201,3 +200,8 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
             safe.
         """
         return await self._client.cancel(self.queue, self.id)
+
+
+def result_of(handle: JobHandle[R_co], end: End) -> R_co:
+    """Return the result that the end of the handle's job carries, or raise as its `result` does."""
+    return handle._result_of(end)  # noqa: SLF001 (this is its door for clients)

@@ -21,6 +21,9 @@ R = TypeVar("R")
 A = TypeVar("A", bound=Awaitable[Any])
 S = TypeVar("S", default=None)
 
+Declare = Callable[[Callable[..., Any], TaskOptions], Task[..., Any]]
+"""Registers a function with the options that were said."""
+
 
 class AnyArgument:
     """For type checkers: only a parameter that takes anything takes this.
@@ -35,11 +38,11 @@ class TaskRegistry(ABC, Generic[S]):
     @property
     def task(self) -> TaskDecorator[S]:
         """Registers a function as a task, as ``@app.task`` or ``@app.task(...)``."""
-        return TaskDecorator(self, {})
+        return TaskDecorator(self._declare, {})
 
     @abstractmethod
-    def declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        """Register a function, or that of another task; `task` is the usual way."""
+    def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
+        """Register a function, or that of another task."""
 
 
 def function_of(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,8 +101,8 @@ class TaskDecorator(Generic[S]):
     parameter takes anything; is a context of the app's state; or of none; or there is no context.
     """
 
-    def __init__(self, registry: TaskRegistry[S], options: TaskOptions) -> None:
-        self._registry = registry
+    def __init__(self, declare: Declare, options: TaskOptions) -> None:
+        self._declare = declare
         self._options = options
         task_settings(**options)
 
@@ -193,8 +196,8 @@ class TaskDecorator(Generic[S]):
             InvalidOption: a setting is out of bounds.
         """
         if options:
-            decorate = TaskDecorator(self._registry, {**self._options, **options})
+            decorate = TaskDecorator(self._declare, {**self._options, **options})
             return decorate if function is None else decorate(function)
         if function is None:
             return self
-        return self._registry.declare(function, self._options)
+        return self._declare(function, self._options)

@@ -21,6 +21,7 @@ import uvloop
 
 from headrace import App, CallNext, Context, Worker
 from headrace.events import AttemptEnded, AttemptStarted, WorkerEvent
+from tests.support.adopt import adopt_task
 from tests.support.ledger import Ledger
 
 QUEUE = "crash"
@@ -96,7 +97,7 @@ def producer(url: str, *, retry_for: float = 10.0) -> App[None]:
     """Return an app with the same tasks for another address."""
     other: App[None] = App(url, tenant="crash", retry_for=retry_for)
     for task in app.tasks.values():
-        other.add_task(task.function, task.name, task.settings)
+        adopt_task(other, task)
     return other
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import structlog
 
 from headrace import App, Context, current_job
-from headrace.settings import ExecutorKind
+from tests.support.adopt import adopt_task
 
 app = App(tenant="decorated-tests")
 
@@ -108,5 +108,4 @@ def bind_in_process(customer: str) -> dict[str, Any]:
 def adopt(other: App[Any]) -> None:
     """Give another app these tasks."""
     for task in app.tasks.values():
-        kind = "process" if task.settings.executor is ExecutorKind.PROCESS else None
-        other.add_task(task.function, task.name, task.settings, kind)
+        adopt_task(other, task)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import App, Context, Retry
-from headrace.settings import ExecutorKind
+from tests.support.adopt import adopt_task
 
 app = App()
 
@@ -36,8 +36,7 @@ class Awkward(Exception):
 def adopt(other: App[Any]) -> App[Any]:
     """Give another app these tasks."""
     for task in app.tasks.values():
-        kind = "process" if task.settings.executor is ExecutorKind.PROCESS else None
-        other.add_task(task.function, task.name, task.settings, kind)
+        adopt_task(other, task)
     return other
 
 

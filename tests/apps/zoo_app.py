@@ -7,12 +7,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headrace import App, CallNext, Context
-from headrace.options import task_settings
-from headrace.settings import ExecutorKind
 from tests.apps.zoo import EXCEPTIONS, RESULTS, RETRIES, Fussy, Strategy
+from tests.support.adopt import adopt_task
 
 QUEUE = "zoo"
 
@@ -121,14 +120,15 @@ def fail_in_process() -> None:
     raise ValueError("no")
 
 
-def _add_failing(function: Callable[[], Any], executor: str | None) -> None:
+def _add_failing(function: Callable[[], Any], executor: Literal["process"] | None) -> None:
     for name in RETRIES:
-        app.add_task(
-            function,
-            f"{function.__name__}:{name}",
-            task_settings(queue=QUEUE, max_attempts=3, retry=Strategy(name)),
-            executor,
-        )
+        app.task(
+            name=f"{function.__name__}:{name}",
+            queue=QUEUE,
+            max_attempts=3,
+            retry=Strategy(name),
+            executor=executor,
+        )(function)
 
 
 _add_failing(fail_in_loop, None)
@@ -139,6 +139,5 @@ _add_failing(fail_in_process, "process")
 def adopt(other: App[Any]) -> None:
     """Give another app these tasks and their middleware."""
     for task in app.tasks.values():
-        kind = "process" if task.settings.executor is ExecutorKind.PROCESS else None
-        other.add_task(task.function, task.name, task.settings, kind)
+        adopt_task(other, task)
     other.middleware(bite)

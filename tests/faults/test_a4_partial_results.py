@@ -9,12 +9,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from headrace import App, CallNext, Context, JobHandle, JobState, Worker
-from headrace.options import task_settings
 from headrace.testing import running
 from tests.support.processes import ROOT
 from tests.support.until import until
@@ -43,9 +42,9 @@ async def is_put_back(handle: JobHandle[Any]) -> None:
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
 async def test_the_documented_example_goes_back_to_the_queue_at_a_shutdown(
-    app: App[None], count_primes: Callable[..., Any], executor: str
+    app: App[None], count_primes: Callable[..., Any], executor: Literal["thread", "process"]
 ) -> None:
-    task = app.add_task(count_primes, "count_primes", task_settings(), executor)
+    task = app.task(name="count_primes", executor=executor)(count_primes)
 
     async def has_looked() -> bool:
         return bool((await handle.status()).progress)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from headrace.admit import admit
 from headrace.client import Client, DecoderOf, replying
 from headrace.errors import WaitTimeout
-from headrace.handle import JobClient, JobHandle
+from headrace.handle import JobClient, JobHandle, result_of
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.base import Channel, Storage
 from headrace.storage.values import End, OutputPage
@@ -88,7 +88,7 @@ class KitClient(Client):
             except WaitTimeout as error:
                 error.handle = handle
                 raise
-            return handle.result_of(await self.waits.whole(end))
+            return result_of(handle, await self.waits.whole(end))
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Run a job and return its end."""

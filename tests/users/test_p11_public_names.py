@@ -1,0 +1,37 @@
+"""P11: what completion shows of an app and a job is what a program uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace import App, Blueprint, JobHandle, Queue, Task
+
+APP = {
+    *{"aclose", "connect", "enqueue", "enqueue_many", "find", "job", "queue", "queues"},
+    *{"include", "load", "task", "task_ref"},
+    *{"before_enqueue", "middleware", "on_failure", "on_retry", "on_success"},
+    *{"allow_eviction", "codec", "lifespan", "release", "tasks", "tenant", "url"},
+    *{"hooks", "middlewares", "preparers"},
+}
+HANDLE = {"cancel", "id", "outcome", "queue", "result", "status", "stream"}
+
+
+def public(value: Any) -> set[str]:
+    return {name for name in dir(value) if not name.startswith("_")}
+
+
+def test_p11_an_app_shows_nothing_of_its_insides() -> None:
+    assert public(App("memory://")) == APP
+
+
+def test_p11_a_handle_shows_nothing_of_its_insides() -> None:
+    assert public(App("memory://").job("x")) == HANDLE
+
+
+@pytest.mark.parametrize("kind", [App, Blueprint, JobHandle, Queue, Task])
+def test_p11_public_names_are_documented(kind: type[Any]) -> None:
+    own = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    undocumented = [name for name, value in own.items() if callable(value) and not value.__doc__]
+    assert undocumented == []
