@@ -117,11 +117,13 @@ def test_a_redacted_url_still_says_where() -> None:
 
 
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HEADRACE_REDIS_URL", raising=False)
-    monkeypatch.delenv("REDIS_URL", raising=False)
+    for name in ("HEADRACE_URL", "HEADRACE_REDIS_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
     assert App().url == "redis://localhost:6379"
     monkeypatch.setenv("REDIS_URL", "redis://other")
     assert App().url == "redis://other"
-    monkeypatch.setenv("HEADRACE_REDIS_URL", "redis://ours")
-    assert App().url == "redis://ours"
+    monkeypatch.setenv("HEADRACE_REDIS_URL", "redis://older")
+    assert App().url == "redis://older"
+    monkeypatch.setenv("HEADRACE_URL", "file:///ours")
+    assert App().url == "file:///ours"
     assert App("redis://said").url == "redis://said"
