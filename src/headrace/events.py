@@ -230,7 +230,10 @@ class StorageLost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StorageRecovered(msgspec.Struct, frozen=True, kw_only=True):
-    """The storage answers all the worker's queues again, the last of them this one."""
+    """The storage answers all the worker's queues again, the last of them this one.
+
+    Without a queue it answers a worker that starts, or a program that enqueues or waits.
+    """
 
     queue: str
     after_ms: int

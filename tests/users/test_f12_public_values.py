@@ -9,8 +9,9 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -31,6 +32,7 @@ from headrace import (
     Task,
     Worker,
 )
+from headrace.events import WorkerEvent
 from headrace.testing import running
 from tests.support.jobs import ended
 from tests.support.processes import ROOT
@@ -224,3 +226,11 @@ def test_f12_every_field_is_in_the_reference(kind: type[Any]) -> None:
     section = section.partition("\n## ")[0]
     named = re.findall(r"^\| `(\w+)` \|", section, flags=re.M)
     assert named == [field.name for field in dataclasses.fields(kind)]
+
+
+@pytest.mark.parametrize("kind", get_args(WorkerEvent), ids=lambda kind: kind.__name__)
+def test_f12_every_worker_event_is_in_the_reference(kind: type[msgspec.Struct]) -> None:
+    [fields] = re.findall(
+        rf"^\| `{kind.__name__}` \| [^|]* \| ([^|]*) \|", REFERENCE.read_text(), re.M
+    )
+    assert re.findall(r"`(\w+)`", fields) == [field.name for field in msgspec.structs.fields(kind)]
