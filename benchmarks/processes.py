@@ -32,7 +32,6 @@ from benchmarks.environments import DEVELOPMENT
 from benchmarks.harness import Figure, machine, percentile, repeated, shown
 from benchmarks.report import machine_line
 from headrace import App
-from headrace.codec import encode_arguments
 from headrace.context import Silent
 from headrace.job import Claim, ClaimedJob
 from headrace.json_codec import JSON
@@ -68,7 +67,7 @@ def plan(steps: int) -> Plan:
         id="01HZX5J5E8Y4N5W5V0E3D2Q1RA",
         queue="default",
         task=task.name,
-        payload=encode_arguments(JSON, {"steps": steps}),
+        payload=msgspec.json.encode({"steps": steps}),
         claim=Claim(1, "01HZX5J5E8Y4N5W5V0E3D2Q1RA/0123456789abcdef"),
         failures=0,
         stalls=0,

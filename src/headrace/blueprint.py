@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NoReturn, Protocol, Unpack
 
 import msgspec
 from typing_extensions import TypeVar
 
-from headrace.codec import Decode
+from headrace.codec import Decode, Encode, EncodeArguments
 from headrace.errors import InvalidOption, UsageError
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
@@ -184,16 +184,24 @@ class Nowhere:
 
     name = "what the app stores"
 
-    def encode(self, _value: object, _path: str) -> NoReturn:
-        """Refuse."""
-        self.refuse()
+    # Whether values of some type can be stored, the app will say.
 
-    def encode_arguments(self, _arguments: Mapping[str, object]) -> NoReturn:
-        """Refuse."""
-        self.refuse()
+    def encoder(self, _annotation: Any) -> Encode:
+        """Return what refuses."""
+        return lambda _value, _path: self.refuse()
 
     def decoder(self, _annotation: Any) -> Decode:
-        """Return what refuses: whether such values can be stored, the app will say."""
+        """Return what refuses."""
+        return lambda _data: self.refuse()
+
+    def arguments_encoder(self, _annotations: Mapping[str, Any]) -> EncodeArguments:
+        """Return what refuses."""
+        return lambda _arguments: self.refuse()
+
+    def arguments_decoder(
+        self, _annotations: Mapping[str, Any], _optional: Collection[str]
+    ) -> Decode:
+        """Return what refuses."""
         return lambda _data: self.refuse()
 
     def submit(self, _job: Job) -> Awaitable[JobHandle[Any]]:

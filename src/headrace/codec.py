@@ -6,7 +6,7 @@ one, and passes it on to its tasks, workers and their processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +14,12 @@ import msgspec
 from headrace.errors import PayloadTooLarge
 from headrace.job import CHUNK_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES, RESULT_LIMIT_BYTES
 from headrace.plain import cut
+
+Encode = Callable[[Any, str], bytes]
+"""Writes a value; the text says what it is, for the error."""
+
+EncodeArguments = Callable[[Mapping[str, object]], bytes]
+"""Writes arguments by name."""
 
 Decode = Callable[[bytes], Any]
 """Reads bytes; what it raises is for `read` to tell."""
@@ -30,19 +36,14 @@ class Codec(Protocol):
     def name(self) -> str:
         """Its format, as errors say it."""
 
-    def encode(self, value: object, path: str) -> bytes:
-        """Return a result or a piece of output as bytes.
+    def encoder(self, annotation: Any) -> Encode:
+        """Return what writes a result or a piece of output, of a type or, with `Any`, plain data.
 
-        Args:
-            value: whatever a handler made.
-            path: what it is, for the error.
+        It raises `NotSerializable`, with the path of a part that would not come back as it is.
 
         Raises:
-            NotSerializable: a part would not come back as it is; the message has its path.
+            TypeError: no values of such a type can be stored.
         """
-
-    def encode_arguments(self, arguments: Mapping[str, object]) -> bytes:
-        """Return arguments by name as bytes, as `encode` does."""
 
     def decoder(self, annotation: Any) -> Decode:
         """Return what reads bytes as values of a type, `Any` for plain data.
@@ -50,7 +51,21 @@ class Codec(Protocol):
         It raises `msgspec.MsgspecError` for bytes that it can't read, and may run out of stack.
 
         Raises:
-            TypeError: no bytes can be read as such a type.
+            TypeError: as `encoder`; the text says why, and what to do.
+            NameError: a class that the type names is not defined yet.
+        """
+
+    def arguments_encoder(self, annotations: Mapping[str, Any]) -> EncodeArguments:
+        """Return what writes arguments by name, as `encoder` does each; others as plain data."""
+
+    def arguments_decoder(
+        self, annotations: Mapping[str, Any], optional: Collection[str]
+    ) -> Decode:
+        """Return what reads arguments as a struct, as `decoder` does each.
+
+        Args:
+            annotations: their types, by name.
+            optional: names of those that may be missing, and are `msgspec.UNSET` then.
         """
 
 
@@ -71,14 +86,14 @@ def unreadable(error: Exception) -> msgspec.DecodeError:
     return msgspec.DecodeError(cut(str(error)))
 
 
-def encode_arguments(codec: Codec, arguments: Mapping[str, object]) -> bytes:
+def encode_arguments(encode: EncodeArguments, arguments: Mapping[str, object]) -> bytes:
     """Encode a call's arguments by name.
 
     Raises:
-        NotSerializable: see `Codec.encode`.
+        NotSerializable: see `Codec.encoder`.
         PayloadTooLarge: they are over 1 MiB.
     """
-    payload = codec.encode_arguments(arguments)
+    payload = encode(arguments)
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise PayloadTooLarge(
             f"the arguments are {len(payload):,} bytes encoded, the limit is "
@@ -87,14 +102,14 @@ def encode_arguments(codec: Codec, arguments: Mapping[str, object]) -> bytes:
     return payload
 
 
-def encode_result(codec: Codec, value: object) -> bytes:
+def encode_result(encode: Encode, value: object) -> bytes:
     """Encode what a handler returned.
 
     Raises:
-        NotSerializable: see `Codec.encode`.
+        NotSerializable: see `Codec.encoder`.
         ResultTooLarge: it is over 1 MiB.
     """
-    result = codec.encode(value, "result")
+    result = encode(value, "result")
     if len(result) > RESULT_LIMIT_BYTES:
         raise ResultTooLarge(
             f"the result is {len(result):,} bytes encoded, the limit is {RESULT_LIMIT_BYTES:,}: "
@@ -103,14 +118,14 @@ def encode_result(codec: Codec, value: object) -> bytes:
     return result
 
 
-def encode_chunk(codec: Codec, value: object) -> bytes:
+def encode_chunk(encode: Encode, value: object) -> bytes:
     """Encode a piece of output.
 
     Raises:
-        NotSerializable: see `Codec.encode`.
+        NotSerializable: see `Codec.encoder`.
         PayloadTooLarge: it is over 64 KiB.
     """
-    chunk = codec.encode(value, "chunk")
+    chunk = encode(value, "chunk")
     if len(chunk) > CHUNK_LIMIT_BYTES:
         raise PayloadTooLarge(
             f"the piece of output is {len(chunk):,} bytes encoded, the limit is "

@@ -10,7 +10,7 @@ from typing import Any, Generic, NoReturn, Protocol
 from typing_extensions import TypeVar
 
 from headrace.clock import Duration, datetime_of
-from headrace.codec import Codec, encode_chunk
+from headrace.codec import Encode, encode_chunk
 from headrace.errors import InvalidOption, OutsideHandler, Snooze
 from headrace.job import Claim, ClaimedJob
 from headrace.plain import one_line, plain_number, plain_text, shown
@@ -74,7 +74,7 @@ class Context(Generic[S_co]):
     """
 
     __slots__ = (
-        "_codec",
+        "_encode",
         "_has_heard_stop",
         "_job",
         "_reporter",
@@ -93,11 +93,11 @@ class Context(Generic[S_co]):
         headers: Mapping[str, str],
         state: S_co,
         reporter: Reporter,
-        codec: Codec,
+        encode: Encode,
     ) -> None:
         self._job = job
         self._reporter = reporter
-        self._codec = codec
+        self._encode = encode
         self._has_heard_stop = False
         self.max_attempts: int = max_attempts
         self.timeout: float | None = timeout
@@ -183,13 +183,13 @@ class Context(Generic[S_co]):
         after the last at least, and no longer than the job's record.
 
         Args:
-            value: anything that a result may be, 64 KiB encoded at most.
+            value: plain data, 64 KiB encoded at most.
 
         Raises:
             NotSerializable: it can't be encoded.
             PayloadTooLarge: it is over 64 KiB.
         """
-        self._reporter.emit(encode_chunk(self._codec, value))
+        self._reporter.emit(encode_chunk(self._encode, value))
         return _done
 
     def snooze(self, delay: Duration, reason: str = "") -> NoReturn:

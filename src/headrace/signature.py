@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from headrace.alias import aliases_of, by_any_name
-from headrace.codec import Codec, Decode, read, unreadable
+from headrace.codec import Codec, Decode, Encode, EncodeArguments, read, unreadable
 from headrace.errors import InvalidArguments, UsageError
 from headrace.plain import cut
 
@@ -33,6 +33,14 @@ class Signature(Generic[R]):
         injected: classes of which the worker makes the first parameter if it is annotated so; it
             is no argument then.
 
+    Attributes:
+        of_call: the parameters of a call.
+        injected_name: the parameter that the worker fills in, "" if there is none.
+        result_type: what the handler returns.
+        encode: writes arguments.
+        encode_result: writes a result.
+        encode_plain: writes output.
+
     Raises:
         UsageError: a parameter can't be stored by name, its annotation can't be decoded, or one
             that is not the first mentions what the worker makes.
@@ -41,7 +49,7 @@ class Signature(Generic[R]):
     def __init__(
         self, function: Callable[..., Any], codec: Codec, *, injected: tuple[type, ...] = ()
     ) -> None:
-        self.codec: Codec = codec
+        self._codec = codec
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
         hints = self._hints(function)
@@ -58,16 +66,11 @@ class Signature(Generic[R]):
         self.names: frozenset[str] = frozenset(p.name for p in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._has_defaults = len(self._required) < len(self.names)
-        self._decode = by_any_name(
-            self._arguments_decoder(parameters, hints),
-            aliases_of(
-                self._where, typing.get_type_hints(function, include_extras=True), self.names
-            ),
-            read=codec.decoder(dict[str, Any]),
-            write=codec.encode_arguments,
-        )
+        self._read_types({p.name: hints.get(p.name, Any) for p in parameters}, function)
         self.result_type: Any = hints.get("return", Any)
         self._decode_result = self._decoder_of(self.result_type, "its return value")
+        self.encode_result: Encode = codec.encoder(self.result_type)
+        self.encode_plain: Encode = codec.encoder(Any)
 
     def _hints(self, function: Callable[..., Any]) -> dict[str, Any]:
         try:
@@ -108,29 +111,26 @@ class Signature(Generic[R]):
                     "a web framework fills in: open in the app's lifespan what handlers share"
                 )
 
-    def _arguments_decoder(
-        self, parameters: list[inspect.Parameter], hints: dict[str, Any]
-    ) -> Decode:
-        fields: list[Any] = []
-        for parameter in parameters:
-            annotation = hints.get(parameter.name, Any)
-            self._decoder_of(annotation, f"parameter {parameter.name!r}")
-            if parameter.default is parameter.empty:
-                fields.append((parameter.name, annotation))
-            else:
-                # UNSET leaves the default to the handler itself, mutable or not.
-                default = msgspec.field(default=msgspec.UNSET, name=parameter.name)
-                fields.append((parameter.name, annotation | msgspec.UnsetType, default))
-        model = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        return self.codec.decoder(model)
+    def _read_types(self, arguments: dict[str, Any], function: Callable[..., Any]) -> None:
+        for name, annotation in arguments.items():
+            self._decoder_of(annotation, f"parameter {name!r}")
+        self._decode = by_any_name(
+            self._codec.arguments_decoder(arguments, self.names - self._required),
+            aliases_of(
+                self._where, typing.get_type_hints(function, include_extras=True), self.names
+            ),
+            read=self._codec.decoder(dict[str, Any]),
+            write=self._codec.arguments_encoder({}),
+        )
+        self.encode: EncodeArguments = self._codec.arguments_encoder(arguments)
 
     def _decoder_of(self, annotation: Any, what: str) -> Decode:
         try:
-            return self.codec.decoder(annotation)
+            return self._codec.decoder(annotation)
         except TypeError as error:
             raise UsageError(
                 f"{what} of {self._where} is annotated {annotation!r}, which can't be decoded "
-                f"from {self.codec.name} ({error}): use plain data, dataclasses or msgspec structs"
+                f"from {self._codec.name} ({error}): use plain data, dataclasses or msgspec structs"
             ) from error
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeGuard, Unpack
 
 from typing_extensions import TypeVar
 
-from headrace.codec import Codec, encode_arguments
+from headrace.codec import Codec, EncodeArguments, encode_arguments
 from headrace.context import Context, current_job
 from headrace.errors import InvalidArguments, OutsideHandler
 from headrace.foreign import OF_TASKS, WithForeignWords, of_arguments
@@ -40,11 +40,11 @@ class Binder(Protocol):
 
     Attributes:
         names: the arguments that the function takes.
-        codec: for the arguments.
+        encode: writes the arguments.
     """
 
     names: frozenset[str]
-    codec: Codec
+    encode: EncodeArguments
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """Return the arguments by name, or raise `InvalidArguments`."""
@@ -84,7 +84,7 @@ class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
         """
         binder = self._binder
         try:
-            payload = encode_arguments(binder.codec, binder.bind(args, kwargs))
+            payload = encode_arguments(binder.encode, binder.bind(args, kwargs))
         except InvalidArguments as error:
             raise _hinted(error, kwargs.keys() - binder.names) from None
         return self._template.request(payload)
@@ -116,7 +116,7 @@ class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
         """
         binder = self._binder
         try:
-            payload = encode_arguments(binder.codec, binder.bind(args, kwargs))
+            payload = encode_arguments(binder.encode, binder.bind(args, kwargs))
         except InvalidArguments as error:
             raise _hinted(error, kwargs.keys() - binder.names) from None
         job = self._template.awaited(payload)

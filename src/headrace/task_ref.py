@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
-from headrace.codec import Codec
+from headrace.codec import Codec, EncodeArguments
 from headrace.errors import InvalidArguments, UnknownTask
 from headrace.foreign import OF_TASKS, WithForeignWords
 from headrace.handle import JobHandle
@@ -42,7 +42,7 @@ class NamedArguments:
 
     def __init__(self, task: str, codec: Codec) -> None:
         self._task = task
-        self.codec: Codec = codec
+        self.encode: EncodeArguments = codec.arguments_encoder({})
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """Return the arguments by name.

@@ -55,8 +55,8 @@ async def test_what_is_stored_of_a_call_is_the_codecs(
         assert await handle.result(timeout=patience(15)) == result
     record = await clients_of(app).current().storage.get("default", handle.id)
     assert record is not None
-    assert record.payload == app.codec.encode_arguments(arguments)
-    assert record.result == app.codec.encode(result, "result")
+    assert record.payload == app.codec.arguments_encoder({})(arguments)
+    assert record.result == app.codec.encoder(Any)(result, "result")
     status = await handle.status()
     assert (status.args, status.result) == (arguments, result)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
-from headrace.codec import Decode
+from headrace.codec import Decode, Encode, EncodeArguments
 from headrace.json_codec import JSON
 
 MARK = b"\xff"
@@ -18,18 +18,27 @@ class Marked(msgspec.Struct, frozen=True):
 
     name: str = "marked JSON"
 
-    def encode(self, value: object, path: str) -> bytes:
-        return MARK + JSON.encode(value, path)
-
-    def encode_arguments(self, arguments: Mapping[str, object]) -> bytes:
-        return MARK + JSON.encode_arguments(arguments)
+    def encoder(self, annotation: Any) -> Encode:
+        encode = JSON.encoder(annotation)
+        return lambda value, path: MARK + encode(value, path)
 
     def decoder(self, annotation: Any) -> Decode:
-        decode = JSON.decoder(annotation)
+        return unmarked(JSON.decoder(annotation))
 
-        def decode_marked(data: bytes) -> Any:
-            if data[:1] != MARK:
-                raise msgspec.DecodeError(f"{data!r} is not marked")
-            return decode(data[1:])
+    def arguments_encoder(self, annotations: Mapping[str, Any]) -> EncodeArguments:
+        encode = JSON.arguments_encoder(annotations)
+        return lambda arguments: MARK + encode(arguments)
 
-        return decode_marked
+    def arguments_decoder(
+        self, annotations: Mapping[str, Any], optional: Collection[str]
+    ) -> Decode:
+        return unmarked(JSON.arguments_decoder(annotations, optional))
+
+
+def unmarked(decode: Decode) -> Decode:
+    def decode_marked(data: bytes) -> Any:
+        if data[:1] != MARK:
+            raise msgspec.DecodeError(f"{data!r} is not marked")
+        return decode(data[1:])
+
+    return decode_marked

@@ -20,6 +20,8 @@ from headrace.signature import Signature
 from tests.support.until import patience
 
 decode_any = partial(read, JSON.decoder(Any))
+plain_value = JSON.encoder(Any)
+plain_arguments = JSON.arguments_encoder({})
 
 LONG = 10**300
 LONGEST = 10**300 - 1
@@ -54,23 +56,24 @@ PLACES: list[Callable[[int], Any]] = [
 def test_an_integer_of_over_300_digits_is_refused_everywhere(
     place: Callable[[int], Any], sign: int
 ) -> None:
-    for encode in (
-        lambda codec, value: encode_arguments(codec, {"a": value}),
-        encode_result,
-        encode_chunk,
-    ):
+    encoders: list[Callable[[Any], bytes]] = [
+        lambda value: encode_arguments(plain_arguments, {"a": value}),
+        partial(encode_result, plain_value),
+        partial(encode_chunk, plain_value),
+    ]
+    for encode in encoders:
         with pytest.raises(NotSerializable, match="300 digits"):
-            encode(JSON, place(sign * LONG))
+            encode(place(sign * LONG))
         with pytest.raises(NotSerializable, match="300 digits"):
-            encode(JSON, place(sign * 10**5000))
+            encode(place(sign * 10**5000))
         # What is accepted can be read back, also as a float.
-        decode_any(encode(JSON, place(sign * LONGEST)))
+        decode_any(encode(place(sign * LONGEST)))
 
 
 def test_the_longest_integer_can_be_read_as_a_float() -> None:
     def handler(values: list[float]) -> None: ...
 
-    payload = encode_arguments(JSON, {"values": [LONGEST]})
+    payload = encode_arguments(plain_arguments, {"values": [LONGEST]})
     assert Signature(handler, JSON).decode(payload)[1] == {"values": [float(LONGEST)]}
 
 
@@ -93,7 +96,13 @@ async def test_a_result_with_too_long_an_integer_fails_its_job_for_good(app: App
 def test_a_progress_that_is_no_fraction_is_refused(fraction: Any) -> None:
     job = ClaimedJob("x", "q", "t", b"{}", Claim(1, "a/b"), 0, 0, 0, 0, b"")
     context: Context[None] = Context(
-        job, max_attempts=1, timeout=None, headers={}, state=None, reporter=Silent(), codec=JSON
+        job,
+        max_attempts=1,
+        timeout=None,
+        headers={},
+        state=None,
+        reporter=Silent(),
+        encode=plain_value,
     )
     with pytest.raises(InvalidOption, match="progress"):
         context.progress(fraction)
@@ -117,5 +126,5 @@ def test_an_error_shows_a_short_path() -> None:
     for _ in range(50):
         value = {"k" * 5000: value}
     with pytest.raises(UsageError) as caught:
-        encode_arguments(JSON, {"a": value})
+        encode_arguments(plain_arguments, {"a": value})
     assert len(str(caught.value)) < 700

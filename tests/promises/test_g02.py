@@ -24,7 +24,7 @@ async def test_a_job_that_was_done_but_not_reported_runs_again_with_one_outcome(
     (job,) = await claim_and_die(app)
     async with running(Worker(app, lease=0.6, sweep_interval=0.1)):
         assert await handle.result(timeout=patience(10)) == "by the second"
-        outcome = Completed(encode_result(JSON, "by the first"), 60_000, 60_000)
+        outcome = Completed(encode_result(JSON.encoder(str), "by the first"), 60_000, 60_000)
         late = Settlement(job.id, job.claim, 5, outcome)
         incarnation = job.claim.nonce.partition("/")[0]
         call = CallId(incarnation, 1)

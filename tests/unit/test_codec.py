@@ -17,10 +17,13 @@ import pytest
 
 from headrace.codec import ResultTooLarge, encode_arguments, encode_result, read
 from headrace.errors import InvalidArguments, NotSerializable, PayloadTooLarge, UsageError
-from headrace.json_codec import DEPTH_LIMIT, JSON
+from headrace.json_codec import JSON
+from headrace.json_values import DEPTH_LIMIT
 from headrace.signature import Signature
 
 decode_any = partial(read, JSON.decoder(Any))
+plain_value = JSON.encoder(Any)
+plain_arguments = JSON.arguments_encoder({})
 
 
 @dataclasses.dataclass
@@ -71,8 +74,8 @@ def nested(depth: int) -> object:
 )
 def test_plain_values_come_back_unchanged(value: object) -> None:
     # BC-60: no digit is lost, and [] stays a list.
-    assert decode_any(encode_arguments(JSON, {"value": value})) == {"value": value}
-    assert decode_any(encode_result(JSON, value)) == value
+    assert decode_any(encode_arguments(plain_arguments, {"value": value})) == {"value": value}
+    assert decode_any(encode_result(plain_value, value)) == value
 
 
 def test_whole_number_keys_come_back_as_annotated() -> None:
@@ -80,13 +83,13 @@ def test_whole_number_keys_come_back_as_annotated() -> None:
         raise AssertionError(tallies)
 
     signature: Signature[dict[int, int]] = Signature(count, JSON)
-    payload = encode_arguments(JSON, {"tallies": {1: "a", -2: "b"}})
+    payload = encode_arguments(plain_arguments, {"tallies": {1: "a", -2: "b"}})
     assert signature.decode(payload) == ((), {"tallies": {1: "a", -2: "b"}})
-    assert signature.decode_result(encode_result(JSON, {3: 4})) == {3: 4}
+    assert signature.decode_result(encode_result(plain_value, {3: 4})) == {3: 4}
 
 
 def test_negative_zero_keeps_its_sign() -> None:
-    assert math.copysign(1, decode_any(encode_arguments(JSON, {"x": -0.0}))["x"]) == -1
+    assert math.copysign(1, decode_any(encode_arguments(plain_arguments, {"x": -0.0}))["x"]) == -1
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_negative_zero_keeps_its_sign() -> None:
 )
 def test_what_json_cannot_hold_is_refused_by_its_path(value: object, path: str) -> None:
     with pytest.raises(NotSerializable) as caught:
-        encode_arguments(JSON, {"fine": 1, "value": value})
+        encode_arguments(plain_arguments, {"fine": 1, "value": value})
     message = str(caught.value)
     assert message.startswith((path + " ", path + "="))
     message.encode()  # a message that can't be encoded could not be logged
@@ -142,50 +145,50 @@ def test_what_json_cannot_hold_is_refused_by_its_path(value: object, path: str) 
 
 def test_a_path_with_a_broken_key_can_still_be_shown() -> None:
     with pytest.raises(NotSerializable) as caught:
-        encode_arguments(JSON, {"x": {"\ud800": Connection()}})
+        encode_arguments(plain_arguments, {"x": {"\ud800": Connection()}})
     assert str(caught.value).encode().startswith(rb"args.x.\ud800 is a Connection")
 
 
 def test_the_result_is_named_as_such() -> None:
     with pytest.raises(NotSerializable, match=r"^result\.rows\[1\] is bytes"):
-        encode_result(JSON, {"rows": [1, b"x"]})
+        encode_result(plain_value, {"rows": [1, b"x"]})
 
 
 def test_values_up_to_the_depth_limit_come_back() -> None:
     # The arguments by name are the outermost level.
     value = nested(DEPTH_LIMIT)
-    assert decode_any(encode_arguments(JSON, {"value": value}))["value"] == value
+    assert decode_any(encode_arguments(plain_arguments, {"value": value}))["value"] == value
 
 
 @pytest.mark.parametrize("depth", [DEPTH_LIMIT + 1, 2_000, 100_000])
 def test_deeper_values_are_refused(depth: int) -> None:
     with pytest.raises(NotSerializable, match="over 64 deep"):
-        encode_arguments(JSON, {"value": nested(depth)})
+        encode_arguments(plain_arguments, {"value": nested(depth)})
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:
     loop: list[object] = []
     loop.append(loop)
     with pytest.raises(NotSerializable, match="over 64 deep"):
-        encode_arguments(JSON, {"value": loop})
+        encode_arguments(plain_arguments, {"value": loop})
 
 
 def test_arguments_of_exactly_the_limit_are_accepted() -> None:
     limit = 1024 * 1024
-    overhead = len(encode_arguments(JSON, {"text": ""}))
-    assert len(encode_arguments(JSON, {"text": "x" * (limit - overhead)})) == limit
+    overhead = len(encode_arguments(plain_arguments, {"text": ""}))
+    assert len(encode_arguments(plain_arguments, {"text": "x" * (limit - overhead)})) == limit
     with pytest.raises(PayloadTooLarge, match=r"1,048,577 bytes.*1,048,576"):
-        encode_arguments(JSON, {"text": "x" * (limit - overhead + 1)})
+        encode_arguments(plain_arguments, {"text": "x" * (limit - overhead + 1)})
 
 
 def test_the_limit_counts_bytes_and_not_characters() -> None:
     with pytest.raises(PayloadTooLarge):
-        encode_arguments(JSON, {"text": "漢" * 400_000})
+        encode_arguments(plain_arguments, {"text": "漢" * 400_000})
 
 
 def test_a_result_over_the_limit_says_what_to_do() -> None:
     with pytest.raises(ResultTooLarge, match="store the data elsewhere"):
-        encode_result(JSON, "x" * (1024 * 1024))
+        encode_result(plain_value, "x" * (1024 * 1024))
 
 
 def signature_of(function: Callable[..., Any]) -> Signature[Any]:
@@ -213,7 +216,10 @@ async def grown(numbers: list[int] = []) -> None:  # noqa: B006 (as users write 
 def test_positional_only_arguments_come_back_positional() -> None:
     signature = signature_of(mixed)
     bound = signature.bind((1, "b"), {"third": 2.0})
-    assert signature.decode(encode_arguments(JSON, bound)) == ((1,), {"second": "b", "third": 2.0})
+    assert signature.decode(encode_arguments(plain_arguments, bound)) == (
+        (1,),
+        {"second": "b", "third": 2.0},
+    )
 
 
 def test_a_default_is_left_to_the_handler() -> None:
@@ -229,7 +235,10 @@ def test_annotated_types_come_back_as_annotated() -> None:
         "colour": Colour.RED,
         "ids": [uuid.UUID(int=1)],
     }
-    assert signature_of(typed).decode(encode_arguments(JSON, arguments)) == ((), arguments)
+    assert signature_of(typed).decode(encode_arguments(plain_arguments, arguments)) == (
+        (),
+        arguments,
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,13 @@ def notes() -> Notes:
 @pytest.fixture
 def context(notes: Notes) -> Context[None]:
     return Context(
-        JOB, max_attempts=3, timeout=None, headers={}, state=None, reporter=notes, codec=JSON
+        JOB,
+        max_attempts=3,
+        timeout=None,
+        headers={},
+        state=None,
+        reporter=notes,
+        encode=JSON.encoder(Any),
     )
 
 

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import msgspec
 import psutil
 
 from headrace import App, Task
-from headrace.codec import encode_arguments
 from headrace.job import PROCESS_LANE, Claim, ClaimedJob
 from headrace.json_codec import JSON
 from headrace.outcome import Completed, Outcome
@@ -44,7 +44,7 @@ def claimed(
         id=job_id,
         queue="cpu",
         task=task.name,
-        payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
+        payload=msgspec.json.encode(arguments or {}) if payload is None else payload,
         claim=Claim(failures + 1, "incarnation/nonce"),
         failures=failures,
         stalls=0,

@@ -20,9 +20,7 @@ from headrace import (
     Task,
     current_job,
 )
-from headrace.codec import encode_arguments
 from headrace.job import Claim, ClaimedJob
-from headrace.json_codec import JSON
 from headrace.options import WorkerOptions
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried
 from headrace.worker.attempt import Attempt, StopReason
@@ -56,7 +54,7 @@ def claimed(
         id="x",
         queue="default",
         task=task if isinstance(task, str) else task.name,
-        payload=encode_arguments(JSON, arguments or {}) if payload is None else payload,
+        payload=msgspec.json.encode(arguments or {}) if payload is None else payload,
         claim=Claim(failures + 1, "incarnation/nonce"),
         failures=failures,
         stalls=0,

@@ -23,6 +23,8 @@ from headrace.template import JobTemplate
 Wanted = Task[..., Any] | Job | str
 """Which jobs a test means: of a task, of a task's name, or exactly such a job."""
 
+_encode = JSON.encoder(Any)
+
 SAID_IF_OTHER = (
     "priority",
     "delay_ms",
@@ -240,6 +242,6 @@ def _is_equal(expected: object, actual: object) -> bool:
     if expected == actual:
         return True
     try:
-        return JSON.encode(expected, "") == JSON.encode(actual, "")
+        return _encode(expected, "") == _encode(actual, "")
     except UsageError:
         return False  # it is no argument but a matcher, such as mock.ANY

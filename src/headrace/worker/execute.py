@@ -160,7 +160,7 @@ class Executor:
         obeys = attempt.reason is StopReason.CANCEL and not task.settings.is_coroutine
         if obeys or attempt.reason is StopReason.TIMEOUT:
             return attempt.stopped(None)
-        return plan.completed(result, task.signature.codec)
+        return plan.completed(result, task.signature.encode_result)
 
     def _refused(
         self, job: ClaimedJob, task: Task[..., Any], outcome: Outcome | None
@@ -172,7 +172,7 @@ class Executor:
 
     def _handler(self, attempt: Attempt, plan: Plan, task: Task[..., Any]) -> CallNext:
         """Return what runs the handler, with middleware around it."""
-        context = plan.context(attempt, task.signature.codec, self._state)
+        context = plan.context(attempt, task.signature.encode_plain, self._state)
         enter(context)
         handler: CallNext
         if task.settings.executor is ExecutorKind.PROCESS:

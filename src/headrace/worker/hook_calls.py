@@ -121,7 +121,7 @@ class HookCalls:
     def _seen(self, decided: Decided) -> AttemptOutcome:
         attempt, task, outcome = decided
         plan = attempt.plan or last_resort(attempt.job)
-        context = plan.context(attempt, task.signature.codec, self._state)
+        context = plan.context(attempt, task.signature.encode_plain, self._state)
         seen = partial(AttemptOutcome, context=context, run_s=attempt.run_ms / 1000)
         match outcome:
             case Completed(data):

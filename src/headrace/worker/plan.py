@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.codec import Codec, ResultTooLarge, encode_result
+from headrace.codec import Encode, ResultTooLarge, encode_result
 from headrace.context import Context, Reporter
 from headrace.description import describe, traceback_of
 from headrace.job import ClaimedJob, FailReason
@@ -43,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     keep_ms: int
     headers: dict[str, str]
 
-    def context(self, reporter: Reporter, codec: Codec, state: Any = None) -> Context[Any]:
+    def context(self, reporter: Reporter, encode: Encode, state: Any = None) -> Context[Any]:
         """Return what the handler sees of its attempt."""
         return Context(
             self.job,
@@ -52,16 +52,16 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             headers=self.headers,
             state=state,
             reporter=reporter,
-            codec=codec,
+            encode=encode,
         )
 
-    def completed(self, result: Any, codec: Codec) -> Outcome:
-        """Return what a handler's result comes to."""
+    def completed(self, result: Any, encode: Encode) -> Outcome:
+        """Return what a handler's result comes to, as ``encode`` of its signature writes it."""
         if type(result) is Encoded:
             # Plain bytes, since no encoder takes what is derived from them.
             return Completed(bytes(result), self.result_ttl_ms, self.keep_ms)
         try:
-            return Completed(encode_result(codec, result), self.result_ttl_ms, self.keep_ms)
+            return Completed(encode_result(encode, result), self.result_ttl_ms, self.keep_ms)
         except ResultTooLarge as error:
             return Failed(FailReason.RESULT_TOO_LARGE, describe(error, self.job.claim.epoch))
         except BaseException as error:  # NotSerializable, or whatever the result's own code raises

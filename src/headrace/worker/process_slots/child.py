@@ -229,7 +229,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
         args, kwargs = handler.signature.decode(plan.job.payload)
     except BaseException as error:  # whatever is stored there, and the code of its types raises
         return undecodable(plan.job, error)
-    context = plan.context(reporter, handler.signature.codec)
+    context = plan.context(reporter, handler.signature.encode_plain)
     enter(context)
     if handler.signature.injected_name:
         args = (context, *args)
@@ -239,7 +239,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
             result = asyncio.run(_awaited(result))
         if has_heard_stop(context):
             return None
-        return plan.completed(result, handler.signature.codec)
+        return plan.completed(result, handler.signature.encode_result)
     except MemoryError as error:
         # To tell of it takes memory, which the handler's variables may hold.
         trace = traceback_of(error)
