@@ -1,14 +1,25 @@
-"""The codec of JSON: what annotations say is asked once, when a task is declared."""
+"""The codec of JSON: what annotations say is asked once, when a task is declared.
+
+A type without bytes, paths and the like is written as plain data, at no further cost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.inspect import Type
 
 from headrace import json_values
 from headrace.codec import Decode, Encode, EncodeArguments
+from headrace.conversions import Conversions
+from headrace.json_types import check_as, kind_of
+from headrace.json_values import check, encode_by, written
+
+Prepare = Callable[[Any, str], object]
+"""Checks a value, and returns what is to be written for it; takes the value and its path."""
 
 
 class JsonCodec(msgspec.Struct, frozen=True):
@@ -16,21 +27,43 @@ class JsonCodec(msgspec.Struct, frozen=True):
 
     It refuses what has no JSON form, NaN and infinities, integers of over 300 digits, and values
     that are nested over 64 deep.
+
+    Attributes:
+        conversions: how types are stored that msgspec does not know.
     """
 
+    conversions: Conversions = Conversions()
     name: ClassVar[str] = "JSON"
 
     def encoder(self, annotation: Any) -> Encode:
         """Return what writes values of a type, see `Codec.encoder`."""
-        return json_values.encode
+        prepare = self._prepare(annotation)
+        if prepare is None:
+            return json_values.encode
+        write = encode_by(self.conversions.to_plain)
+        return lambda value, path: written(write, prepare(value, path), path)
 
     def decoder(self, annotation: Any) -> Decode:
         """Return what reads values of a type, see `Codec.decoder`."""
-        return msgspec.json.Decoder(annotation).decode
+        kind_of(annotation, self.conversions)
+        return self._reader(annotation)
 
     def arguments_encoder(self, annotations: Mapping[str, Any]) -> EncodeArguments:
         """Return what writes arguments of these types, see `Codec.arguments_encoder`."""
-        return json_values.encode_arguments
+        found = {name: self._prepare(annotation) for name, annotation in annotations.items()}
+        prepares = {name: prepare for name, prepare in found.items() if prepare is not None}
+        if not prepares:
+            return json_values.encode_arguments
+        write = encode_by(self.conversions.to_plain)
+
+        def encode(arguments: Mapping[str, object]) -> bytes:
+            prepared = {
+                name: prepares.get(name, _plain)(value, f"args.{name}")
+                for name, value in arguments.items()
+            }
+            return written(write, prepared, "args")
+
+        return encode
 
     def arguments_decoder(
         self, annotations: Mapping[str, Any], optional: Collection[str]
@@ -42,7 +75,26 @@ class JsonCodec(msgspec.Struct, frozen=True):
             default = msgspec.UNSET if name in optional else msgspec.NODEFAULT
             fields.append((name, annotation, msgspec.field(default=default, name=name)))
         model = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        return self.decoder(model)
+        return self._reader(model)
+
+    def _reader(self, annotation: Any) -> Decode:
+        return msgspec.json.Decoder(annotation, dec_hook=self.conversions.to_value).decode
+
+    def _prepare(self, annotation: Any) -> Prepare | None:
+        """Return what values of a type need before they are written, None if they are plain."""
+        kind = kind_of(annotation, self.conversions)
+        return None if kind is None else partial(_by_kind, kind)
 
 
 JSON = JsonCodec()
+
+
+def _plain(value: object, path: str) -> object:
+    if type(value) is not str:
+        check(value, path, 1)
+    return value
+
+
+def _by_kind(kind: Type, value: object, path: str) -> object:
+    check_as(kind, value, path)
+    return value

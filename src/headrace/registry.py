@@ -80,7 +80,7 @@ def new_task(
     """Make a task of a function, of the kind that its calls have; see `Task`.
 
     Raises:
-        UsageError: an annotation can't be decoded.
+        UsageError: an annotation is of values that can't be stored.
         InvalidOption: the name is not valid.
     """
     kind: type[Task[..., Any]] = CoroutineTask if settings.is_coroutine else Task
@@ -192,7 +192,7 @@ class TaskDecorator(Generic[S]):
         Raises:
             UsageError: it is no function, or a method or a generator; it can't run in that
                 executor; its name is taken; a `Context` is not its first parameter; or an
-                annotation can't be decoded.
+                annotation is of values that can't be stored.
             InvalidOption: a setting is out of bounds.
         """
         if options:

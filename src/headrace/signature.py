@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -42,8 +42,8 @@ class Signature(Generic[R]):
         encode_plain: writes output.
 
     Raises:
-        UsageError: a parameter can't be stored by name, its annotation can't be decoded, or one
-            that is not the first mentions what the worker makes.
+        UsageError: a parameter can't be stored by name, values of its type or of the result's
+            can't be stored, or one that is not the first mentions what the worker makes.
     """
 
     def __init__(
@@ -66,9 +66,10 @@ class Signature(Generic[R]):
         self.names: frozenset[str] = frozenset(p.name for p in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._has_defaults = len(self._required) < len(self.names)
-        self._read_types({p.name: hints.get(p.name, Any) for p in parameters}, function)
-        self.result_type: Any = hints.get("return", Any)
-        self._decode_result = self._decoder_of(self.result_type, "its return value")
+        types = typing.get_type_hints(function, include_extras=True)
+        self._read_types({p.name: types.get(p.name, Any) for p in parameters})
+        self.result_type: Any = _result(types)
+        self._decode_result = self._stored("its return value", self.result_type)
         self.encode_result: Encode = codec.encoder(self.result_type)
         self.encode_plain: Encode = codec.encoder(Any)
 
@@ -111,26 +112,25 @@ class Signature(Generic[R]):
                     "a web framework fills in: open in the app's lifespan what handlers share"
                 )
 
-    def _read_types(self, arguments: dict[str, Any], function: Callable[..., Any]) -> None:
+    def _read_types(self, arguments: dict[str, Any]) -> None:
         for name, annotation in arguments.items():
-            self._decoder_of(annotation, f"parameter {name!r}")
+            self._stored(f"parameter {name!r}", annotation)
         self._decode = by_any_name(
             self._codec.arguments_decoder(arguments, self.names - self._required),
-            aliases_of(
-                self._where, typing.get_type_hints(function, include_extras=True), self.names
-            ),
+            aliases_of(self._where, arguments, self.names),
             read=self._codec.decoder(dict[str, Any]),
             write=self._codec.arguments_encoder({}),
         )
         self.encode: EncodeArguments = self._codec.arguments_encoder(arguments)
 
-    def _decoder_of(self, annotation: Any, what: str) -> Decode:
+    def _stored(self, what: str, annotation: Any) -> Decode:
+        """Return what reads values of a type, or say that none can be stored."""
         try:
             return self._codec.decoder(annotation)
         except TypeError as error:
             raise UsageError(
-                f"{what} of {self._where} is annotated {annotation!r}, which can't be decoded "
-                f"from {self._codec.name} ({error}): use plain data, dataclasses or msgspec structs"
+                f"{what} of {self._where} is annotated {inspect.formatannotation(annotation)}, "
+                f"which can't be stored as {self._codec.name}: {error}"
             ) from error
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
@@ -181,6 +181,15 @@ class Signature(Generic[R]):
         """
         decoded: R = read(self._decode_result, result)
         return decoded
+
+
+def _result(hints: Mapping[str, Any]) -> Any:
+    """Return the type of what a handler's call comes to."""
+    result = hints.get("return", Any)
+    if typing.get_origin(result) in (Awaitable, Coroutine):
+        result = typing.get_args(result)[-1]  # of a plain function that returns a coroutine
+    # A handler that always raises has no result that could be of another type.
+    return None if result in (typing.NoReturn, typing.Never) else result
 
 
 def _mentions(hint: Any, kinds: tuple[type, ...]) -> bool:

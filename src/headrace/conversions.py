@@ -1,0 +1,49 @@
+"""Types that have no JSON form of their own, and the plain data that stands for their values.
+
+Paths and addresses need nothing else: they are read from their text.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+
+class Conversions(msgspec.Struct, frozen=True):
+    """What an app does for types that msgspec does not know."""
+
+    def can_store(self, cls: type) -> bool:
+        """Whether values of a class that msgspec does not know can be stored and read."""
+        return _is_text(cls)
+
+    def to_plain(self, value: Any) -> Any:
+        """Return the plain data that stands for a value.
+
+        Raises:
+            TypeError: there is none.
+        """
+        cls = type(value)
+        if _is_text(cls):
+            return str(value)
+        raise TypeError(f"Encoding objects of type {cls.__name__} is unsupported")
+
+    def to_value(self, cls: type, plain: Any) -> Any:
+        """Return the value of a class for which plain data stands.
+
+        Raises:
+            TypeError, ValueError: the data are not of that class.
+        """
+        if not _is_text(cls):
+            return plain
+        if not isinstance(plain, str):
+            raise TypeError(f"Expected `str`, got `{type(plain).__name__}`")
+        value: object = cls(plain)
+        return value
+
+
+def _is_text(cls: type) -> bool:
+    """Whether a class is read from the text that ``str`` makes of its values."""
+    is_address = cls.__module__ == "ipaddress" and hasattr(cls, "version")
+    return is_address or issubclass(cls, PurePath)
