@@ -1,6 +1,6 @@
 """The codec of JSON: what annotations say is asked once, when a task is declared.
 
-A type without bytes, paths and the like is written as plain data, at no further cost.
+A type without bytes, paths, models and the like is written as plain data, at no further cost.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from msgspec.inspect import Type
 from headrace import json_values
 from headrace.codec import Decode, Encode, EncodeArguments
 from headrace.conversions import Conversions
+from headrace.description import told
+from headrace.errors import NotSerializable
 from headrace.json_types import check_as, kind_of
-from headrace.json_values import check, encode_by, written
+from headrace.json_values import check, encode_by, shortened, written
+from headrace.plain import cut
+from headrace.pydantic_types import Adapter, asks
 
 Prepare = Callable[[Any, str], object]
 """Checks a value, and returns what is to be written for it; takes the value and its path."""
@@ -45,6 +49,9 @@ class JsonCodec(msgspec.Struct, frozen=True):
 
     def decoder(self, annotation: Any) -> Decode:
         """Return what reads values of a type, see `Codec.decoder`."""
+        adapter = self._adapter(annotation)
+        if adapter is not None:
+            return partial(_adapted, adapter)
         kind_of(annotation, self.conversions)
         return self._reader(annotation)
 
@@ -69,19 +76,31 @@ class JsonCodec(msgspec.Struct, frozen=True):
         self, annotations: Mapping[str, Any], optional: Collection[str]
     ) -> Decode:
         """Return what reads arguments of these types, see `Codec.arguments_decoder`."""
+        adapters: dict[str, Adapter] = {}
         fields: list[Any] = []
         for name, annotation in annotations.items():
+            adapter = self._adapter(annotation)
+            if adapter is not None:
+                adapters[name] = adapter
+            place = annotation if adapter is None else msgspec.Raw
             # UNSET leaves the default to the handler itself, mutable or not.
             default = msgspec.UNSET if name in optional else msgspec.NODEFAULT
-            fields.append((name, annotation, msgspec.field(default=default, name=name)))
+            fields.append((name, place, msgspec.field(default=default, name=name)))
         model = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        return self._reader(model)
+        read = self._reader(model)
+        return partial(_with_adapted, read, adapters) if adapters else read
 
     def _reader(self, annotation: Any) -> Decode:
         return msgspec.json.Decoder(annotation, dec_hook=self.conversions.to_value).decode
 
+    def _adapter(self, annotation: Any) -> Adapter | None:
+        return Adapter(annotation) if asks(annotation, ()) else None
+
     def _prepare(self, annotation: Any) -> Prepare | None:
         """Return what values of a type need before they are written, None if they are plain."""
+        adapter = self._adapter(annotation)
+        if adapter is not None:
+            return partial(_by_adapter, adapter)
         kind = kind_of(annotation, self.conversions)
         return None if kind is None else partial(_by_kind, kind)
 
@@ -98,3 +117,30 @@ def _plain(value: object, path: str) -> object:
 def _by_kind(kind: Type, value: object, path: str) -> object:
     check_as(kind, value, path)
     return value
+
+
+def _by_adapter(adapter: Adapter, value: object, path: str) -> object:
+    try:
+        plain = adapter.to_plain(value)
+    except Exception as error:
+        raise NotSerializable(
+            f"{shortened(path)} can't be encoded by pydantic: {cut(told(error), 200)}"
+        ) from error
+    return _plain(plain, path)
+
+
+def _adapted(adapter: Adapter, data: bytes | msgspec.Raw, where: str = "") -> Any:
+    try:
+        return adapter.read(data)
+    except ValueError as error:
+        raise msgspec.ValidationError(f"{error}{where}") from error
+
+
+def _with_adapted(read: Decode, adapters: Mapping[str, Adapter], payload: bytes) -> Any:
+    """Read arguments, of which those with an adapter have stayed JSON at first."""
+    arguments = read(payload)
+    for name, adapter in adapters.items():
+        data = getattr(arguments, name)
+        if data is not msgspec.UNSET:
+            setattr(arguments, name, _adapted(adapter, data, f" - at `$.{name}`"))
+    return arguments

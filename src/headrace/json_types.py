@@ -85,7 +85,10 @@ def _advice(cls: type) -> str:
         return "what is iterated once can't be stored: use a list, or context.emit for pieces"
     if cls.__module__ == "collections.abc" and hasattr(cls, "__iter__"):
         return f"{cls.__name__} is too little to be read as: use a list, a set or a dict"
-    return f"{cls.__qualname__} has no JSON form: use plain data, a dataclass or a msgspec struct"
+    return (
+        f"{cls.__qualname__} has no JSON form: use plain data, a dataclass, a msgspec struct or a "
+        "pydantic model"
+    )
 
 
 def _is_special(kind: Type) -> bool:
