@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import pickle
 import statistics
 import sys
 import time
@@ -85,7 +86,7 @@ async def slots(count: int) -> AsyncIterator[Call]:
     processes = Processes(
         count,
         process_functions(app),
-        settings=ChildSettings(parent=os.getpid(), codec=JSON),
+        settings=ChildSettings(parent=os.getpid(), codec=pickle.dumps(JSON)),
         wear=Wear(),
         offer=ready.release,
         emit=lambda event: print(event, file=sys.stderr),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -14,6 +14,7 @@ from headrace.blueprint import Blueprint, join
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
+from headrace.conversions import Convert, conversions_of
 from headrace.declaration import default_name, is_redefinition
 from headrace.errors import UsageError
 from headrace.extensions import Extensions
@@ -27,7 +28,7 @@ from headrace.job import (
     check_name,
     check_text,
 )
-from headrace.json_codec import JSON
+from headrace.json_codec import JSON, JsonCodec
 from headrace.lifespan import Lifespan, check_lifespan
 from headrace.modules import check_modules, import_tree
 from headrace.options import (
@@ -78,10 +79,13 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             may say its own.
         release: what this release of the program is called where its workers are told apart, such
             as a version or a commit. Default: the environment's ``HEADRACE_RELEASE``, else none.
+        encoders: from values of types of your own to plain data, a function by type; a value of a
+            derived class takes its nearest base's. See ``docs/types.md``.
+        decoders: from that data back to a value, for the same types.
 
     Raises:
-        InvalidOption: the URL, tenant, duration or a name is not valid, or a variable is set but
-            empty.
+        InvalidOption: the URL, tenant, duration or a name is not valid, a variable is set but
+            empty, or a type is in one of ``encoders`` and ``decoders`` alone, or needs none.
         UsageError: the lifespan makes no async context manager, or takes arguments.
     """
 
@@ -100,6 +104,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
+        encoders: Mapping[type, Convert] | None = None,
+        decoders: Mapping[type, Convert] | None = None,
     ) -> None: ...
 
     @overload
@@ -114,6 +120,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
+        encoders: Mapping[type, Convert] | None = None,
+        decoders: Mapping[type, Convert] | None = None,
     ) -> None: ...
 
     def __init__(
@@ -127,6 +135,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
+        encoders: Mapping[type, Convert] | None = None,
+        decoders: Mapping[type, Convert] | None = None,
     ) -> None:
         if url is None:
             url = variable(*URL_VARIABLES) or DEFAULT_URL
@@ -139,6 +149,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan: Lifespan[Any] | None = None if lifespan is None else check_lifespan(lifespan)
         self.allow_eviction = allow_eviction
+        if encoders or decoders:
+            self.codec = JsonCodec(conversions_of(encoders, decoders))
         self._modules = check_modules(include, name="include")
         self._defaults: TaskDefaults = {"skew_grace": skew_grace}
         task_settings(**self._defaults)

@@ -33,7 +33,7 @@ class JsonCodec(msgspec.Struct, frozen=True):
     that are nested over 64 deep.
 
     Attributes:
-        conversions: how types are stored that msgspec does not know.
+        conversions: how an app stores types of its own.
     """
 
     conversions: Conversions = Conversions()
@@ -94,7 +94,7 @@ class JsonCodec(msgspec.Struct, frozen=True):
         return msgspec.json.Decoder(annotation, dec_hook=self.conversions.to_value).decode
 
     def _adapter(self, annotation: Any) -> Adapter | None:
-        return Adapter(annotation) if asks(annotation, ()) else None
+        return Adapter(annotation) if asks(annotation, self.conversions.decoders) else None
 
     def _prepare(self, annotation: Any) -> Prepare | None:
         """Return what values of a type need before they are written, None if they are plain."""

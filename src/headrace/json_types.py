@@ -87,7 +87,7 @@ def _advice(cls: type) -> str:
         return f"{cls.__name__} is too little to be read as: use a list, a set or a dict"
     return (
         f"{cls.__qualname__} has no JSON form: use plain data, a dataclass, a msgspec struct or a "
-        "pydantic model"
+        "pydantic model, or say how by App(encoders=..., decoders=...)"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -27,7 +28,7 @@ if __name__ == "__mp_main__" and sys.argv[1] == "hang":
 
 async def _start(kill_after_s: float) -> None:
     functions = {"abs": Function("builtins", "abs")}
-    child = SlotProcess(functions, ChildSettings(parent=os.getpid(), codec=JSON))
+    child = SlotProcess(functions, ChildSettings(parent=os.getpid(), codec=pickle.dumps(JSON)))
     async with asyncio.TaskGroup() as group:
         group.create_task(child.warm())
         await asyncio.sleep(0)  # now it has started the process

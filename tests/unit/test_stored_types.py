@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,9 +16,10 @@ import attrs
 import msgspec
 import pytest
 
-from headrace import NotSerializable
+from headrace import InvalidOption, NotSerializable
 from headrace.codec import encode_arguments, encode_result
-from headrace.json_codec import JSON
+from headrace.conversions import conversions_of
+from headrace.json_codec import JSON, JsonCodec
 from headrace.signature import Signature
 
 T = TypeVar("T")
@@ -66,17 +68,39 @@ class Box(Generic[T]):
     content: T
 
 
-def signature_for(annotation: Any) -> Signature[Any]:
+class Money:
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(self.cents)
+
+
+class Euro(Money):
+    pass
+
+
+def cents(money: Money) -> int:
+    return money.cents
+
+
+OWN = JsonCodec(conversions_of({Money: cents}, {Money: Money}))
+
+
+def signature_for(annotation: Any, codec: JsonCodec = JSON) -> Signature[Any]:
     def handler(value: object) -> object:
         raise AssertionError(value)
 
     handler.__annotations__.update({"value": annotation, "return": annotation})
-    return Signature(handler, JSON)
+    return Signature(handler, codec)
 
 
-def there_and_back(annotation: Any, value: object) -> object:
+def there_and_back(annotation: Any, value: object, codec: JsonCodec = JSON) -> object:
     """Return what becomes of a value as an argument; as a result it must become the same."""
-    signature = signature_for(annotation)
+    signature = signature_for(annotation, codec)
     _, arguments = signature.decode(encode_arguments(signature.encode, {"value": value}))
     result = signature.decode_result(encode_result(signature.encode_result, value))
     assert result == arguments["value"]
@@ -206,3 +230,88 @@ def test_a_text_that_is_no_address_says_so() -> None:
         msgspec.ValidationError, match=r"Expected 4 octets in 'ten' - at `\$\.value\[1\]`"
     ):
         signature_for(list[ipaddress.IPv4Address]).decode(b'{"value":["10.0.0.1", "ten"]}')
+
+
+# Types of the app's own
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Money, Money(5)),
+        (Money | None, None),
+        (list[Money], [Money(1), Money(2)]),
+        (dict[str, Money | None], {"a": Money(1), "b": None}),
+        (Box[Money], Box(Money(7))),
+    ],
+)
+def test_types_of_the_apps_own_come_back(annotation: Any, value: object) -> None:
+    assert there_and_back(annotation, value, OWN) == value
+
+
+def test_a_derived_value_is_stored_by_its_base() -> None:
+    assert there_and_back(Money, Euro(5), OWN) == Money(5)
+
+
+def test_a_value_of_an_own_type_is_refused_where_no_type_is_said() -> None:
+    with pytest.raises(NotSerializable, match=r"args\.value\.a is a Money.*annotate it"):
+        signature_for(dict[str, Any], OWN).encode({"value": {"a": Money(1)}})
+
+
+def broken(_value: object) -> object:
+    raise KeyError("no such currency")
+
+
+@pytest.mark.parametrize(
+    ("encode", "words"),
+    [
+        (broken, "the encoder of Money raised KeyError: 'no such currency'"),
+        (lambda _: RAW, "what the encoder of Money returned is bytes"),
+        (lambda _: {"rate": float("nan")}, "what the encoder of Money returned.rate=nan"),
+    ],
+)
+def test_an_encoder_that_fails_is_told_with_the_path(
+    encode: Callable[[Money], Any], words: str
+) -> None:
+    codec = JsonCodec(conversions_of({Money: encode}, {Money: Money}))
+    with pytest.raises(NotSerializable) as caught:
+        signature_for(list[Money], codec).encode({"value": [Money(1)]})
+    assert str(caught.value).startswith("args.value[0] can't be encoded as JSON: ")
+    assert words in str(caught.value)
+
+
+def test_a_decoder_that_fails_is_one_kind_of_error() -> None:
+    codec = JsonCodec(conversions_of({Money: cents}, {Money: broken}))
+    with pytest.raises(msgspec.ValidationError, match=r"decoder of Money raised KeyError.*\[0\]"):
+        signature_for(list[Money], codec).decode(b'{"value":[1]}')
+
+
+def test_a_decoder_that_returns_something_else_is_told() -> None:
+    codec = JsonCodec(conversions_of({Money: cents}, {Money: str}))
+    with pytest.raises(msgspec.ValidationError, match="Expected `Money`, got `str`"):
+        signature_for(Money, codec).decode(b'{"value":1}')
+
+
+async def later(value: object) -> object:
+    return value
+
+
+@pytest.mark.parametrize(
+    ("encoders", "decoders", "words"),
+    [
+        ({Money: cents}, None, "Money is missing in decoders: give both"),
+        (None, {Money: Money}, "Money is missing in encoders: give both"),
+        ([Money], {Money: Money}, "pass a dict of functions by type"),
+        ({"Money": cents}, {Money: Money}, "its key must be a class"),
+        ({Money: 5}, {Money: Money}, "pass a plain function of one value"),
+        ({Money: later}, {Money: Money}, "pass a plain function of one value"),
+        ({datetime: str}, {datetime: str}, "datetime is stored as it is"),
+        ({Blob: str}, {Blob: str}, "Blob is stored as it is"),
+        ({object: str}, {object: str}, "object is stored as it is"),
+    ],
+)
+def test_conversions_that_can_not_be_used_are_refused(
+    encoders: Any, decoders: Any, words: str
+) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        conversions_of(encoders, decoders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -112,7 +113,7 @@ class Crew:
             slots,
             process_functions(app) if functions is None else functions,
             settings=ChildSettings(
-                parent=os.getpid(), codec=JSON, memory_limit_bytes=memory_limit_bytes
+                parent=os.getpid(), codec=pickle.dumps(JSON), memory_limit_bytes=memory_limit_bytes
             ),
             wear=wear or Wear(),
             offer=self._offer,

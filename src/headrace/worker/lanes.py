@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def _processes(
         functions,
         settings=ChildSettings(
             parent=os.getpid(),
-            codec=app.codec,
+            codec=pickle.dumps(app.codec),
             memory_limit_bytes=limits.process_memory_bytes,
             logging=setup.done(),
         ),

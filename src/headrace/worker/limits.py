@@ -14,7 +14,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
 from headrace.events import Emit
 from headrace.job import check_name
-from headrace.plain import shown
+from headrace.plain import cut, shown
 from headrace.settings import ExecutorKind, TaskSettings, check_count
 from headrace.worker.process_slots.functions import Function, cores, find
 
@@ -135,7 +135,8 @@ def process_functions(app: App[Any]) -> dict[str, Function]:
     """Return, by task, where child processes find the functions that run there.
 
     Raises:
-        UsageError: a function isn't importable, or a retry function can't be passed on.
+        UsageError: a function isn't importable, or a retry function, encoder or decoder can't be
+            passed on.
     """
     found = {}
     for name, task in app.tasks.items():
@@ -149,6 +150,8 @@ def process_functions(app: App[Any]) -> dict[str, Function]:
                     "task or the function to its name there"
                 ) from error
             _check_retry(name, task.settings)
+    if found:
+        _check_codec(app)
     return found
 
 
@@ -166,6 +169,17 @@ def _check_retry(name: str, settings: TaskSettings) -> None:
                 f"the task {name!r} has executor='process', but its {option}={shown(value)} can't "
                 "be passed to another process: define it at the top level of a module"
             ) from error
+
+
+def _check_codec(app: App[Any]) -> None:
+    try:
+        pickle.dumps(app.codec)
+    except Exception as error:  # as above
+        raise UsageError(
+            "the app has tasks with executor='process', but its encoders and decoders can't be "
+            f"passed to another process ({cut(str(error))}): use classes and functions at the top "
+            "level of a module, not a lambda"
+        ) from error
 
 
 def queue_weights(

@@ -57,13 +57,13 @@ class ChildSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         parent: the worker's process id.
-        codec: the app's.
+        codec: the app's, pickled: to read it may import modules of the app.
         memory_limit_bytes: of its address space, 0 for none.
         logging: as the command line has set it up for the worker, None if it has not.
     """
 
     parent: int
-    codec: Codec
+    codec: bytes
     memory_limit_bytes: int = 0
     logging: LogSetup | None = None
 
@@ -170,7 +170,8 @@ def serve() -> None:
     try:
         _prepare(settings)
         channel.set_inheritable(False)
-        handlers = {name: _load(function, settings.codec) for name, function in functions.items()}
+        codec: Codec = pickle.loads(settings.codec)  # noqa: S301 (the worker made it)
+        handlers = {name: _load(function, codec) for name, function in functions.items()}
         if settings.logging is not None:
             set_up(settings.logging)
     except BaseException as error:  # whatever the app's modules raise
