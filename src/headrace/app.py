@@ -221,7 +221,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self.tasks.update(dict.fromkeys(names, task))
 
     def load(self) -> None:
-        """Import the modules of ``include``, so that all tasks are known.
+        """Import the modules of ``include``, so that all tasks and their types are known.
 
         Workers, the test kit and commands that are given the app do so. A program does that looks
         tasks up by name, once all its own modules are imported: from within one of ``include`` the
@@ -229,9 +229,12 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
 
         Raises:
             AppImportError: one can't be imported.
+            UsageError: an annotation of a task names what is nowhere defined.
         """
         for module in self._modules:
             import_tree(module, cause=f"the app includes {module}")
+        for task in self.tasks.values():
+            task.signature.resolve()
 
     # Enqueueing
 

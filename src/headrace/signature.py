@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -26,6 +28,8 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 class Signature(Generic[R]):
     """How a handler is called: binds a producer's arguments by name, decodes them for the worker.
+
+    Types may name what the handler's module defines later: they are read at first use then.
 
     Args:
         function: the handler.
@@ -46,15 +50,20 @@ class Signature(Generic[R]):
             can't be stored, or one that is not the first mentions what the worker makes.
     """
 
+    result_type: Any
+    encode: EncodeArguments
+    encode_result: Encode
+    encode_plain: Encode
+
     def __init__(
         self, function: Callable[..., Any], codec: Codec, *, injected: tuple[type, ...] = ()
     ) -> None:
+        self._function = function
         self._codec = codec
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
-        hints = self._hints(function)
         parameters = list(signature.parameters.values())
-        self.injected_name: str = self._injected(parameters, hints, injected)
+        self.injected_name: str = self._injected(parameters, _known_hints(function), injected)
         if self.injected_name:
             del parameters[0]
         self._check_kinds(parameters)
@@ -66,21 +75,54 @@ class Signature(Generic[R]):
         self.names: frozenset[str] = frozenset(p.name for p in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty)
         self._has_defaults = len(self._required) < len(self.names)
-        types = typing.get_type_hints(function, include_extras=True)
-        self._read_types({p.name: types.get(p.name, Any) for p in parameters})
-        self.result_type: Any = _result(types)
-        self._decode_result = self._stored("its return value", self.result_type)
-        self.encode_result: Encode = codec.encoder(self.result_type)
-        self.encode_plain: Encode = codec.encoder(Any)
-
-    def _hints(self, function: Callable[..., Any]) -> dict[str, Any]:
         try:
-            return typing.get_type_hints(function)
+            self._read_types()
         except NameError as error:
+            if "<locals>" in function.__qualname__:
+                raise self._unresolved(error) from error
+            self.__class__ = LateSignature
+
+    def resolve(self) -> None:
+        """Read types that were not defined yet when the task was declared.
+
+        Raises:
+            UsageError: they are not defined now either, or as for a new signature.
+        """
+
+    def _read_types(self) -> None:
+        codec = self._codec
+        hints = typing.get_type_hints(self._function, include_extras=True)
+        arguments = {name: hints.get(name, Any) for name in self.of_call.parameters}
+        result = _result(hints)
+        for name, annotation in arguments.items():
+            self._stored(f"parameter {name!r}", annotation)
+        self._decode_result = self._stored("its return value", result)
+        self._decode = by_any_name(
+            codec.arguments_decoder(arguments, self.names - self._required),
+            aliases_of(self._where, arguments, self.names),
+            read=codec.decoder(dict[str, Any]),
+            write=codec.arguments_encoder({}),
+        )
+        self.encode = codec.arguments_encoder(arguments)
+        self.encode_result = codec.encoder(result)
+        self.encode_plain = codec.encoder(Any)
+        self.result_type = result
+
+    def _stored(self, what: str, annotation: Any) -> Decode:
+        """Return what reads values of a type, or say that none can be stored."""
+        try:
+            return self._codec.decoder(annotation)
+        except TypeError as error:
             raise UsageError(
-                f"the annotations of {self._where} can't be resolved ({error}): "
-                "import the types at module level, not under TYPE_CHECKING"
+                f"{what} of {self._where} is annotated {inspect.formatannotation(annotation)}, "
+                f"which can't be stored as {self._codec.name}: {error}"
             ) from error
+
+    def _unresolved(self, error: NameError) -> UsageError:
+        return UsageError(
+            f"the annotations of {self._where} name {error.name!r}, which can't be found: define "
+            "or import it at module level, not in a function and not under TYPE_CHECKING"
+        )
 
     def _injected(
         self, parameters: list[inspect.Parameter], hints: dict[str, Any], kinds: tuple[type, ...]
@@ -111,27 +153,6 @@ class Signature(Generic[R]):
                     f"parameter {parameter.name!r} of {self._where} is a Depends(...), which only "
                     "a web framework fills in: open in the app's lifespan what handlers share"
                 )
-
-    def _read_types(self, arguments: dict[str, Any]) -> None:
-        for name, annotation in arguments.items():
-            self._stored(f"parameter {name!r}", annotation)
-        self._decode = by_any_name(
-            self._codec.arguments_decoder(arguments, self.names - self._required),
-            aliases_of(self._where, arguments, self.names),
-            read=self._codec.decoder(dict[str, Any]),
-            write=self._codec.arguments_encoder({}),
-        )
-        self.encode: EncodeArguments = self._codec.arguments_encoder(arguments)
-
-    def _stored(self, what: str, annotation: Any) -> Decode:
-        """Return what reads values of a type, or say that none can be stored."""
-        try:
-            return self._codec.decoder(annotation)
-        except TypeError as error:
-            raise UsageError(
-                f"{what} of {self._where} is annotated {inspect.formatannotation(annotation)}, "
-                f"which can't be stored as {self._codec.name}: {error}"
-            ) from error
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """Return the arguments by name.
@@ -181,6 +202,39 @@ class Signature(Generic[R]):
         """
         decoded: R = read(self._decode_result, result)
         return decoded
+
+
+class LateSignature(Signature[R]):
+    """A signature whose types are yet to be read; it becomes a plain one by that.
+
+    What `_read_types` sets is missing until then, so that a signature that was read pays nothing.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the types, and return what was made of them."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.resolve()
+        return getattr(self, name)
+
+    def resolve(self) -> None:
+        """Read the types, see `Signature.resolve`."""
+        try:
+            self._read_types()
+        except NameError as error:
+            raise self._unresolved(error) from error
+        self.__class__ = Signature  # type: ignore[assignment]  # it is one from now on
+
+
+def _known_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations whose names are defined."""
+    known: dict[str, Any] = {}
+    space = getattr(inspect.unwrap(function), "__globals__", {})
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        with suppress(NameError):
+            one = SimpleNamespace(__annotations__={name: annotation})
+            known |= typing.get_type_hints(one, globalns=space)
+    return known
 
 
 def _result(hints: Mapping[str, Any]) -> Any:

@@ -312,5 +312,5 @@ def test_an_annotation_that_cannot_be_resolved_says_where_to_import_it() -> None
     async def handler(value: int) -> None: ...
 
     handler.__annotations__["value"] = "Nowhere"
-    with pytest.raises(UsageError, match="import the types at module level"):
+    with pytest.raises(UsageError, match="import it at module level"):
         signature_of(handler)

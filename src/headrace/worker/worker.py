@@ -71,7 +71,8 @@ class Worker:
         emit: called with every worker event, default: to the logger ``headrace`` of `logging`.
 
     Raises:
-        UsageError: there is no queue to serve, or a process can't import a task's function.
+        UsageError: there is no queue to serve, a process can't import a task's function, or an
+            annotation of one names what is nowhere defined.
         AppImportError: a module that the app includes can't be imported.
         InvalidOption: a value is out of bounds.
     """

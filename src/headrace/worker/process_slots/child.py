@@ -210,7 +210,9 @@ def _pass(_number: int, _frame: FrameType | None) -> None:
 
 def _load(function: Function, codec: Codec) -> Handler:
     call = function.load()
-    return Handler(call, Signature(call, codec, injected=(Context,)))
+    signature: Signature[Any] = Signature(call, codec, injected=(Context,))
+    signature.resolve()
+    return Handler(call, signature)
 
 
 def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
