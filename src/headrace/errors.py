@@ -25,6 +25,7 @@
         ├── JobCancelled          the job was cancelled
         ├── JobNotFound           no such job, or its record has ended
         ├── ResultExpired         completed, but the result is no longer kept
+        ├── ResultMismatch        completed, but the result is not of the declared type
         └── WaitTimeout           not finished in time (also a TimeoutError)
 
     Signal                        raised by handlers to end their attempt; not errors
@@ -170,6 +171,10 @@ class JobNotFound(JobError):
 
 class ResultExpired(JobError):
     """The job completed, but its result is no longer kept."""
+
+
+class ResultMismatch(JobError):
+    """The job completed, but its result is not of the type that its task declares."""
 
 
 class WaitTimeout(JobError, TimeoutError):

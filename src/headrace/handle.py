@@ -11,10 +11,10 @@ import msgspec
 from headrace.clock import Duration, duration_ms
 from headrace.errors import (
     JobCancelled,
-    JobError,
     JobFailed,
     JobNotFound,
     ResultExpired,
+    ResultMismatch,
     WaitTimeout,
 )
 from headrace.foreign import OF_HANDLES, WithForeignWords
@@ -104,7 +104,7 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
             JobCancelled: it was cancelled.
             JobNotFound: there is no record of it, or it was deleted.
             ResultExpired: it completed, but the result is no longer kept.
-            JobError: it completed, but the result is not of the type that its task declares.
+            ResultMismatch: it completed, but the result is not of the type that its task declares.
             WaitTimeout: it has not ended in time; a look, of a second at most, says how it stands.
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
@@ -163,9 +163,9 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
         try:
             result: R_co = self._decode(data)
         except msgspec.MsgspecError as error:
-            raise JobError(
+            raise ResultMismatch(
                 f"job {self.id!r} completed, but its result is not of the type that its task "
-                f"declares: {error}",
+                f"declares: {error}. Correct what the handler returns, or its annotation",
                 job_id=self.id,
                 queue=self.queue,
             ) from error

@@ -8,8 +8,8 @@ import pytest
 from headrace import (
     FailPermanently,
     Job,
-    JobError,
     JobFailed,
+    ResultMismatch,
     RetryLater,
     UnknownTask,
     current_job,
@@ -58,7 +58,7 @@ async def test_a_handler_has_its_context(kit: Kit) -> None:
         (hang.job(), TimeoutError, "longer than its 0.05 s"),
         (ship.job("no order"), JobFailed, "ValidationError: Expected `object`"),  # type: ignore[arg-type]  # the point
         (leak.job(), JobFailed, "NotSerializable: result is"),
-        (lie.job(), JobError, "not of the type that it declares"),
+        (lie.job(), ResultMismatch, "not of the type that it declares"),
         (Job(id="x", queue="q", task="nobody", payload=b"{}"), UnknownTask, "'nobody'"),
     ],
     ids=["error", "later", "permanent", "timeout", "arguments", "result", "type", "unknown"],

@@ -14,6 +14,7 @@ from headrace.errors import (
     InvalidArguments,
     JobError,
     JobFailed,
+    ResultMismatch,
     RetryLater,
     Snooze,
     UnknownTask,
@@ -122,7 +123,7 @@ def _result(app: App[Any], job: ClaimedJob, data: bytes) -> tuple[Any, JobError 
     try:
         return app.tasks[job.task].signature.decode_result(data), None
     except BaseException as error:  # the code of its types may raise anything
-        wrong = JobError(
+        wrong = ResultMismatch(
             f"{job.task} returned what is not of the type that it declares: {told(error)}",
             job_id=job.id,
             queue=job.queue,
