@@ -82,6 +82,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         encoders: from values of types of your own to plain data, a function by type; a value of a
             derived class takes its nearest base's. See ``docs/types.md``.
         decoders: from that data back to a value, for the same types.
+        validate: hold the arguments of tasks against their annotations when they are enqueued, and
+            results before they are stored; a task may say its own. Default no.
 
     Raises:
         InvalidOption: the URL, tenant, duration or a name is not valid, a variable is set but
@@ -106,6 +108,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         release: str | None = None,
         encoders: Mapping[type, Convert] | None = None,
         decoders: Mapping[type, Convert] | None = None,
+        validate: bool = False,
     ) -> None: ...
 
     @overload
@@ -122,6 +125,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         release: str | None = None,
         encoders: Mapping[type, Convert] | None = None,
         decoders: Mapping[type, Convert] | None = None,
+        validate: bool = False,
     ) -> None: ...
 
     def __init__(
@@ -137,6 +141,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         release: str | None = None,
         encoders: Mapping[type, Convert] | None = None,
         decoders: Mapping[type, Convert] | None = None,
+        validate: bool = False,
     ) -> None:
         if url is None:
             url = variable(*URL_VARIABLES) or DEFAULT_URL
@@ -152,7 +157,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         if encoders or decoders:
             self.codec = JsonCodec(conversions_of(encoders, decoders))
         self._modules = check_modules(include, name="include")
-        self._defaults: TaskDefaults = {"skew_grace": skew_grace}
+        self._defaults: TaskDefaults = {"skew_grace": skew_grace, "validate": validate}
         task_settings(**self._defaults)
         said = variable("HEADRACE_RELEASE") if release is None else release
         self.release: str | None = None if said is None else check_text(said, what="release")

@@ -174,7 +174,10 @@ class ResultExpired(JobError):
 
 
 class ResultMismatch(JobError):
-    """The job completed, but its result is not of the type that its task declares."""
+    """The job completed, but its result is not of the type that its task declares.
+
+    With ``validate=True`` the job is a dead letter ``permanent`` instead.
+    """
 
 
 class WaitTimeout(JobError, TimeoutError):

@@ -165,7 +165,8 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
         except msgspec.MsgspecError as error:
             raise ResultMismatch(
                 f"job {self.id!r} completed, but its result is not of the type that its task "
-                f"declares: {error}. Correct what the handler returns, or its annotation",
+                f"declares: {error}. Correct what the handler returns or its annotation; "
+                "validate=True on the task has the worker refuse such results",
                 job_id=self.id,
                 queue=self.queue,
             ) from error

@@ -37,6 +37,7 @@ from headrace.settings import (
     MOST_ATTEMPTS,
     TaskSettings,
     check_count,
+    check_flag,
     check_headers,
     check_priority,
     resolve_retention,
@@ -83,6 +84,8 @@ class TaskDefaults(SharedOptions, total=False):
         on_retry: called there when an attempt has failed and another one follows.
         skew_grace: how long a job waits for another release of the program whose arguments lack a
             field or have one that is not known here, default as the app says; 0: it fails at once.
+        validate: hold arguments against the annotations when they are enqueued, which raises
+            `InvalidArguments`, and the result before it is stored; default as the app says.
     """
 
     retry: Retry | RetryFunction | None
@@ -92,6 +95,7 @@ class TaskDefaults(SharedOptions, total=False):
     on_failure: Hook | None
     on_retry: Hook | None
     skew_grace: Duration | None
+    validate: bool | None
 
 
 class TaskOptions(TaskDefaults, total=False):
@@ -221,6 +225,7 @@ _TASK_OPTIONS = {
     "fail_on": _same("fail_on", check_fail_on),
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
     "skew_grace": _span("skew_grace"),
+    "validate": _same("validate", partial(check_flag, name="validate")),
     "aliases": _same("aliases", _check_aliases),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)

@@ -52,6 +52,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     executor: ExecutorKind = ExecutorKind.COROUTINE
     hooks: Hooks | None = None
     skew_grace_ms: int = DEFAULT_SKEW_GRACE_MS
+    validate: bool = False
     aliases: tuple[str, ...] = ()
 
     @property
@@ -90,6 +91,13 @@ def check_count(value: int, *, name: str, most: int, least: int = 1) -> int:
             f"{name}={shown(value)} is out of bounds: use a whole number, {least:,} to {most:,}"
         )
     return count
+
+
+def check_flag(value: bool, *, name: str) -> bool:  # noqa: FBT001 (it is what is checked)
+    """Return a truth value, or raise `InvalidOption`."""
+    if not isinstance(value, bool):
+        raise InvalidOption(f"{name}={shown(value)} is not valid: use True or False")
+    return value
 
 
 def check_priority(value: int) -> int:

@@ -7,6 +7,7 @@ what can't be read when the worker decodes it.
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -23,6 +24,9 @@ from headrace.plain import cut
 
 R = TypeVar("R")
 
+_PLACE = re.compile(r" - at `\$\.([^`]*)`$")
+"""Where msgspec says that a value is wrong, at the end of its errors."""
+
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -36,6 +40,8 @@ class Signature(Generic[R]):
         codec: for its arguments and its result.
         injected: classes of which the worker makes the first parameter if it is annotated so; it
             is no argument then.
+        validate: hold arguments against their annotations before they are sent, and results before
+            they are stored.
 
     Attributes:
         of_call: the parameters of a call.
@@ -56,10 +62,16 @@ class Signature(Generic[R]):
     encode_plain: Encode
 
     def __init__(
-        self, function: Callable[..., Any], codec: Codec, *, injected: tuple[type, ...] = ()
+        self,
+        function: Callable[..., Any],
+        codec: Codec,
+        *,
+        injected: tuple[type, ...] = (),
+        validate: bool = False,
     ) -> None:
         self._function = function
         self._codec = codec
+        self._validate = validate
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
@@ -103,9 +115,11 @@ class Signature(Generic[R]):
             read=codec.decoder(dict[str, Any]),
             write=codec.arguments_encoder({}),
         )
-        self.encode = codec.arguments_encoder(arguments)
-        self.encode_result = codec.encoder(result)
+        self._encode = codec.arguments_encoder(arguments)
+        self._encode_result = codec.encoder(result)
         self.encode_plain = codec.encoder(Any)
+        self.encode = self._encode_checked if self._validate else self._encode
+        self.encode_result = self._encode_result_checked if self._validate else self._encode_result
         self.result_type = result
 
     def _stored(self, what: str, annotation: Any) -> Decode:
@@ -193,6 +207,30 @@ class Signature(Generic[R]):
             return (), arguments
         args = tuple(arguments.pop(name) for name in self._positional_only if name in arguments)
         return args, arguments
+
+    def check(self, payload: bytes) -> None:
+        """Hold encoded arguments against their annotations.
+
+        Raises:
+            InvalidArguments: one is not of its type; the message names the parameter.
+        """
+        try:
+            self.decode(payload)
+        except msgspec.MsgspecError as error:
+            text = str(error)
+            found = _PLACE.search(text)
+            what, name = (text[: found.start()], f"{found[1]}: ") if found else (text, "")
+            raise InvalidArguments(f"{self._where}: {name}{cut(what, 500)}") from error
+
+    def _encode_checked(self, arguments: Mapping[str, object]) -> bytes:
+        payload = self._encode(arguments)
+        self.check(payload)
+        return payload
+
+    def _encode_result_checked(self, value: object, path: str) -> bytes:
+        result = self._encode_result(value, path)
+        self.decode_result(result)
+        return result
 
     def decode_result(self, result: bytes) -> R:
         """Return a result as the handler's annotation says.

@@ -161,7 +161,9 @@ class Task(WithForeignWords, Generic[P, R, C], words=OF_TASKS):
         """
         self.name: str = check_text(name, what="task name")
         self.settings: TaskSettings = settings
-        self.signature: Signature[R] = Signature(self.function, codec, injected=(Context,))
+        self.signature: Signature[R] = Signature(
+            self.function, codec, injected=(Context,), validate=settings.validate
+        )
         self._submitter = submitter
         early, self._early = self._early, None
         self._plain: TaskCall[P, R] = self._call({})

@@ -156,10 +156,7 @@ def _job(
     by_position = arguments if isinstance(arguments, list) else []
     if task is not None:
         made = task.options(**options).job(*by_position, **by_name)
-        try:
-            task.signature.decode(made.payload)
-        except msgspec.ValidationError as error:
-            raise InvalidArguments(f"{name}: {error}") from None
+        task.signature.check(made.payload)
         return made
     check_text(name, what="task name")
     if options["queue"] is None:

@@ -102,6 +102,7 @@ def _processes(
         settings=ChildSettings(
             parent=os.getpid(),
             codec=pickle.dumps(app.codec),
+            validating=frozenset(name for name in functions if app.tasks[name].settings.validate),
             memory_limit_bytes=limits.process_memory_bytes,
             logging=setup.done(),
         ),

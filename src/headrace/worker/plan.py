@@ -14,6 +14,7 @@ import msgspec
 from headrace.codec import Encode, ResultTooLarge, encode_result
 from headrace.context import Context, Reporter
 from headrace.description import describe, traceback_of
+from headrace.errors import ResultMismatch
 from headrace.job import ClaimedJob, FailReason
 from headrace.options import WorkerOptions
 from headrace.outcome import Completed, Failed, Outcome, decide
@@ -64,6 +65,13 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             return Completed(encode_result(encode, result), self.result_ttl_ms, self.keep_ms)
         except ResultTooLarge as error:
             return Failed(FailReason.RESULT_TOO_LARGE, describe(error, self.job.claim.epoch))
+        except msgspec.ValidationError as error:
+            mismatch = ResultMismatch(
+                f"the result is not of the type that the task declares: {error}",
+                job_id=self.job.id,
+                queue=self.job.queue,
+            )
+            return Failed(FailReason.PERMANENT, describe(mismatch, self.job.claim.epoch))
         except BaseException as error:  # NotSerializable, or whatever the result's own code raises
             # To run it again would not make the result any better.
             return Failed(FailReason.PERMANENT, describe(error, self.job.claim.epoch))

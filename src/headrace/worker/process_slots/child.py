@@ -58,12 +58,14 @@ class ChildSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         parent: the worker's process id.
         codec: the app's, pickled: to read it may import modules of the app.
+        validating: tasks that hold results against their annotations.
         memory_limit_bytes: of its address space, 0 for none.
         logging: as the command line has set it up for the worker, None if it has not.
     """
 
     parent: int
     codec: bytes
+    validating: frozenset[str] = frozenset()
     memory_limit_bytes: int = 0
     logging: LogSetup | None = None
 
@@ -170,8 +172,7 @@ def serve() -> None:
     try:
         _prepare(settings)
         channel.set_inheritable(False)
-        codec: Codec = pickle.loads(settings.codec)  # noqa: S301 (the worker made it)
-        handlers = {name: _load(function, codec) for name, function in functions.items()}
+        handlers = _load(functions, settings)
         if settings.logging is not None:
             set_up(settings.logging)
     except BaseException as error:  # whatever the app's modules raise
@@ -208,11 +209,15 @@ def _pass(_number: int, _frame: FrameType | None) -> None:
     """Do nothing."""
 
 
-def _load(function: Function, codec: Codec) -> Handler:
-    call = function.load()
-    signature: Signature[Any] = Signature(call, codec, injected=(Context,))
-    signature.resolve()
-    return Handler(call, signature)
+def _load(functions: Mapping[str, Function], settings: ChildSettings) -> dict[str, Handler]:
+    codec: Codec = pickle.loads(settings.codec)  # noqa: S301 (the worker made it)
+    found = {}
+    for name, function in functions.items():
+        call, validate = function.load(), name in settings.validating
+        signature: Signature[Any] = Signature(call, codec, injected=(Context,), validate=validate)
+        signature.resolve()
+        found[name] = Handler(call, signature)
+    return found
 
 
 def _run(handler: Handler, plan: Plan, line: Line) -> Reply:
