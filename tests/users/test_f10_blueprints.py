@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace import App, Blueprint, Context, InvalidOption, Retry, UsageError
+from headrace import App, Blueprint, Context, InvalidArguments, InvalidOption, Retry, UsageError
 from headrace.settings import ExecutorKind, TaskSettings
 from headrace.testing import Kit
 from headrace.worker.limits import process_functions
@@ -204,3 +204,34 @@ def test_f10_a_type_that_can_not_be_stored_is_refused_where_it_is_included() -> 
 
     with pytest.raises(UsageError, match="parameter 'where'"):
         app().include(mail)
+
+
+class Money:
+    """What no codec knows."""
+
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+
+async def test_f10_types_that_the_app_can_store_are_a_blueprints_too() -> None:
+    shop = Blueprint()
+
+    @shop.task
+    async def pay(amount: Money) -> int:
+        return amount.cents
+
+    paying = App("memory://", encoders={Money: vars}, decoders={Money: lambda d: Money(**d)})
+    paying.include(shop)
+    async with Kit(paying):
+        assert await pay.enqueue_and_wait(Money(5)) == 5
+
+
+def test_f10_an_app_that_validates_does_so_for_its_blueprints() -> None:
+    mail = Blueprint()
+
+    @mail.task
+    async def send(to: str) -> None: ...
+
+    App("memory://", validate=True).include(mail)
+    with pytest.raises(InvalidArguments, match="to: Expected `str`, got `int`"):
+        send.job(5)  # type: ignore[arg-type]  # the point

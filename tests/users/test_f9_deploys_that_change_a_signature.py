@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from headrace import App, InvalidArguments, InvalidOption, JobFailed, JobState, Worker
 from headrace.events import AttemptEnded
@@ -103,6 +104,33 @@ async def test_f9_a_value_of_another_type_is_undecodable_at_once() -> None:
         await kit.run_until_idle()
         with pytest.raises(JobFailed, match=r"Expected `str`, got `int` - at `\$\.to`"):
             await job.result()
+
+
+class Mail(BaseModel):
+    to: str
+    kind: str
+
+
+@pytest.mark.parametrize(
+    ("mail", "what"),
+    [
+        (b'{"to":"Ada"}', "Object missing required field `kind` - at `$.mail`"),
+        (b'{"to":"Ada","kind":1}', None),
+    ],
+)
+async def test_f9_a_field_of_a_pydantic_model_may_be_missing_too(
+    mail: bytes, what: str | None
+) -> None:
+    app = App("memory://", release="1")
+
+    @app.task(name="send", queue="mail")
+    async def send(mail: Mail) -> None: ...
+
+    async with Kit(app) as kit:
+        await app.enqueue_many([Job("x", "mail", "send", b'{"mail":%s}' % mail)])
+        [attempt] = await kit.run_until_idle()
+    assert attempt.outcome == ("failed" if what is None else "put_back")
+    assert what is None or str(attempt.error) == f"release 1 refused the arguments: {what}"
 
 
 async def test_f9_a_kit_tells_of_arguments_that_do_not_fit() -> None:
