@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from headrace import (
     App,
     AttemptOutcome,
+    Blueprint,
     CancelOutcome,
     Context,
     FailPermanently,
@@ -259,14 +262,27 @@ async def test_a_hook_may_enqueue_and_knows_the_job(app: App[None]) -> None:
     assert letters == ["no"]
 
 
-async def test_the_lifespan_s_state_is_there_for_hooks(storage_url: str) -> None:
-    from contextlib import asynccontextmanager
+async def test_a_blueprint_may_say_hooks_and_rules_for_all_of_its_tasks(
+    app: App[None], told: Told
+) -> None:
+    blueprint: Blueprint[None] = Blueprint(retry_on=OSError, **told.hooks)
 
+    @blueprint.task(name="fail")
+    async def fail() -> None:
+        raise KeyError("no")
+
+    app.include(blueprint)
+    async with running(Worker(app)):
+        assert (await ended(await fail.enqueue())).reason == "permanent"
+    assert told.names == ["on_failure"]
+
+
+async def test_the_lifespan_s_state_is_there_for_hooks(storage_url: str) -> None:
     @asynccontextmanager
-    async def lifespan() -> Any:
+    async def lifespan() -> AsyncIterator[dict[str, int]]:
         yield {"pool": 1}
 
-    seen = []
+    seen: list[dict[str, int]] = []
     async with App(storage_url, tenant="hooks", lifespan=lifespan) as app:
 
         @app.task(on_success=lambda attempt: seen.append(attempt.context.state))
