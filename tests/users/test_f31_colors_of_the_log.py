@@ -26,7 +26,7 @@ def on_a_terminal(directory: Path, **environment: str) -> str:
     with subprocess.Popen(
         [sys.executable, "-m", "headrace", *words],
         cwd=ROOT,
-        env={**kept, **environment},
+        env={**kept, "TERM": "xterm", **environment},
         stderr=terminal,
     ) as process:
         os.close(terminal)
@@ -48,6 +48,7 @@ def on_a_terminal(directory: Path, **environment: str) -> str:
         ({"NO_COLOR": "1"}, False),
         ({"NO_COLOR": ""}, True),
         ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
     ],
 )
 def test_f31_no_color_is_obeyed(

@@ -1,9 +1,6 @@
-"""Which colours there are, and whether a stream shows any."""
+"""Which colours there are, and what has which."""
 
 from __future__ import annotations
-
-import os
-from typing import IO, Any
 
 import click
 import msgspec
@@ -27,19 +24,6 @@ class Coloured(msgspec.Struct, frozen=True):
 
     value: str | int
     colour: str
-
-
-def is_coloured(stream: IO[Any]) -> bool:
-    """Whether a stream gets colours: a terminal does, unless the environment says otherwise.
-
-    ``NO_COLOR`` and ``FORCE_COLOR`` count if they are not empty, as no-color.org and
-    force-color.org ask; the first goes before the second.
-    """
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (
-        stream.isatty() and os.environ.get("TERM") != "dumb"
-    )
 
 
 def styled(text: str, colour: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -11,9 +12,10 @@ from typing import Any
 import click
 import msgspec
 
-from headrace.cli.colours import Coloured, colour_of, is_coloured, styled
+from headrace.cli.colours import Coloured, colour_of, styled
 from headrace.description import is_a, told
 from headrace.errors import HeadraceError
+from headrace.logs.formatting import has_colors
 from headrace.plain import printable
 
 GAP = "  "
@@ -28,7 +30,7 @@ def echo(text: str, *, is_line: bool = True) -> None:
 
 def echo_styled(text: str) -> None:
     """Print text that is printable but for colours, which are left out where none are shown."""
-    click.echo(text, color=is_coloured(sys.stdout))
+    click.echo(text, color=has_colors(sys.stdout, os.environ))
 
 
 def note(text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Self
 import anyio
 import click
 
-from headrace.cli.colours import is_coloured
+from headrace.logs.formatting import has_colors
 
 # https://invisible-island.net/xterm/ctlseqs/ctlseqs.html: the other screen, and no cursor.
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"
@@ -57,7 +57,8 @@ class Screen:
     def draw(self, lines: Sequence[str]) -> None:
         """Show these lines and nothing else; what has no room below is left out."""
         _, rows = self.size
-        shown = [line if is_coloured(sys.stdout) else click.unstyle(line) for line in lines[:rows]]
+        is_coloured = has_colors(sys.stdout, os.environ)
+        shown = [line if is_coloured else click.unstyle(line) for line in lines[:rows]]
         # Over what stands there: a screen that is wiped first flickers.
         body = f"{REST_OF_LINE}\r\n".join(shown)
         self._write(f"{HOME}{body}{REST_OF_LINE}{REST_OF_SCREEN}")

@@ -20,13 +20,15 @@ _to_json = json.JSONEncoder(default=repr).encode
 
 
 def has_colors(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether lines on a stream are coloured: on a terminal, but for what the user has asked for.
+    """Whether text on a stream is coloured: on a terminal, but for what the user has asked for.
 
-    ``NO_COLOR`` says never, ``FORCE_COLOR`` always; each counts unless it is empty.
+    ``NO_COLOR`` says never, ``FORCE_COLOR`` always; each counts unless it is empty, as no-color.org
+    and force-color.org ask. A ``dumb`` terminal knows no colours.
     """
     if environment.get("NO_COLOR"):
         return False
-    return bool(environment.get("FORCE_COLOR")) or stream.isatty()
+    is_able = stream.isatty() and environment.get("TERM") != "dumb"
+    return bool(environment.get("FORCE_COLOR")) or is_able
 
 
 class LineFormatter(structlog.stdlib.ProcessorFormatter):
