@@ -294,3 +294,5 @@ def _outcome(call: Settle) -> Outcome:
             return Cancelled(call.keep_ms)
         case "released":
             return outcome.PutBack(0, ERROR)
+        case "snoozed":
+            return outcome.Snoozed(0)

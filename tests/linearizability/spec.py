@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS
 
-Kind = Literal["completed", "retried", "failed", "cancelled", "released"]
+Kind = Literal["completed", "retried", "failed", "cancelled", "released", "snoozed"]
 OUTCOMES: tuple[Kind, ...] = get_args(Kind)
 WAITING = ("scheduled", "queued", "retrying")
 LASTING = DEFAULT_KEEP_MS
@@ -45,7 +45,7 @@ class Claim(msgspec.Struct, frozen=True, tag=True):
 
 
 class Settle(msgspec.Struct, frozen=True, tag=True):
-    """Write an outcome for a claim; ``retried`` and ``released`` are due at once."""
+    """Write an outcome for a claim; ``retried``, ``released`` and ``snoozed`` are due at once."""
 
     incarnation: str
     epoch: int
@@ -232,7 +232,7 @@ def _settled(record: Record, call: Settle) -> Record | None:
             return _ended(record, "cancelled", record.keep_ms)
         case "retried":
             return record._replace(state="retrying", failures=record.failures + 1)
-        case "released":
+        case "released" | "snoozed":
             return record._replace(state="scheduled")
 
 

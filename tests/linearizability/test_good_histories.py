@@ -155,6 +155,13 @@ GOOD: dict[str, Written] = {
         (CLAIM_2, NO_ROOM),
         (Get(), Seen("queued", starts=1)),
     ),
+    "a snoozed job waits for its next start, and counts nothing": in_turn(
+        STORED,
+        TAKEN,
+        (settle("snoozed"), "ok"),
+        (Get(), Seen("scheduled", starts=1)),
+        (CLAIM_2, Claimed(2)),
+    ),
     "a job on its last chance is left behind, and taken later": in_turn(
         (Enqueue(max_stalls=2), "queued"),
         TAKEN,
