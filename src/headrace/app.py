@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -14,7 +14,7 @@ from headrace.blueprint import Blueprint, join
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
-from headrace.conversions import Convert, conversions_of
+from headrace.conversions import ByType, conversions_of
 from headrace.declaration import default_name, is_redefinition
 from headrace.errors import UsageError
 from headrace.extensions import Extensions
@@ -106,8 +106,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
-        encoders: Mapping[type, Convert] | None = None,
-        decoders: Mapping[type, Convert] | None = None,
+        encoders: ByType | None = None,
+        decoders: ByType | None = None,
         validate: bool = False,
     ) -> None: ...
 
@@ -123,8 +123,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
-        encoders: Mapping[type, Convert] | None = None,
-        decoders: Mapping[type, Convert] | None = None,
+        encoders: ByType | None = None,
+        decoders: ByType | None = None,
         validate: bool = False,
     ) -> None: ...
 
@@ -139,8 +139,8 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         include: Iterable[str] = (),
         skew_grace: Duration = 300.0,
         release: str | None = None,
-        encoders: Mapping[type, Convert] | None = None,
-        decoders: Mapping[type, Convert] | None = None,
+        encoders: ByType | None = None,
+        decoders: ByType | None = None,
         validate: bool = False,
     ) -> None:
         if url is None:

@@ -23,6 +23,9 @@ from headrace.pydantic_types import Adapter, is_model
 
 Convert = Callable[[Any], Any]
 
+ByType = Mapping[Any, Convert]
+"""A function by class. To type checkers a dict with one class for its keys is no dict of types."""
+
 
 class Conversions(msgspec.Struct, frozen=True):
     """What an app does for types of its own, beside those that all apps store.
@@ -32,8 +35,8 @@ class Conversions(msgspec.Struct, frozen=True):
         decoders: from that data to a value, for just the type.
     """
 
-    encoders: Mapping[type, Convert] = {}
-    decoders: Mapping[type, Convert] = {}
+    encoders: ByType = {}
+    decoders: ByType = {}
 
     def can_store(self, cls: type) -> bool:
         """Whether values of a class that msgspec does not know can be stored and read.
@@ -82,9 +85,7 @@ class Conversions(msgspec.Struct, frozen=True):
         return value
 
 
-def conversions_of(
-    encoders: Mapping[type, Convert] | None, decoders: Mapping[type, Convert] | None
-) -> Conversions:
+def conversions_of(encoders: ByType | None, decoders: ByType | None) -> Conversions:
     """Return an app's conversions.
 
     Raises:
@@ -98,7 +99,7 @@ def conversions_of(
     return made
 
 
-def _checked(said: Mapping[type, Convert] | None, name: str) -> dict[type, Convert]:
+def _checked(said: ByType | None, name: str) -> dict[type, Convert]:
     if said is None:
         return {}
     if not isinstance(said, Mapping):

@@ -52,6 +52,10 @@ async def lifespan() -> AsyncGenerator[State, None]:
 app = App(lifespan=lifespan)
 plain = App("redis://localhost")
 
+own = {Receipt: str}
+App(encoders=own, decoders={Receipt: int}, validate=True)
+App(encoders={Receipt: 5})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+
 assert_type(app, App[State])
 assert_type(plain, App[None])
 
