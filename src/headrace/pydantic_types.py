@@ -23,6 +23,9 @@ _SHAPES = {
     "extra_forbidden": "Object contains unknown field",
 }
 
+_OLDEST = (2, 11)
+"""Before it, fields can't be read both by name and by alias."""
+
 _ITS_MODULES = frozenset({"pydantic", "annotated_types"})
 """Constraints such as `PositiveInt` are of annotated_types, on which pydantic stands."""
 
@@ -39,6 +42,7 @@ class Adapter:
     """
 
     def __init__(self, annotation: Any) -> None:
+        _check_version()
         from pydantic import PydanticUndefinedAnnotation, PydanticUserError
 
         secret = _secret(annotation)
@@ -96,6 +100,14 @@ def asks(annotation: Any, own: Collection[type]) -> bool:
 def is_model(cls: type) -> bool:
     """Whether it is a class of pydantic's models."""
     return "pydantic" in sys.modules and hasattr(cls, "model_fields") and _is_its(cls)
+
+
+def _check_version() -> None:
+    version = sys.modules["pydantic"].VERSION
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+        raise TypeError(
+            f"that is pydantic {version}: headrace needs {'.'.join(map(str, _OLDEST))} or newer"
+        )
 
 
 def _type_adapter(annotation: Any) -> Any:

@@ -310,6 +310,15 @@ async def test_f05_an_undecodable_model_is_a_dead_letter_that_says_why(storage_u
     assert caught.value.reason == "undecodable"
 
 
+@pytest.mark.parametrize("version", ["1.10.21", "2.10.6"])
+def test_f05_a_pydantic_that_is_too_old_is_told(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr("pydantic.VERSION", version)
+    with pytest.raises(UsageError, match=rf"is pydantic {version}: headrace needs 2\.11 or newer"):
+        signature_for(Page)
+
+
 def test_f05_pydantic_is_not_imported_by_headrace() -> None:
     program = (
         "import sys, headrace\n"
