@@ -198,8 +198,9 @@ async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start
     url = f"redis://:pa55word@127.0.0.1:{free_port()}"
     with crew.start("--url", url, "--log-level", "warning") as worker:
         await ended(worker, 3, within=40)
-        assert worker.stderr.startswith("Error: Redis: ")
-        assert worker.stderr.count("\n") == 1
+        waiting, error = worker.stderr.splitlines()
+        assert "storage.waiting" in waiting
+        assert error.startswith("Error: Redis: ")
         assert "pa55word" not in worker.stderr
 
 

@@ -18,7 +18,10 @@ OWN_MOUNTS = ("unshare", *AS_ROOT, "--mount")
 
 
 def run_apart(
-    scenario: Callable[..., object], *args: str | Path, start: Sequence[str] = ()
+    scenario: Callable[..., object],
+    *args: str | Path,
+    start: Sequence[str] = (),
+    events: Sequence[str] = (),
 ) -> None:
     """Call a function of a test module in a child, and see that it returns and warns of nothing.
 
@@ -26,6 +29,7 @@ def run_apart(
         scenario: plain or async; it gets its arguments as text.
         args: such as a directory.
         start: words before the interpreter.
+        events: all that is logged, by the names.
     """
     named = (scenario.__module__, scenario.__name__, *map(str, args))
     ran = subprocess.run(
@@ -36,7 +40,8 @@ def run_apart(
         timeout=patience(LIMIT_S),
         check=False,
     )
-    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    logged = tuple(line.partition(" ")[0] for line in ran.stderr.splitlines())
+    assert (ran.returncode, logged) == (0, tuple(events)), ran.stderr
 
 
 def mount_tmpfs(directory: str, options: str) -> None:

@@ -235,7 +235,8 @@ async def run_out_of_descriptors(place: str) -> None:
 
 def test_a_process_without_file_descriptors_waits_for_some(tmp_path: Path) -> None:
     """Fault 54: a typed error that is tried again without haste; what is open goes on."""
-    run_apart(run_out_of_descriptors, tmp_path)
+    events = ("storage.waiting", "storage.recovered")
+    run_apart(run_out_of_descriptors, tmp_path, events=events)
 
 
 def address_space() -> int:
