@@ -127,6 +127,30 @@ def test_async_and_plain_tests_use_the_fixtures(tmp_path: Path) -> None:
     assert counts == {"passed": 5}, output
 
 
+FAILING = """
+    import asyncio
+    import shop
+
+
+    def test_a_mail_was_sent(headrace_kit):
+        headrace_kit.assert_enqueued(shop.send)
+
+
+    def test_no_mail_was_sent(headrace_kit):
+        asyncio.run(shop.sign_up("a@b.c"))
+        headrace_kit.assert_not_enqueued(shop.send)
+"""
+
+
+def test_p14_a_failed_assertion_shows_the_line_of_the_test(tmp_path: Path) -> None:
+    write(tmp_path, shop=SHOP, conftest=CONFTEST, test_shop=FAILING)
+    output, counts = run_pytest(tmp_path, "-o", "asyncio_mode=strict")
+    assert counts == {"failed": 2}, output
+    assert ">       headrace_kit.assert_enqueued(shop.send)" in output
+    assert ">       headrace_kit.assert_not_enqueued(shop.send)" in output
+    assert "kit.py" not in output
+
+
 def test_in_strict_mode_marked_tests_use_the_fixtures(tmp_path: Path) -> None:
     under_anyio = ANYIO + BODY.format(mark="")
     write(tmp_path, shop=SHOP, conftest=CONFTEST, test_shop=STRICT, test_anyio=under_anyio)

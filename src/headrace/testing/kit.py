@@ -295,6 +295,7 @@ class Kit:
         Raises:
             AssertionError: there are more or fewer; the message lists what was enqueued.
         """
+        __tracebackhide__ = True  # pytest shows the line of the test
         pattern = pattern_of(self.app, wanted, arguments, **filters)
         found = self._matching(pattern)
         if not found if count is None else len(found) != count:
@@ -313,6 +314,7 @@ class Kit:
         Raises:
             AssertionError: there is one; the message lists what was enqueued.
         """
+        __tracebackhide__ = True
         self.assert_enqueued(wanted, arguments, count=0, **filters)
 
     def _matching(self, pattern: Pattern) -> list[EnqueuedJob]:
