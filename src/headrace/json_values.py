@@ -213,6 +213,6 @@ def _check_other(value: object, path: str) -> None:
     except _ENCODE_ERRORS as error:
         raise NotSerializable(
             f"{shortened(path)} is a {type(value).__qualname__}, which can't be encoded as JSON "
-            f"({cut(str(error))}): annotate it with its type if that can be stored, or pass plain "
-            "data such as an id"
+            f"({cut(str(error))}): pass plain data such as an id, or annotate the parameter or the "
+            "result with its type if that can be stored"
         ) from error
