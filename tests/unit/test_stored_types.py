@@ -254,7 +254,7 @@ def test_a_derived_value_is_stored_by_its_base() -> None:
 
 
 def test_a_value_of_an_own_type_is_refused_where_no_type_is_said() -> None:
-    with pytest.raises(NotSerializable, match=r"args\.value\.a is a Money.*annotate it"):
+    with pytest.raises(NotSerializable, match=r"args\.value\.a is a Money.*annotate the parameter"):
         signature_for(dict[str, Any], OWN).encode({"value": {"a": Money(1)}})
 
 

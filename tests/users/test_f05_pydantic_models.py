@@ -260,7 +260,7 @@ def test_f05_so_it_is_in_a_model_in_a_struct() -> None:
 
 
 def test_f05_a_model_where_no_type_is_said_is_refused_with_what_to_do() -> None:
-    with pytest.raises(NotSerializable, match=r"args\.value is a Page.*annotate it"):
+    with pytest.raises(NotSerializable, match=r"args\.value is a Page.*annotate the parameter"):
         signature_for(Any).encode({"value": Page(text="a")})
 
 
