@@ -30,6 +30,7 @@ async def test_f38_the_first_signal_says_what_the_second_does(site: Site) -> Non
 async def test_f38_a_supervisor_says_it_for_its_workers(site: Site) -> None:
     """F38: once, and what the third does after the second."""
     with site.start("--processes", "2") as supervisor:
+        await log(supervisor, "worker.started", count=2)
         await site.begin("hold")
         supervisor.term()
         first = await log(supervisor, "worker.signalled")
