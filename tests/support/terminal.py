@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -21,11 +22,15 @@ WITHOUT = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 
 
 def _arm(before: Callable[[], None] | None) -> Callable[[], None]:
-    """Return a ``preexec_fn`` that makes standard input the terminal whose keys send signals."""
+    """Return a ``preexec_fn`` that makes standard input the terminal whose keys send signals.
+
+    Where the tests were started in the background, they ignore Ctrl-C, and so would the child.
+    """
 
     def arm() -> None:
         if before is not None:
             before()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     return arm
