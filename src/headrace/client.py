@@ -136,16 +136,19 @@ class Client:
             self.waits.stored(future)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            return result_of(handle, await self._end_of(handle, future, timeout_ms))
+            end = await (
+                future if timeout_ms is None else self._in_time(handle, future, timeout_ms)
+            )
+            return result_of(handle, await self.waits.whole(end))
         finally:
             self.waits.drop(asked.queue, asked.id, future)
 
-    async def _end_of(
-        self, handle: JobHandle[Any], future: asyncio.Future[End], timeout_ms: int | None
+    async def _in_time(
+        self, handle: JobHandle[Any], future: asyncio.Future[End], timeout_ms: int
     ) -> End:
         try:
-            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-                return await self.waits.whole(await future)
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await future
         except TimeoutError:
             late = await self._overdue(handle.queue, handle.id, timeout_ms)
             late.handle = handle

@@ -45,7 +45,9 @@ async def test_a_handle_that_knows_the_task_decodes_them(app: App[None]) -> None
 
 async def test_what_no_task_declares_is_no_place_for_them() -> None:
     async with money_app.opened("memory://") as app:
-        with pytest.raises(NotSerializable, match=r"args\.money is a Money.*annotate the parameter"):
+        with pytest.raises(
+            NotSerializable, match=r"args\.money is a Money.*annotate the parameter"
+        ):
             await app.enqueue("elsewhere", queue="other", money=Money(1))
 
 

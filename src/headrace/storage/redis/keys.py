@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=1_000)  # of the queues in use, of which each call names one
 def root(tenant: str, queue: str) -> str:
     """Return the root of a queue's keys: its hash tag keeps them in one cluster slot."""
     return f"hr:{{{tenant}:{queue}}}"
