@@ -67,12 +67,21 @@ class ChildDied(Exception):
         self.had_begun: bool = had_begun
 
 
-_running: set[SpawnProcess] = set()
+LAST_WAIT_S = 1.0
+"""How long the end of the program waits for the executors to see that their processes are gone."""
+
+_running: dict[SpawnProcess, threading.Thread] = {}
+"""The processes that run, and the threads in which their executors wait for them."""
 
 
 def _kill_running() -> None:
-    for process in list(_running):
+    running = dict(_running)
+    for process in running:
         process.kill()
+    # Such a thread then closes a pipe into which the interpreter is about to write.
+    give_up_at = time.monotonic() + LAST_WAIT_S
+    for thread in running.values():
+        thread.join(max(0.0, give_up_at - time.monotonic()))
 
 
 # An executor registers in the same way that the interpreter waits for its calls to end. What comes
@@ -175,6 +184,7 @@ class SlotProcess:
             )
             with _interrupts_held():
                 executor.submit(child.serve)
+            thread: Any = executor._executor_manager_thread  # noqa: SLF001 (nothing else names it)
             executor.shutdown(wait=False)  # when the one call is over
         except RuntimeError as error:
             ours.close()
@@ -198,7 +208,7 @@ class SlotProcess:
         self._life = _life_of(process)
         self._loop.add_reader(ours, self._read)
         self._loop.add_reader(self._life, self._died)
-        _running.add(process)
+        _running[process] = thread
 
     async def run(self, plan: Plan, reporter: Reporter) -> Reply:
         """Run one attempt. Cancelling this ends the attempt before it returns, if need be by force.
@@ -338,7 +348,7 @@ class SlotProcess:
         self._socket.close()
         self._signal(signal.SIGKILL)  # to what its handlers have started
         self._how = _described(_exit_code(self._process))
-        _running.discard(self._process)
+        _running.pop(self._process, None)
         self._ended.set()
         self._answered.set()
         self.retire(self._how)
