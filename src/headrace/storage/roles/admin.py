@@ -59,7 +59,8 @@ class Admin(Protocol):
         Settings, events, what workers have said of tasks, and tokens go with it; statistics and
         producers' calls end by their age. It is a new queue that the next job or worker makes. A
         producer that has used it within the last half minute may bring it back to the list only
-        after that time.
+        after that time. Who follows its events hears of the new one's, but for those of the very
+        millisecond in which the old one went.
 
         Args:
             queue: the queue; it need not be there.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
@@ -23,6 +25,13 @@ async def delete(storage: Storage, *, is_forced: bool = False) -> int | None:
     while left := await storage.delete_queue(QUEUE, is_forced=is_forced):
         pass
     return left
+
+
+def next_millisecond() -> None:
+    """Return in another millisecond: ids of events may be times, counted from 0 in each."""
+    now_ms = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 == now_ms:
+        pass
 
 
 class DeleteQueueContract(Contract):
@@ -52,6 +61,7 @@ class DeleteQueueContract(Contract):
         await storage.retire(QUEUE, worker.name)
         seen = (await storage.events(QUEUE)).last_id
         assert await delete(storage) == 0
+        next_millisecond()
         assert await client.enqueue(a_job()) == [EnqueueOutcome.QUEUED]
         assert await storage.queues() == [QUEUE]
         # Who followed it hears of the new one too.
