@@ -57,7 +57,7 @@ def list_command(*, target: Target, is_wide: bool, output: str) -> None:
     async def load() -> tuple[list[QueueStats], list[str]]:
         async with target.open() as storage:
             found = await _all_stats(storage, ())
-            return found, await put_back_notes(storage, found)
+            return found, await put_back_notes(storage, found) if output == "table" else []
 
     found, notes = run(load())
     if output == "json":
