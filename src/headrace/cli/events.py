@@ -21,7 +21,7 @@ from headrace.cli.options import (
     queue_of,
     run,
 )
-from headrace.cli.output import GAP, echo_json_line, echo_styled, note, one_line, span
+from headrace.cli.output import GAP, echo_json_line, echo_styled, note, one_line, span_of
 from headrace.events import JobEventKind
 from headrace.job import JobState, check_name
 from headrace.storage.base import Storage
@@ -164,8 +164,8 @@ def line(event: JobEvent, now: datetime) -> str:
     names = [one_line(name) for name in (event.queue, event.job_id, event.task) if name]
     told = [
         f"start {event.start}" if event.start else "",
-        "" if event.wait_s is None else f"waited {span(round(event.wait_s * 1000))}",
-        "" if event.run_s is None else f"ran {span(round(event.run_s * 1000))}",
+        "" if event.wait_s is None else f"waited {span_of(event.wait_s)}",
+        "" if event.run_s is None else f"ran {span_of(event.run_s)}",
         one_line(event.detail or ""),
     ]
     when = f"{day}{at:%H:%M:%S}.{at.microsecond // 1000:03}"

@@ -32,7 +32,7 @@ from headrace.cli.output import (
     fields,
     note,
     one_line,
-    span,
+    span_of,
     when,
 )
 from headrace.cli.tables import Cell, Column, table
@@ -131,7 +131,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("due", when(job.due_at)),
         ("put back", _put_back(job)),
         ("expires", when(job.expires_at)),
-        ("ran for", "" if job.run_s is None else span(round(job.run_s * 1000))),
+        ("ran for", "" if job.run_s is None else span_of(job.run_s)),
         ("worker", worker or ("gone" if job.incarnation else "")),
         ("incarnation", job.incarnation or ""),
         ("options", _text(job.options)),

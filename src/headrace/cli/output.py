@@ -82,6 +82,11 @@ def span(milliseconds: int) -> str:
     return " ".join(part for part in parts[:2] if not part.startswith("0"))
 
 
+def span_of(seconds: float | None) -> str:
+    """Return a duration in seconds as `span` does; ``-`` where there is none."""
+    return "-" if seconds is None else span(round(seconds * 1000))
+
+
 def ago(instant: datetime | None) -> str:
     """Return how far an instant is from now: ``5m 10s ago`` or ``in 2h``; "" for none."""
     if instant is None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from headrace.cli import workers as worker_list
-from headrace.cli.colours import Coloured, count_cell, styled
+from headrace.cli.colours import Coloured, styled
 from headrace.cli.options import queue_names
-from headrace.cli.output import plural, rate, span
-from headrace.cli.queues import markers
+from headrace.cli.output import plural, rate, span_of
+from headrace.cli.queues import count_cells, marker_cell
 from headrace.cli.tables import Cell, Column, cut, lines
 from headrace.cli.workers import ServedQueues, load_workers, worker_line
 from headrace.storage.base import Storage
@@ -118,22 +118,17 @@ def _queue(stats: QueueStats) -> list[Cell]:
     work = stats.last_minute
     seconds = max(work.window_s, 1.0)
     return [
-        stats.queue,
-        stats.queued,
-        stats.scheduled,
-        count_cell(stats.retrying, "yellow"),
-        count_cell(stats.active, "cyan"),
-        count_cell(stats.dead, "red"),
+        *count_cells(stats),
         rate(work.enqueued / seconds),
         rate(work.completed / seconds),
         Coloured(rate(work.failed / seconds), "red" if work.failed else ""),
-        "-" if stats.oldest_s is None else span(round(stats.oldest_s * 1000)),
+        span_of(stats.oldest_s),
         _p95(work.wait_s),
         _p95(work.run_s),
         stats.workers,
-        Coloured(", ".join(markers(stats)), "yellow"),
+        marker_cell(stats),
     ]
 
 
 def _p95(found: Percentiles | None) -> str:
-    return "-" if found is None else span(round(found.p95 * 1000))
+    return span_of(None if found is None else found.p95)

@@ -11,7 +11,7 @@ from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
 from headrace.cli.delete_queue import delete_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
-from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span
+from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span_of
 from headrace.cli.put_back import put_back_notes
 from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
@@ -71,6 +71,11 @@ def list_command(*, target: Target, is_wide: bool, output: str) -> None:
 
 
 def _line(stats: QueueStats) -> list[Cell]:
+    return [*count_cells(stats), stats.workers, span_of(stats.oldest_s), marker_cell(stats)]
+
+
+def count_cells(stats: QueueStats) -> list[Cell]:
+    """Return a queue's name, and how many of its jobs are where."""
     return [
         stats.queue,
         stats.queued,
@@ -78,15 +83,16 @@ def _line(stats: QueueStats) -> list[Cell]:
         count_cell(stats.retrying, "yellow"),
         count_cell(stats.active, "cyan"),
         count_cell(stats.dead, "red"),
-        stats.workers,
-        "-" if stats.oldest_s is None else _span(stats.oldest_s),
-        Coloured(", ".join(markers(stats)), "yellow"),
     ]
 
 
-def markers(stats: QueueStats) -> list[str]:
+def marker_cell(stats: QueueStats) -> Coloured:
     """Return what an operator should know of a queue at once."""
-    return ["paused"] * stats.paused + ["no workers"] * (not stats.workers)
+    return Coloured(_markers(stats), "yellow")
+
+
+def _markers(stats: QueueStats) -> str:
+    return ", ".join(["paused"] * stats.paused + ["no workers"] * (not stats.workers))
 
 
 @queue.command("stats")
@@ -117,8 +123,9 @@ def stats_command(*, target: Target, names: tuple[str, ...], output: str) -> Non
 
 def _show(stats: QueueStats) -> None:
     work = stats.last_minute
-    marks = ", ".join(markers(stats))
-    oldest = "nothing is queued" if stats.oldest_s is None else f"ready for {_span(stats.oldest_s)}"
+    marks = _markers(stats)
+    is_idle = stats.oldest_s is None
+    oldest = "nothing is queued" if is_idle else f"ready for {span_of(stats.oldest_s)}"
     echo(f"{stats.queue}{f'  ({marks})' if marks else ''}")
     now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
     kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
@@ -155,11 +162,7 @@ def _rates(work: QueueWork) -> str:
 def _times(found: Percentiles | None) -> str:
     if found is None:
         return "-"
-    return f"p50 {_span(found.p50)}, p95 {_span(found.p95)}, p99 {_span(found.p99)}"
-
-
-def _span(seconds: float) -> str:
-    return span(round(seconds * 1000))
+    return f"p50 {span_of(found.p50)}, p95 {span_of(found.p95)}, p99 {span_of(found.p99)}"
 
 
 async def _all_stats(storage: Inspector, names: Sequence[str]) -> list[QueueStats]:
