@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import resource
 import tempfile
@@ -222,12 +223,23 @@ async def run_out_of_descriptors(place: str) -> None:
     await ContractClient(new).enqueue(a_job())
     for storage in (old, new):
         await storage.aclose()
+    waiting = asyncio.Event()
+
+    def note(line: logging.LogRecord) -> bool:
+        if line.msg.startswith("storage.waiting"):
+            waiting.set()
+        return True
+
+    logging.getLogger("headrace").addFilter(note)
     async with App(f"file://{place}/app") as app:
+        limit = patience(10)
         with no_descriptors():
             used = time.process_time()
             job = asyncio.create_task(app.enqueue("task", queue="q"))
-            done, _ = await asyncio.wait([job], timeout=1)
-            assert not done
+            # Told once it has lasted a second, which is some tries.
+            async with asyncio.timeout(limit):
+                await waiting.wait()
+            assert not job.done()
             assert time.process_time() - used < 0.5
         await job
     assert len(os.listdir("/proc/self/fd")) < 20
