@@ -16,6 +16,7 @@
     │   ├── ReplyLost             sent, but no answer came: it may have happened
     │   ├── StorageFull           out of memory: nothing was written
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
+    │   ├── TooManySchedules      the tenant has as many schedules as it may have
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
@@ -103,6 +104,10 @@ class StorageFull(StorageError):
 
 class StorageRefused(StorageError):
     """The storage can't be used as it is: its version, settings, layout or credentials."""
+
+
+class TooManySchedules(StorageError):
+    """The tenant has as many schedules as it may have; nothing was changed."""
 
 
 class StaleCall(StorageError):

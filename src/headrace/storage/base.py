@@ -3,8 +3,8 @@
 These rules hold for every verb; `headrace.testing.contract` tests them.
 
 - **One step.** A call is atomic: others see all that it does or nothing, and so does who looks
-  after a crash. It concerns one queue of the storage's tenant. No other tenant's data are read,
-  changed or counted.
+  after a crash. It concerns one queue of the storage's tenant, or the tenant's schedules. No other
+  tenant's data are read, changed or counted.
 - **Bounded.** Callers pass at most `BATCH_LIMIT` items and `BATCH_LIMIT_BYTES` of payloads,
   results or output: a payload or result at most 1 MiB, a piece of output 64 KiB. A verb that has
   more to do than its bound says so, and is called again.
@@ -55,6 +55,7 @@ from headrace.storage.roles.doctor import Doctor
 from headrace.storage.roles.inspector import Inspector
 from headrace.storage.roles.maintenance import Maintenance
 from headrace.storage.roles.producer import Producer
+from headrace.storage.roles.scheduler import Scheduler
 from headrace.storage.verbs import Verb, verbs_of
 
 __all__ = [
@@ -67,18 +68,19 @@ __all__ = [
     "Inspector",
     "Maintenance",
     "Producer",
+    "Scheduler",
     "Storage",
     "Verb",
     "Waiter",
 ]
 
 VERBS: Mapping[str, Verb] = verbs_of(
-    Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Beater
+    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Beater
 )
 """What every verb is."""
 
 
-class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Doctor, Protocol):
+class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Protocol):
     """All roles, for one tenant. Making one does no I/O.
 
     Those made from one another by `for_tenant` share connections. A storage uses them from its

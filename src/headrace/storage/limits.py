@@ -93,3 +93,21 @@ DEFAULT_EVENTS = 5_000
 
 DAMAGED_TTL_MS = 7 * 24 * 3_600_000
 """How long strange data that were set aside are kept."""
+
+SCHEDULES_LIMIT = 100_000
+"""Most schedules of a tenant."""
+
+SCHEDULES_PAGE_LIMIT = 500
+"""Most schedules in one page of a listing."""
+
+SCHEDULE_HISTORY = 100
+"""Entries of a schedule's history, the newest first."""
+
+SCHEDULES_HEARD_MS = 10_000
+"""How long a channel is told of schedules after it was named last."""
+
+FIRED_TTL_MS = 7 * 24 * 3_600_000
+"""How long the last fired instant of a schedule is kept after that instant."""
+
+RELEASES_TTL_MS = 30 * 24 * 3_600_000
+"""How long a release of an app is remembered after it was heard of last."""

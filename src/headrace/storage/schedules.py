@@ -1,0 +1,94 @@
+"""What goes into the verbs of the `Scheduler` role and comes out of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.request import JobRequest
+
+
+class StoredSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule as a storage keeps it.
+
+    Attributes:
+        id: unique in its tenant, 1 to 200 bytes of UTF-8 without control characters.
+        app: the app that declared it, "" if none did.
+        version: counts its writes, from 1. A schedule that is deleted and made anew begins again.
+        due_ms: when a scheduler is to look at it.
+        body: all that only schedulers and their users know of it.
+    """
+
+    id: str
+    app: str
+    version: int
+    due_ms: int
+    body: bytes
+
+
+class ScheduleWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of one schedule, made only if nobody has changed it since it was read.
+
+    Attributes:
+        id: which.
+        expected: the version that was read, 0: there is none.
+        app: as in `StoredSchedule`.
+        due_ms: as in `StoredSchedule`.
+        body: as in `StoredSchedule`; None: delete the schedule and its history.
+        history: entries to add to its history, oldest first.
+    """
+
+    id: str
+    expected: int
+    app: str = ""
+    due_ms: int = 0
+    body: bytes | None = None
+    history: tuple[bytes, ...] = ()
+
+
+class ScheduleRead(msgspec.Struct, frozen=True):
+    """Some schedules as they are at an instant, by the storage's clock."""
+
+    now_ms: int
+    schedules: list[StoredSchedule]
+
+
+class SchedulePage(msgspec.Struct, frozen=True):
+    """Some schedules in the order of their ids, and the cursor of the next page: "" at the end."""
+
+    now_ms: int
+    schedules: list[StoredSchedule]
+    cursor: str
+
+
+class TakenSchedules(msgspec.Struct, frozen=True):
+    """What is due now, by the storage's clock.
+
+    Attributes:
+        now_ms: the instant.
+        schedules: which are due, those that have been due for longest first.
+        next_ms: how long until the next falls due or is no longer held; None: there is none.
+    """
+
+    now_ms: int
+    schedules: list[StoredSchedule]
+    next_ms: int | None
+
+
+class Occurrence(msgspec.Struct, frozen=True):
+    """One due instant of a schedule, and the job that it is to bring."""
+
+    schedule_id: str
+    instant_ms: int
+    job: JobRequest
+
+
+class ReleaseStanding(msgspec.Struct, frozen=True):
+    """What one release of an app is among those that run.
+
+    Attributes:
+        is_newest: no newer one is alive.
+        alive: the digests of those that are alive, this one among them, sorted.
+    """
+
+    is_newest: bool
+    alive: list[str]
