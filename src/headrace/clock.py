@@ -20,6 +20,12 @@ Monotonic = Callable[[], float]
 MAX_DURATION_MS = 10 * 366 * 24 * 3600 * 1000
 """Ten years: longer delays and timeouts are taken for a mistake of units."""
 
+MAX_INSTANT_MS = 253_402_300_799_999
+"""The last millisecond of 9999, after which a `datetime` has no year."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
 monotonic: Monotonic = time.monotonic
 
 
@@ -49,25 +55,37 @@ def instant_ms(value: datetime, *, name: str) -> int:
     Raises:
         InvalidOption: it is not an aware `datetime`, or is before 1970 or over ten years ahead.
     """
-    if not isinstance(value, datetime):
-        raise InvalidOption(f"{name}={shown(value)} is not an instant: pass an aware datetime")
-    try:
-        is_naive = value.tzinfo is None or value.utcoffset() is None
-        seconds = 0.0 if is_naive else datetime.timestamp(value)
-    except Exception as error:  # a time zone is anybody's code
-        raise InvalidOption(f"{name}={shown(value)}: its time zone can't be read") from error
-    if is_naive:
-        raise InvalidOption(
-            f"{name}={shown(value)} is naive: give it a time zone, as in datetime.now(UTC)"
-        )
-    instant = math.ceil(seconds * 1000)
-    if not 0 <= instant <= time.time() * 1000 + MAX_DURATION_MS:
+    instant = epoch_ms(value, name=name)
+    if not instant <= time.time() * 1000 + MAX_DURATION_MS:
         raise InvalidOption(
             f"{name}={shown(value)} is out of bounds: use 1970 to ten years from now"
         )
     return instant
 
 
+def epoch_ms(value: datetime, *, name: str) -> int:
+    """Convert an aware `datetime`, however far ahead, to milliseconds since the epoch, rounding up.
+
+    Raises:
+        InvalidOption: it is not an aware `datetime`, or is before 1970 or after 9999.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidOption(f"{name}={shown(value)} is not an instant: pass an aware datetime")
+    try:
+        is_naive = value.tzinfo is None or value.utcoffset() is None
+        span = timedelta() if is_naive else datetime.__sub__(value, _EPOCH)
+    except Exception as error:  # a time zone is anybody's code
+        raise InvalidOption(f"{name}={shown(value)}: its time zone can't be read") from error
+    if is_naive:
+        raise InvalidOption(
+            f"{name}={shown(value)} is naive: give it a time zone, as in datetime.now(UTC)"
+        )
+    instant = -(-span // _MILLISECOND)  # rounds up, and exactly
+    if not 0 <= instant <= MAX_INSTANT_MS:
+        raise InvalidOption(f"{name}={shown(value)} is out of bounds: use 1970 to 9999")
+    return instant
+
+
 def datetime_of(instant: int) -> datetime:
     """Convert milliseconds since the epoch to an aware `datetime` in UTC."""
-    return datetime.fromtimestamp(instant / 1000, UTC)
+    return _EPOCH + timedelta(milliseconds=instant)

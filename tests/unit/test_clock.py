@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.clock import MAX_DURATION_MS, datetime_of, duration_ms, instant_ms
+from headrace.clock import MAX_DURATION_MS, datetime_of, duration_ms, epoch_ms, instant_ms
 from headrace.errors import InvalidOption
 
 
@@ -85,3 +85,23 @@ def test_an_instant_is_the_same_in_every_time_zone() -> None:
 def test_a_bad_instant_says_what_is_wrong(value: Any, words: str) -> None:
     with pytest.raises(InvalidOption, match=words):
         instant_ms(value, name="run_at")
+
+
+def test_an_instant_of_any_age_does_not_depend_on_the_clock() -> None:
+    assert epoch_ms(datetime(2999, 1, 1, tzinfo=UTC), name="at") == 32_472_144_000_000
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+    assert datetime_of(epoch_ms(last, name="at")) == last
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.max.replace(tzinfo=UTC),  # rounded up it would be in the year 10,000
+        datetime.min.replace(tzinfo=UTC),
+        datetime(1969, 12, 31, tzinfo=UTC),
+    ],
+    ids=str,
+)
+def test_an_instant_that_no_datetime_can_hold_is_refused(value: datetime) -> None:
+    with pytest.raises(InvalidOption, match="use 1970 to 9999"):
+        epoch_ms(value, name="at")
