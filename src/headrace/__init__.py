@@ -52,6 +52,7 @@ from headrace.release import VERSION as __version__
 from headrace.retry import Retry
 from headrace.task import Task
 from headrace.task_ref import TaskRef
+from headrace.timing import At, Cron, Every
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.queues import QueueStats, QueueWork, QueueWorker
 from headrace.views.value import Percentiles
@@ -61,13 +62,16 @@ __all__ = [
     "Alias",
     "App",
     "AppImportError",
+    "At",
     "AttemptOutcome",
     "Blueprint",
     "CallNext",
     "CancelOutcome",
     "Context",
+    "Cron",
     "EnqueueOutcome",
     "ErrorEntry",
+    "Every",
     "FailPermanently",
     "FailReason",
     "HeadraceError",
