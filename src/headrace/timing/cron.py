@@ -16,6 +16,7 @@ from headrace.plain import plain_text, shown
 from headrace.timing.clock_changes import once_each, whenever_shown
 from headrace.timing.fields import CronFields, read_fields
 from headrace.timing.walls import LAST_S, clock_text, wall_times
+from headrace.timing.words import cron_words
 from headrace.timing.zones import (
     check_zone,
     gap_before,
@@ -135,6 +136,10 @@ class Cron(_Expression, frozen=True, kw_only=True, forbid_unknown_fields=True, t
             which = "first" if instant_s == first else "second"
             return f"local {clock_text(wall_s)} comes twice: this is the {which} time"
         return ""
+
+    def words(self) -> str:
+        """Return what it means in plain words: "every Monday at 09:00, New York time"."""
+        return cron_words(_fields(self), self.tz)
 
     def __str__(self) -> str:
         return f"cron {self.expression} {self.tz}{'' if self.dst == 'shift' else ' dst=skip'}"
