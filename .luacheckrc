@@ -2,7 +2,7 @@
 std = 'lua51'
 globals = {
   'keys', 'clock', 'numbers', 'damage', 'settings', 'counts', 'record', 'events', 'stats', 'wake', 'history', 'intake',
-  'moves', 'unit', 'plain', 'finish', 'attempts', 'outcomes', 'due', 'starts', 'incarnations', 'pages', 'walk',
+  'moves', 'unit', 'plain', 'batch', 'finish', 'attempts', 'outcomes', 'due', 'starts', 'incarnations', 'pages', 'walk',
   'functions',
 }
 read_globals = { 'limits', 'redis', 'cmsgpack' }

@@ -21,7 +21,7 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("finish", "attempts", "outcomes", "due", "starts", "incarnations", "pages", "walk"),
+    *("batch", "finish", "attempts", "outcomes", "due", "starts", "incarnations", "pages", "walk"),
 )
 """The files of ``lua/lib``: each knows only those before it."""
 

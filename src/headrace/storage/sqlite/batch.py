@@ -1,0 +1,45 @@
+"""The jobs of one call, stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.job import EnqueueOutcome
+from headrace.request import JobRequest
+from headrace.storage.sqlite import intake, moves
+from headrace.storage.sqlite.intake import NewJob
+from headrace.storage.sqlite.record import add_channel, join, with_channel
+from headrace.storage.sqlite.unit import UnitOfWork
+
+
+def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
+    """Store jobs, unless they are there already, and return the outcome of each."""
+    # An id that was just drawn at random can't be there.
+    asked = [job.id for job in jobs if not job.is_new_id]
+    standing = intake.standing(unit, asked) if asked else {}
+    new: dict[str, NewJob] = {}
+    outcomes = []
+    joined: list[str] = []
+    for job in jobs:
+        record = standing.get(job.id)
+        if record is not None:
+            is_completed = record.state == "completed"
+            if not is_completed and job.channel:
+                add_channel(unit, record, job.channel)
+                joined.append(job.id)
+            outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
+        elif job.id in new:
+            outcomes.append(EnqueueOutcome.DUPLICATE)
+            if job.channel:
+                twin = new[job.id]
+                twin.channels = with_channel(twin.channels, job.channel)
+                joined.append(job.id)
+        else:
+            new[job.id] = born = intake.new(unit, job)
+            moves.enter(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
+            is_ready = born.due_ms is None
+            outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
+    intake.write(unit, new.values())
+    if joined:
+        join(unit, joined)
+    return outcomes
