@@ -13,13 +13,14 @@ from headrace.storage.base import (
     Inspector,
     Maintenance,
     Producer,
+    Scheduler,
 )
 from headrace.storage.redis.calls.call import command, nothing
 from headrace.storage.verbs import reads, verbs_of, writes
 
 
 def test_every_verb_says_what_it_is() -> None:
-    roles = (Producer, Consumer, Maintenance, Inspector, Admin, Doctor)
+    roles = (Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor)
     verbs = {
         name
         for role in roles
