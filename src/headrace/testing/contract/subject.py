@@ -7,7 +7,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.storage import BATCH_LIMIT, EventRecord, JobRow, JobState, Storage
+from headrace.storage import (
+    BATCH_LIMIT,
+    SCHEDULES_LIMIT,
+    EventRecord,
+    JobRow,
+    JobState,
+    Storage,
+)
 
 
 class Subject(Protocol):
@@ -18,9 +25,12 @@ class Subject(Protocol):
 
     Attributes:
         storage: the storage; nothing is in it.
+        schedules_limit: how many schedules a tenant may have in it; with fewer than a storage takes
+            by default, the tests are done sooner.
     """
 
     storage: Storage
+    schedules_limit: int = SCHEDULES_LIMIT
 
     async def advance(self, ms: int) -> int:
         """Move the storage's clock on and return its time, in milliseconds since the epoch.
