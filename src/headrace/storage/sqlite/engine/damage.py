@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import sqlite3
 
-TABLES = ("queues", "jobs", "errors", "incarnations", "events")
+TABLES = (
+    "queues",
+    "jobs",
+    "errors",
+    "incarnations",
+    "events",
+    "schedules",
+    "schedule_listeners",
+    "schedule_releases",
+)
+UNIQUE = ("id", "channel", "digest")
+"""Columns with a name of its own for each row."""
 
 
 def is_damage(error: BaseException) -> bool:
@@ -30,8 +41,8 @@ def _mend_table(db: sqlite3.Connection, table: str) -> int:
         sql = f"SELECT rowid, CAST({name} AS BLOB) FROM {table} WHERE {name} IS NOT NULL"  # noqa: S608
         strange = [row for row in db.execute(sql) if not _is_text(row[1])]
         for key, word in strange:
-            # The key, since two ids may be damaged alike.
-            text = word.decode(errors="replace") + (f".{key}" if name == "id" else "")
+            # The key, since two may be damaged alike.
+            text = word.decode(errors="replace") + (f".{key}" if name in UNIQUE else "")
             db.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (text, key))  # noqa: S608
         mended += len(strange)
     return mended
