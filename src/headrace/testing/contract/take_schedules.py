@@ -154,11 +154,11 @@ class TakeSchedulesContract(Contract):
         assert sorted(found) == ids
 
     async def test_as_many_are_taken_as_one_call_may_bring(self, storage: Storage) -> None:
-        for first in range(0, 2 * BATCH_LIMIT, BATCH_LIMIT):
-            numbers = range(first, first + BATCH_LIMIT)
-            await write(storage, *(a_schedule(f"{n:04}", due_ms=n) for n in numbers))
-        taken = await take(storage, limit=BATCH_LIMIT)
-        assert names(taken.schedules) == [f"{n:04}" for n in range(BATCH_LIMIT)]
+        ids = [f"{n:03}" for n in range(BATCH_LIMIT + 1)]
+        await write(storage, *(a_schedule(name, due_ms=int(name)) for name in ids[:-1]))
+        await put(storage, ids[-1], due_ms=BATCH_LIMIT)
+        assert names((await take(storage, limit=BATCH_LIMIT)).schedules) == ids[:-1]
+        assert names((await take(storage, limit=BATCH_LIMIT)).schedules) == ids[-1:]
 
     async def test_another_tenants_are_not_taken(self, storage: Storage) -> None:
         await put(storage, "ours")
