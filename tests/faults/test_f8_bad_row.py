@@ -12,7 +12,9 @@ import pytest
 from headrace.job import ClaimedJob, JobState
 from headrace.storage.sqlite.engine.location import FILE_NAME
 from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.testing.contract.schedule_steps import a_schedule, names, take, write
 from headrace.testing.contract.steps import (
+    MINUTE_MS,
     QUEUE,
     ContractClient,
     ContractIncarnation,
@@ -82,3 +84,26 @@ async def test_what_a_worker_said_of_itself_may_be_rubbish(
     await ContractIncarnation(storage, "w1").register()
     spoil(tmp_path, "UPDATE incarnations SET info = x'ff'")
     assert [worker.incarnation for worker in await storage.workers(QUEUE)] == ["w1"]
+
+
+@pytest.mark.parametrize("column", ["id", "app"])
+async def test_a_schedule_whose_text_is_none_holds_no_other_up(
+    storage: SqliteStorage, tmp_path: Path, column: str
+) -> None:
+    await write(storage, a_schedule("x", app="shop"), a_schedule("y", app="shop"))
+    spoil(tmp_path, f"UPDATE schedules SET {column} = {BAD} WHERE id = 'x'")  # noqa: S608
+    assert len(names((await take(storage)).schedules)) == 2
+    listed = (await storage.list_schedules()).schedules
+    assert await write(storage, *(a_schedule(each.id, expected=1) for each in listed)) == [2, 2]
+
+
+async def test_a_channel_and_a_release_whose_text_is_none_hold_nobody_up(
+    storage: SqliteStorage, tmp_path: Path
+) -> None:
+    await take(storage, channel="elsewhere.1")
+    await storage.join_release("shop", "v1", alive_ms=MINUTE_MS)
+    for table, column in {"schedule_listeners": "channel", "schedule_releases": "digest"}.items():
+        spoil(tmp_path, f"UPDATE {table} SET {column} = {BAD}")  # noqa: S608
+    assert await write(storage, a_schedule(), wakes=True) == [1]
+    standing = await storage.join_release("shop", "v2", alive_ms=MINUTE_MS)
+    assert (standing.is_newest, len(standing.alive)) == (True, 2)

@@ -49,9 +49,12 @@ class RedisSubject(Subject):
 class SqliteSubject(Subject):
     """The embedded storage, in memory or in a directory."""
 
+    schedules_limit = 600
+
     def __init__(self, url: str) -> None:
         self._now = time.time_ns() // 1_000_000
         self._sqlite = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
+        self._sqlite.schedules_limit = self.schedules_limit
         self.storage: Storage = self._sqlite
 
     async def advance(self, ms: int) -> int:

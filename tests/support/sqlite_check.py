@@ -15,6 +15,13 @@ CALL_MEMORY = {"claim", "settle", "settled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 TERMINAL = {"completed", "failed", "cancelled"}
 OF_A_JOB = ("payloads", "errors", "outputs")
+OF_SCHEDULES = (
+    "schedules",
+    "schedule_history",
+    "schedule_listeners",
+    "schedule_releases",
+    "fired",
+)
 
 
 def _rows(db: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
@@ -40,7 +47,8 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     for row in _rows(step.db, "incarnations"):
         kept = {field: value for field, value in row.items() if field not in left_out}
         found[f"worker:{row['name']}"] = kept
-    for table in ("events", "stats", "messages", "lanes", *(["calls"] if with_calls else [])):
+    others = ["events", "stats", "messages", "lanes", *OF_SCHEDULES]
+    for table in (*others, *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
             found[table] = rows
     return found
@@ -75,6 +83,7 @@ def problems(step: Step) -> list[str]:
     for job_id, n in Counter(row["job"] for row in _rows(db, "errors")).items():
         if n > 10:
             found.append(f"job {job_id} has {n} errors")
+    found += _schedule_problems(db)
     return found
 
 
@@ -94,6 +103,17 @@ def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> It
         claimant = job["nonce"].partition("/")[0]
         if owner is None or (owner["name"], owner["queue"]) != (claimant, job["queue"]):
             yield f"{name!r} is active, claimed by {claimant!r} and owned by {owner}"
+
+
+def _schedule_problems(db: sqlite3.Connection) -> Iterator[str]:
+    schedules = {row["key"]: row for row in _rows(db, "schedules")}
+    for row in schedules.values():
+        if row["look_ms"] < row["due_ms"]:
+            yield f"schedule {row['id']!r} is to be looked at before it is due"
+    entries = Counter(row["schedule"] for row in _rows(db, "schedule_history"))
+    for key, n in entries.items():
+        if key not in schedules or n > 100:
+            yield f"schedule {key} has {n} entries in its history"
 
 
 def _count_problems(queue: dict[str, Any], jobs: list[dict[str, Any]]) -> Iterator[str]:

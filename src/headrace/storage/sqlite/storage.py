@@ -16,6 +16,7 @@ from headrace.storage.sqlite.roles.doctor import SqliteDoctor
 from headrace.storage.sqlite.roles.inspector import SqliteInspector
 from headrace.storage.sqlite.roles.maintenance import SqliteMaintenance
 from headrace.storage.sqlite.roles.producer import SqliteProducer
+from headrace.storage.sqlite.roles.scheduler import SqliteScheduler
 
 
 def wall_clock() -> int:
@@ -24,7 +25,13 @@ def wall_clock() -> int:
 
 
 class SqliteStorage(
-    SqliteProducer, SqliteConsumer, SqliteMaintenance, SqliteInspector, SqliteAdmin, SqliteDoctor
+    SqliteProducer,
+    SqliteConsumer,
+    SqliteMaintenance,
+    SqliteInspector,
+    SqliteAdmin,
+    SqliteScheduler,
+    SqliteDoctor,
 ):
     """Every verb on one database.
 
