@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from headrace.job import (
     CancelOutcome,
@@ -20,8 +20,14 @@ _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
 def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[EnqueueOutcome]]:
-    """Build ``enqueue``: a plain job takes four words, any other says what it asks for by name."""
+    """Build ``enqueue``."""
     words: list[Word] = [call.client, call.number]
+    add_jobs(words, jobs)
+    return Call("enqueue", root, words, read_outcomes)
+
+
+def add_jobs(words: list[Word], jobs: Iterable[JobRequest]) -> None:
+    """Add the words of jobs: four of a plain one; any other says what it asks for by name."""
     extend = words.extend
     for job in jobs:
         drawn = "1" if job.is_new_id else "0"
@@ -32,10 +38,10 @@ def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[En
         extend((job.id, f"{drawn}0{job.priority}", job.task, job.payload, len(pairs)))
         for pair in pairs:
             extend(pair)
-    return Call("enqueue", root, words, _read_outcomes)
 
 
-def _read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
+def read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
+    """Read the verdicts of such a batch."""
     return [_OUTCOMES[word] for word in reply.split()]
 
 
