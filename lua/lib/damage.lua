@@ -7,7 +7,9 @@ local TYPES = {
   job = 'hash', counts = 'hash', config = 'hash', lanes = 'hash', beats = 'hash', worker = 'hash', stats = 'hash',
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
   delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
-  payload = 'string', result = 'string', calls = 'string', walk = 'string',
+  payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash',
+  schedule = 'hash', ['schedule-history'] = 'list', schedules = 'zset', ['schedules-of'] = 'zset',
+  ['schedules-due'] = 'zset', ['schedules-heard'] = 'zset', ['schedule-releases'] = 'hash',
 }
 
 local function is_error(reply)

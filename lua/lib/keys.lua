@@ -26,13 +26,25 @@ function keys.config(root) return root .. ':config' end
 function keys.lanes(root) return root .. ':lanes' end
 function keys.calls(root, client, slot) return root .. ':calls:' .. client .. ':' .. slot end
 function keys.walk(root) return root .. ':walk' end
+function keys.fired(root, period) return root .. ':fired:' .. period end
+
+-- The keys of a tenant's schedules, each below the tenant's root.
+function keys.schedule(root, id) return root .. ':schedule:' .. id end
+function keys.schedule_history(root, id) return root .. ':schedule-history:' .. id end
+function keys.schedules(root) return root .. ':schedules' end
+function keys.schedules_of(root, app) return root .. ':schedules-of:' .. app end
+function keys.schedules_due(root) return root .. ':schedules-due' end
+function keys.schedules_heard(root) return root .. ':schedules-heard' end
+function keys.schedule_releases(root, app) return root .. ':schedule-releases:' .. app end
+
+-- Those of both.
 function keys.damaged(root) return root .. ':damaged' end
 
 -- Where a key of this kind is set aside.
 function keys.aside(root, kind) return root .. ':damaged:' .. kind end
 
 -- Return the root and the kind of a key.
-function keys.parts(key) return string.match(key, '^(.-}):(%l+)') end
+function keys.parts(key) return string.match(key, '^(.-}):([%l-]+)') end
 
 -- The words of a pop from the best tier of a lane that has any entry, but for the last: how many.
 function keys.pop_words(root, lane)

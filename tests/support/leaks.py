@@ -9,10 +9,10 @@ from typing import Any
 
 import redis
 
-from tests.support import clock
+from tests.support import clock, schedule_leaks
 from tests.support.record import taken_apart
 
-KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z]+)(?::(.*))?\Z", re.DOTALL)
+KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z-]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
@@ -33,7 +33,8 @@ LASTING = {
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
-PASSING = {"stats", "calls", "result", "output", "damaged", "walk"}
+PASSING = {"stats", "calls", "result", "output", "damaged", "walk", "fired"}
+OF_A_TENANT = {"queues", *schedule_leaks.LASTING, *schedule_leaks.PASSING}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "string": lambda pipe, key: pipe.get(key),
@@ -90,23 +91,32 @@ def problems(client: redis.Redis) -> list[str]:
 def problems_in(dumped: dict[str, tuple[Any, bool]]) -> list[str]:
     """Return what is wrong with keys that `dump` found, or that were read in its form."""
     queues: dict[str, _Queue] = {}
+    tenants: dict[str, schedule_leaks.Keys] = {}
     found = []
     for key, (value, has_ttl) in dumped.items():
         root, kind, name = _parsed(key)
         if kind == "":
             found.append(f"{key} is not a key of ours")
-        elif kind != "queues":
+        elif ":" not in root:
+            if kind != "queues":
+                tenants.setdefault(root, {}).setdefault(kind, {})[name] = (value, has_ttl)
+        else:
             queues.setdefault(root, _Queue()).add(kind, name, value, has_ttl=has_ttl)
     return [
         *found,
         *(f"{root} {problem}" for root, queue in queues.items() for problem in queue.problems()),
+        *(
+            f"{tenant} {problem}"
+            for tenant, keys in tenants.items()
+            for problem in schedule_leaks.problems(keys)
+        ),
     ]
 
 
 def _parsed(key: str) -> tuple[str, str, str]:
     """Return a key's root, its kind and the name after it; the kind is "" for a foreign key."""
     match = KEY.match(key)
-    if not match or (match[2] is None) != (match[3] == "queues"):
+    if not match or (match[2] is None and match[3] not in OF_A_TENANT):
         return "", "", ""
     return f"{match[1]}{match[2] or ''}", match[3], match[4] or ""
 

@@ -9,11 +9,11 @@ import redis
 
 from headrace.storage.redis import keys
 from headrace.storage.redis.library import lua_folder
-from tests.support import leaks
+from tests.support import leaks, schedule_leaks
 
 KEYS = lua_folder() / "lib" / "keys.lua"
-BUILDER = re.compile(r"^function keys\.(\w+)\(root.*\) return root \.\. ':(\w+)", re.MULTILINE)
-CONCATENATED = re.compile(r"\broot\s*\.\.|':[a-z]+:?'")
+BUILDER = re.compile(r"^function keys\.(\w+)\(root.*\) return root \.\. ':([\w-]+)", re.MULTILINE)
+CONCATENATED = re.compile(r"\broot\s*\.\.|':[a-z-]+:?'")
 
 
 def built() -> dict[str, str]:
@@ -42,18 +42,20 @@ def test_a_key_that_is_built_elsewhere_is_found(tmp_path: Path) -> None:
 def test_each_kind_has_a_function_of_its_name() -> None:
     functions = built()
     assert functions.pop("aside") == "damaged"
-    assert set(functions) == set(functions.values())
+    assert {name.replace("_", "-") for name in functions} == set(functions.values())
 
 
 def test_the_care_for_strange_data_knows_the_type_of_each_kind() -> None:
     source = (lua_folder() / "lib" / "damage.lua").read_text()
     types = source[source.index("local TYPES") : source.index("}", source.index("local TYPES"))]
     # Its own note is not a key that it sets aside.
-    assert set(re.findall(r"(\w+) = '", types)) == set(built().values()) - {"damaged"}
+    assert set(re.findall(r"([\w-]+)(?:'\])? = '", types)) == set(built().values()) - {"damaged"}
 
 
 def test_the_check_for_leaks_has_a_rule_for_each_kind() -> None:
-    rules = (leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.PASSING)
+    of_a_queue = (leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.PASSING)
+    of_a_tenant = (schedule_leaks.LASTING, schedule_leaks.PASSING - leaks.PASSING)
+    rules = (*of_a_queue, *of_a_tenant)
     assert sorted(kind for rule in rules for kind in rule) == sorted(set(built().values()))
 
 
