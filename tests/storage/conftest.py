@@ -18,11 +18,13 @@ from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Advance, Dump
 from headrace.testing.contract.steps import ContractClient, ContractIncarnation
 from tests.support import leaks, sqlite_check
-from tests.support.clock import ServerClock, library_with_test_clock
+from tests.support.clock import SCHEDULES_LIMIT, ServerClock, library_with_test_clock
 
 
 class RedisSubject(Subject):
     """The storage on a real server."""
+
+    schedules_limit = SCHEDULES_LIMIT
 
     def __init__(self, url: str) -> None:
         self._client = redis.Redis.from_url(url)

@@ -13,8 +13,10 @@ KNOWN = {name: value for name, value in vars(limits).items() if name.isupper()}
 OF_THEIR_OWN = {
     ("clock.lua", 1_000): "milliseconds in a second",
     ("clock.lua", 100_000): "seconds after which the stamp comes round",
+    ("history.lua", 100): "places looked at beside those that are too many",
     ("history.lua", 1_000): "words in one command",
     ("moves.lua", 1_000): "words in one command",
+    ("record.lua", 100): "bytes of a lane's name",
     ("numbers.lua", 10_000): "numbers whose text is made once",
     ("stats.lua", 10_000): "times whose name is made once",
     ("repair.lua", 5_000): "the rest between two walks",

@@ -17,6 +17,7 @@ from headrace.errors import (
     StorageFull,
     StorageRefused,
     StorageUnavailable,
+    TooManySchedules,
 )
 from headrace.plain import cut
 
@@ -119,6 +120,11 @@ _MEANINGS = (
         advice="Redis is at maxmemory: let workers drain, or give it more memory",
     ),
     Meaning(StaleCall, words=frozenset({"STALECALL"})),
+    Meaning(
+        TooManySchedules,
+        words=frozenset({"TOOMANY"}),
+        advice="delete those that are not needed",
+    ),
     Meaning(FunctionMissing, texts=("function not found",)),
     Meaning(LibraryKnown, texts=("already exists",)),
 )

@@ -12,8 +12,8 @@ def root(tenant: str, queue: str) -> str:
 
 
 def queue_of(root_key: str) -> str:
-    """Return the queue of a root."""
-    return root_key[root_key.index(":", 4) + 1 : -1]
+    """Return the queue of a root, "" of a tenant's."""
+    return root_key[len("hr:{") : -1].partition(":")[2]
 
 
 def wake(tenant: str, queue: str, lane: str) -> str:

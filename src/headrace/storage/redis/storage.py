@@ -14,11 +14,18 @@ from headrace.storage.redis.roles.doctor import RedisDoctor
 from headrace.storage.redis.roles.inspector import RedisInspector
 from headrace.storage.redis.roles.maintenance import RedisMaintenance
 from headrace.storage.redis.roles.producer import RedisProducer
+from headrace.storage.redis.roles.scheduler import RedisScheduler
 from headrace.storage.redis.shared import Shared
 
 
 class RedisStorage(
-    RedisProducer, RedisConsumer, RedisMaintenance, RedisInspector, RedisAdmin, RedisDoctor
+    RedisProducer,
+    RedisConsumer,
+    RedisMaintenance,
+    RedisInspector,
+    RedisAdmin,
+    RedisScheduler,
+    RedisDoctor,
 ):
     """Every verb on one server, for one event loop.
 

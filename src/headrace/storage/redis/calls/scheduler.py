@@ -1,0 +1,98 @@
+"""The arguments and replies of what keeps schedules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from headrace.errors import InvalidOption
+from headrace.storage.limits import SCHEDULE_HISTORY, SCHEDULES_PAGE_LIMIT
+from headrace.storage.redis.calls.call import Call, Word, text
+from headrace.storage.schedules import (
+    SchedulePage,
+    ScheduleRead,
+    ScheduleWrite,
+    StoredSchedule,
+    TakenSchedules,
+)
+
+SCHEDULE_WIDTH = 5
+
+_TEXT = re.compile(r"[^\ud800-\udfff]*")
+
+
+def read_schedules(root: str, ids: Sequence[str]) -> Call[ScheduleRead]:
+    """Build ``read_schedules``."""
+
+    def read(reply: list[bytes]) -> ScheduleRead:
+        return ScheduleRead(int(reply[0]), _schedules(reply))
+
+    return Call("read_schedules", root, ids, read)
+
+
+def list_schedules(root: str, app: str | None, cursor: str, limit: int) -> Call[SchedulePage]:
+    """Build ``list_schedules``.
+
+    Raises:
+        InvalidOption: no page of schedules has given out this cursor.
+    """
+    if not _TEXT.fullmatch(cursor):
+        raise InvalidOption(f"cursor={cursor!r} is not one of a page of schedules")
+
+    def read(reply: list[bytes]) -> SchedulePage:
+        return SchedulePage(int(reply[0]), _schedules(reply), text(reply[1]))
+
+    words: list[Word] = [cursor, min(limit, SCHEDULES_PAGE_LIMIT)]
+    return Call("list_schedules", root, words if app is None else [*words, app], read)
+
+
+def schedule_history(root: str, schedule_id: str) -> Call[list[bytes]]:
+    """Build ``schedule_history``."""
+    return Call("schedule_history", root, [schedule_id], list)
+
+
+def write_schedules(
+    root: str, writes: Sequence[ScheduleWrite], *, wakes: bool
+) -> Call[list[int | None]]:
+    """Build ``write_schedules``, or its twin that is not refused when memory is full."""
+    words: list[Word] = [int(wakes)]
+    for write in writes:
+        said = _put_words(write)
+        words += (write.id, write.expected, len(said), *said)
+    grows = any(write.expected == 0 and write.body is not None for write in writes)
+    return Call("write_schedules" if grows else "change_schedules", root, words, _read_versions)
+
+
+def _put_words(write: ScheduleWrite) -> list[Word]:
+    if write.body is None:
+        return []
+    return [write.app, write.due_ms, write.body, *write.history[-SCHEDULE_HISTORY:]]
+
+
+def _read_versions(reply: bytes) -> list[int | None]:
+    return [None if word == b"-" else int(word) for word in reply.split()]
+
+
+def take_schedules(root: str, limit: int, hold_ms: int, channel: str) -> Call[TakenSchedules]:
+    """Build ``take_schedules``."""
+
+    def read(reply: list[bytes]) -> TakenSchedules:
+        taken = sorted(_schedules(reply), key=lambda schedule: schedule.due_ms)
+        return TakenSchedules(int(reply[0]), taken, int(reply[1]) if reply[1] else None)
+
+    return Call("take_schedules", root, [limit, hold_ms, channel], read)
+
+
+def _schedules(reply: list[bytes]) -> list[StoredSchedule]:
+    """Read the schedules of a reply that begins with the time and one more word."""
+    rows = (reply[at : at + SCHEDULE_WIDTH] for at in range(2, len(reply), SCHEDULE_WIDTH))
+    return [
+        StoredSchedule(
+            id=text(schedule_id),
+            app=text(app),
+            version=int(version),
+            due_ms=int(due_ms),
+            body=body,
+        )
+        for schedule_id, app, version, due_ms, body in rows
+    ]

@@ -1,0 +1,48 @@
+"""The role of what keeps schedules, and fires their occurrences, on Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.storage.limits import SCHEDULES_PAGE_LIMIT
+from headrace.storage.redis import keys
+from headrace.storage.redis.calls import scheduler
+from headrace.storage.redis.roles.role import RedisRole
+from headrace.storage.schedules import (
+    SchedulePage,
+    ScheduleRead,
+    ScheduleWrite,
+    TakenSchedules,
+)
+
+
+class RedisScheduler(RedisRole):
+    """What keeps schedules, and fires their occurrences."""
+
+    @property
+    def _tenant_root(self) -> str:
+        return keys.tenant_root(self.tenant)
+
+    async def read_schedules(self, ids: Sequence[str]) -> ScheduleRead:
+        return await self._client.run(scheduler.read_schedules(self._tenant_root, ids))
+
+    async def list_schedules(
+        self, *, app: str | None = None, cursor: str = "", limit: int = SCHEDULES_PAGE_LIMIT
+    ) -> SchedulePage:
+        call = scheduler.list_schedules(self._tenant_root, app, cursor, limit)
+        return await self._client.run(call)
+
+    async def schedule_history(self, schedule_id: str) -> list[bytes]:
+        return await self._client.run(scheduler.schedule_history(self._tenant_root, schedule_id))
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, wakes: bool
+    ) -> list[int | None]:
+        call = scheduler.write_schedules(self._tenant_root, writes, wakes=wakes)
+        return await self._client.run(call)
+
+    async def take_schedules(
+        self, *, limit: int, hold_ms: int, channel: str = ""
+    ) -> TakenSchedules:
+        call = scheduler.take_schedules(self._tenant_root, limit, hold_ms, channel)
+        return await self._client.run(call)
