@@ -16,6 +16,12 @@ local function read_kind(code)
   return kinds[code]
 end
 
+-- How many words say the job that begins at `at`.
+function batch.width(args, at)
+  local kind = kinds[args[at + 1]] or read_kind(args[at + 1])
+  return kind.is_plain and PLAIN_WIDTH or WIDTH + 2 * args[at + 4]
+end
+
 -- What a name asks for. Any other is a field of the record as it is, and known to who reads it.
 local asks = {}
 

@@ -1,4 +1,4 @@
-"""The arguments and replies of what keeps schedules."""
+"""The arguments and replies of what keeps schedules, and fires their occurrences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 
 from headrace.errors import InvalidOption
+from headrace.job import EnqueueOutcome
 from headrace.storage.limits import SCHEDULE_HISTORY, SCHEDULES_PAGE_LIMIT
 from headrace.storage.redis.calls.call import Call, Word, text
+from headrace.storage.redis.calls.producer import add_jobs, read_outcomes
 from headrace.storage.schedules import (
+    Occurrence,
     SchedulePage,
     ScheduleRead,
     ScheduleWrite,
@@ -81,6 +84,17 @@ def take_schedules(root: str, limit: int, hold_ms: int, channel: str) -> Call[Ta
         return TakenSchedules(int(reply[0]), taken, int(reply[1]) if reply[1] else None)
 
     return Call("take_schedules", root, [limit, hold_ms, channel], read)
+
+
+def fire(
+    root: str, occurrences: Sequence[Occurrence], until_ms: int
+) -> Call[list[EnqueueOutcome] | None]:
+    """Build ``fire``."""
+    words: list[Word] = [until_ms, len(occurrences)]
+    for occurrence in occurrences:
+        words += (occurrence.schedule_id, occurrence.instant_ms)
+    add_jobs(words, (occurrence.job for occurrence in occurrences))
+    return Call("fire", root, words, lambda r: None if r == b"late" else read_outcomes(r))
 
 
 def _schedules(reply: list[bytes]) -> list[StoredSchedule]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.job import EnqueueOutcome
 from headrace.storage.limits import SCHEDULES_PAGE_LIMIT
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls import scheduler
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.schedules import (
+    Occurrence,
     SchedulePage,
     ScheduleRead,
     ScheduleWrite,
@@ -46,3 +48,11 @@ class RedisScheduler(RedisRole):
     ) -> TakenSchedules:
         call = scheduler.take_schedules(self._tenant_root, limit, hold_ms, channel)
         return await self._client.run(call)
+
+    async def fire(
+        self, queue: str, occurrences: Sequence[Occurrence], *, until_ms: int
+    ) -> list[EnqueueOutcome] | None:
+        root = self._root(queue)
+        if root not in self.shared.introduced:
+            await self._introduce(queue)
+        return await self._client.run(scheduler.fire(root, occurrences, until_ms))
