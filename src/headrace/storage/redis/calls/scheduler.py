@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from headrace.errors import InvalidOption
 from headrace.job import EnqueueOutcome
 from headrace.storage.limits import SCHEDULE_HISTORY, SCHEDULES_PAGE_LIMIT
-from headrace.storage.redis.calls.call import Call, Word, text
+from headrace.storage.redis.calls.call import Call, Word, nothing, text
 from headrace.storage.redis.calls.producer import add_jobs, read_outcomes
 from headrace.storage.schedules import (
     Occurrence,
+    ReleaseStanding,
     SchedulePage,
     ScheduleRead,
     ScheduleWrite,
@@ -95,6 +96,20 @@ def fire(
         words += (occurrence.schedule_id, occurrence.instant_ms)
     add_jobs(words, (occurrence.job for occurrence in occurrences))
     return Call("fire", root, words, lambda r: None if r == b"late" else read_outcomes(r))
+
+
+def join_release(root: str, app: str, digest: str, alive_ms: int) -> Call[ReleaseStanding]:
+    """Build ``join_release``."""
+
+    def read(reply: list[bytes]) -> ReleaseStanding:
+        return ReleaseStanding(reply[0] == b"1", sorted(text(word) for word in reply[1:]))
+
+    return Call("join_release", root, [app, digest, alive_ms], read)
+
+
+def leave_release(root: str, app: str, digest: str) -> Call[None]:
+    """Build ``leave_release``."""
+    return Call("leave_release", root, [app, digest], nothing)
 
 
 def _schedules(reply: list[bytes]) -> list[StoredSchedule]:

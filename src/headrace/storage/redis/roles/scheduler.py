@@ -11,6 +11,7 @@ from headrace.storage.redis.calls import scheduler
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.schedules import (
     Occurrence,
+    ReleaseStanding,
     SchedulePage,
     ScheduleRead,
     ScheduleWrite,
@@ -56,3 +57,10 @@ class RedisScheduler(RedisRole):
         if root not in self.shared.introduced:
             await self._introduce(queue)
         return await self._client.run(scheduler.fire(root, occurrences, until_ms))
+
+    async def join_release(self, app: str, digest: str, *, alive_ms: int) -> ReleaseStanding:
+        call = scheduler.join_release(self._tenant_root, app, digest, alive_ms)
+        return await self._client.run(call)
+
+    async def leave_release(self, app: str, digest: str) -> None:
+        await self._client.run(scheduler.leave_release(self._tenant_root, app, digest))

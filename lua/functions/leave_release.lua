@@ -1,0 +1,10 @@
+-- Say that a process of a release has ended. Reply: ok.
+function functions.leave_release(roots, args)
+  local app, digest = unpack(args)
+  local unit = unit.open(roots[1])
+  local release = releases.read(unit, app)[digest]
+  if release then
+    releases.note(unit, app, digest, { order = release.order, has_left = true })
+  end
+  return 'ok'
+end
