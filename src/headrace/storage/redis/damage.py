@@ -14,7 +14,7 @@ QUEUES_SHOWN = 1000
 
 
 async def damage_findings(runner: Runner, tenant: str) -> list[Finding]:
-    """Return what was set aside in each queue of a tenant in the last week, and what was refused.
+    """Return what was set aside of a tenant in the last week, and what was refused.
 
     Raises:
         StorageError: the server can't be reached, or the keys may not be read.
@@ -25,13 +25,13 @@ async def damage_findings(runner: Runner, tenant: str) -> list[Finding]:
     if strange := len(names) - len(queues):
         detail = f"{strange} of the {len(names)} names in {keys.queues(tenant)} are no queue's"
         found.append(Finding("data", "warning", detail))
+    found += await _of_root(runner, tenant, keys.tenant_root(tenant), "schedules")
     for queue in queues[:QUEUES_SHOWN]:
-        found += await _of_queue(runner, tenant, queue)
+        found += await _of_root(runner, tenant, keys.root(tenant, queue), f"queue {queue!r}")
     return found
 
 
-async def _of_queue(runner: Runner, tenant: str, queue: str) -> list[Finding]:
-    root = keys.root(tenant, queue)
+async def _of_root(runner: Runner, tenant: str, root: str, where: str) -> list[Finding]:
     try:
         counted = await runner.run(damaged(root))
     except StorageFault:
@@ -39,14 +39,14 @@ async def _of_queue(runner: Runner, tenant: str, queue: str) -> list[Finding]:
     found = []
     if refused := counted.pop(PUBLISH, None):
         detail = (
-            f"queue {queue!r}: {refused} messages to waiters were refused: the user has no right "
+            f"{where}: {refused} messages to waiters were refused: the user has no right "
             f"to the channels &hr:{{{tenant}}}:*, so waits and cancels rest on slow polls"
         )
         found.append(Finding("channels", "warning", detail))
     if counted:
         kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(counted.items()))
         detail = (
-            f"queue {queue!r}: strange data were set aside in the last week ({kinds}): what they "
+            f"{where}: strange data were set aside in the last week ({kinds}): what they "
             f"were is in {root}:damaged:<kind>; find out who writes to our keys"
         )
         found.append(Finding("data", "warning", detail))
