@@ -16,6 +16,15 @@ from headrace.storage.redis.library import assemble, library, lua_folder
 from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.values import QueueSettings
 from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.schedule_steps import (
+    a_schedule,
+    an_occurrence,
+    deletion,
+    fire,
+    put,
+    take,
+    write,
+)
 from headrace.testing.contract.steps import (
     DEATH,
     QUEUE,
@@ -34,22 +43,30 @@ VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "cancel": lambda storage: storage.cancel(QUEUE, ["x"]),
     "configure": lambda storage: storage.configure(QUEUE, QueueSettings()),
     "events": lambda storage: storage.events(QUEUE),
+    "fire": lambda storage: fire(storage, an_occurrence(5), until_ms=0),
     "forget": lambda storage: storage.forget(QUEUE, "nobody"),
     "get": lambda storage: storage.get(QUEUE, "x"),
     "held": lambda storage: storage.held(QUEUE, "nobody"),
+    "join_release": lambda storage: storage.join_release("shop", "v1", alive_ms=1),
+    "leave_release": lambda storage: storage.leave_release("shop", "v1"),
     "list_jobs": lambda storage: storage.list_jobs(QUEUE, JobState.QUEUED),
+    "list_schedules": lambda storage: storage.list_schedules(),
     "pause": lambda storage: storage.pause(QUEUE),
     "prune": lambda storage: storage.prune(QUEUE),
     "purge": lambda storage: storage.purge(QUEUE, JobState.QUEUED, ["x"]),
     "put_back": lambda storage: storage.put_back(QUEUE, "nobody", []),
     "queues": lambda storage: storage.queues(),
+    "read_schedules": lambda storage: storage.read_schedules(["s"]),
     "reap": lambda storage: storage.reap(QUEUE, "nobody", seen=0, error=DEATH),
     "redrive": lambda storage: storage.redrive(QUEUE, ["x"]),
     "resume": lambda storage: storage.resume(QUEUE),
     "retire": lambda storage: storage.retire(QUEUE, "nobody"),
+    "schedule_history": lambda storage: storage.schedule_history("s"),
     "stats": lambda storage: storage.stats(QUEUE),
+    "take_schedules": lambda storage: take(storage),
     "watch": lambda storage: storage.watch(QUEUE, ["x"], channel=""),
     "workers": lambda storage: storage.workers(QUEUE),
+    "write_schedules": lambda storage: write(storage, a_schedule(expected=7)),
 }
 
 
@@ -83,6 +100,25 @@ async def test_a_jobs_whole_life_survives_flushes_between_all_calls(
     server.function_flush()
     assert await worker.settle(job, completed(b"1"))
     assert await state_of(storage) is JobState.COMPLETED
+
+
+async def test_a_schedules_whole_life_survives_flushes_between_all_calls(
+    storage: Storage, server: redis.Redis
+) -> None:
+    server.function_flush()
+    await put(storage, history=(b"1",))
+    server.function_flush()
+    [taken] = (await take(storage)).schedules
+    server.function_flush()
+    assert await fire(storage, an_occurrence(5)) == ["queued"]
+    server.function_flush()
+    assert await fire(storage, an_occurrence(5)) == ["duplicate"]
+    server.function_flush()
+    assert await write(storage, a_schedule(expected=taken.version, history=(b"2",))) == [2]
+    server.function_flush()
+    assert await storage.schedule_history("s") == [b"2", b"1"]
+    server.function_flush()
+    assert await write(storage, deletion(expected=2)) == [0]
 
 
 async def test_a_script_flush_harms_nothing(client: ContractClient, server: redis.Redis) -> None:

@@ -13,6 +13,17 @@ from headrace.storage.base import Storage
 from headrace.storage.values import CallId, Settlement
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Dump
+from headrace.testing.contract.schedule_steps import (
+    a_schedule,
+    an_occurrence,
+    deletion,
+    fire,
+    listed,
+    names,
+    put,
+    take,
+    write,
+)
 from headrace.testing.contract.steps import (
     ENDED,
     QUEUE,
@@ -89,6 +100,47 @@ async def test_the_first_enqueue_to_a_queue_fails_the_same(
     with pytest.raises(StorageFull):
         await storage.enqueue("new", [a_job()], call=CallId("c1", 1))
     assert await dump() == before
+
+
+async def test_fire_fails_the_same_and_may_be_repeated(
+    storage: Storage, dump: Dump, server: redis.Redis
+) -> None:
+    await fire(storage, an_occurrence(5))
+    fill_memory(server)
+    before = await dump()
+    with pytest.raises(StorageFull, match="maxmemory"):
+        await fire(storage, an_occurrence(6))
+    assert await dump() == before
+    give_memory(server)
+    assert await fire(storage, an_occurrence(5), an_occurrence(6)) == ["duplicate", "queued"]
+
+
+async def test_a_new_schedule_fails_the_same_and_takes_the_changes_beside_it_along(
+    storage: Storage, dump: Dump, server: redis.Redis
+) -> None:
+    await put(storage)
+    fill_memory(server)
+    before = await dump()
+    for writes in ([a_schedule("new")], [a_schedule("new"), a_schedule(expected=1), deletion()]):
+        with pytest.raises(StorageFull, match="maxmemory"):
+            await write(storage, *writes)
+        assert await dump() == before
+
+
+async def test_schedules_are_taken_changed_deleted_and_read(
+    storage: Storage, server: redis.Redis
+) -> None:
+    await put(storage, "a", history=(b"1",))
+    await put(storage, "b")
+    fill_memory(server)
+    assert names((await take(storage, channel="hr:{acme}:channel:0")).schedules) == ["a", "b"]
+    paused = a_schedule("a", expected=1, body=b"paused", history=(b"2",))
+    assert await write(storage, paused, deletion("b"), wakes=True) == [2, 0]
+    assert await listed(storage) == [["a"]]
+    assert await storage.schedule_history("a") == [b"2", b"1"]
+    assert (await storage.join_release("shop", "v1", alive_ms=9)).is_newest
+    await storage.leave_release("shop", "v1")
+    give_memory(server)
 
 
 async def test_redrive_fails_the_same(
