@@ -17,29 +17,37 @@ from headrace.testing.contract.configure import ConfigureContract
 from headrace.testing.contract.delete_queue import DeleteQueueContract
 from headrace.testing.contract.enqueue import EnqueueContract
 from headrace.testing.contract.events import EventsContract
+from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
 from headrace.testing.contract.held import HeldContract
+from headrace.testing.contract.join_release import JoinReleaseContract
 from headrace.testing.contract.list_jobs import ListJobsContract
+from headrace.testing.contract.list_schedules import ListSchedulesContract
 from headrace.testing.contract.output import OutputContract
 from headrace.testing.contract.pause import PauseContract
 from headrace.testing.contract.prune import PruneContract
 from headrace.testing.contract.purge import PurgeContract
 from headrace.testing.contract.put_back import PutBackContract
 from headrace.testing.contract.queues import QueuesContract
+from headrace.testing.contract.read_schedules import ReadSchedulesContract
 from headrace.testing.contract.reap import ReapContract
 from headrace.testing.contract.redrive import RedriveContract
 from headrace.testing.contract.register import RegisterContract
 from headrace.testing.contract.repair import RepairContract
 from headrace.testing.contract.report import ReportContract
 from headrace.testing.contract.retire import RetireContract
+from headrace.testing.contract.schedule_history import ScheduleHistoryContract
+from headrace.testing.contract.schedule_wakes import ScheduleWakesContract
 from headrace.testing.contract.settle import SettleContract
 from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stats import StatsContract
 from headrace.testing.contract.subject import Subject
+from headrace.testing.contract.take_schedules import TakeSchedulesContract
 from headrace.testing.contract.wait import WaitContract
 from headrace.testing.contract.watch import WatchContract
 from headrace.testing.contract.workers import WorkersContract
+from headrace.testing.contract.write_schedules import WriteSchedulesContract
 
 __all__ = ["StorageContract", "Subject"]
 
@@ -52,28 +60,36 @@ class StorageContract(
     DeleteQueueContract,
     EnqueueContract,
     EventsContract,
+    FireContract,
     ForTenantContract,
     ForgetContract,
     HeldContract,
+    JoinReleaseContract,
     ListJobsContract,
+    ListSchedulesContract,
     OutputContract,
     PauseContract,
     PruneContract,
     PurgeContract,
     PutBackContract,
     QueuesContract,
+    ReadSchedulesContract,
     ReapContract,
     RedriveContract,
-    RepairContract,
     RegisterContract,
+    RepairContract,
     ReportContract,
     RetireContract,
+    ScheduleHistoryContract,
+    ScheduleWakesContract,
     SettleContract,
     SnoozeContract,
     StatsContract,
+    TakeSchedulesContract,
     WaitContract,
     WatchContract,
     WorkersContract,
+    WriteSchedulesContract,
 ):
     """All that a storage promises. Derive from it and write one fixture.
 

@@ -14,6 +14,7 @@ from headrace.storage import (
     JobRow,
     JobState,
     Storage,
+    StoredSchedule,
 )
 
 
@@ -25,8 +26,8 @@ class Subject(Protocol):
 
     Attributes:
         storage: the storage; nothing is in it.
-        schedules_limit: how many schedules a tenant may have in it; with fewer than a storage takes
-            by default, the tests are done sooner.
+        schedules_limit: how many schedules a tenant may have in it, 600 or more; with fewer than a
+            storage takes by default, the tests are done sooner.
     """
 
     storage: Storage
@@ -85,6 +86,9 @@ async def read_all(storage: Storage) -> dict[str, Any]:
         events = [event async for event in _all_events(storage, queue)]
         if events:
             found[f"events:{queue}"] = events
+    async for schedule in _all_schedules(storage):
+        history = await storage.schedule_history(schedule.id)
+        found[f"schedule:{schedule.id}"] = (schedule, history)
     return found
 
 
@@ -109,3 +113,14 @@ async def _all_events(storage: Storage, queue: str) -> AsyncIterator[EventRecord
         for event in page.events:
             yield event
         after = page.last_id
+
+
+async def _all_schedules(storage: Storage) -> AsyncIterator[StoredSchedule]:
+    cursor = ""
+    while True:
+        page = await storage.list_schedules(cursor=cursor)
+        for schedule in page.schedules:
+            yield schedule
+        cursor = page.cursor
+        if not cursor:
+            break
