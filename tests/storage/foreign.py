@@ -15,6 +15,17 @@ from headrace.storage import CallId, Claim, EnqueueOutcome, JobRequest, Settleme
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
 
+SCHEDULER_VERBS = (
+    "fire",
+    "join_release",
+    "leave_release",
+    "list_schedules",
+    "read_schedules",
+    "schedule_history",
+    "take_schedules",
+    "write_schedules",
+)
+
 
 class CountingStorage:
     """Passes every verb on to another storage, and counts the calls."""
@@ -32,6 +43,15 @@ class CountingStorage:
     def __getattr__(self, verb: str) -> Any:
         self.calls[verb] += 1
         return getattr(self._inner, verb)
+
+
+class OldStorage(CountingStorage):
+    """Knows nothing of schedules."""
+
+    def __getattr__(self, verb: str) -> Any:
+        if verb in SCHEDULER_VERBS:
+            raise AttributeError(verb)
+        return super().__getattr__(verb)
 
 
 class NonceBlindStorage(CountingStorage):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from headrace import StorageRefused
+from headrace.storage.base import check_keeps_schedules, keeps_schedules
 from headrace.testing.contract import StorageContract, Subject
-from tests.storage.foreign import CountingStorage, ForeignSubject
+from tests.storage.foreign import SCHEDULER_VERBS, CountingStorage, ForeignSubject, OldStorage
 from tests.support.processes import ROOT
 from tests.support.until import patience
 
@@ -19,6 +21,8 @@ TESTS = '''
 
 import pytest
 
+from headrace import StorageRefused
+from headrace.storage.base import check_keeps_schedules, keeps_schedules
 from headrace.testing.contract import StorageContract, Subject
 from tests.storage.foreign import CountingStorage, ForeignSubject, {kind}
 
@@ -117,3 +121,20 @@ async def test_every_call_went_through_the_foreign_storage() -> None:
     await subject.storage.queues()
     await subject.aclose()
     assert subject.counting.calls == {"queues": 1, "aclose": 1}
+
+
+async def test_a_storage_that_keeps_no_schedules_says_so_and_what_it_lacks() -> None:
+    subject = ForeignSubject(OldStorage)
+    assert not keeps_schedules(subject.storage)
+    with pytest.raises(StorageRefused) as raised:
+        check_keeps_schedules(subject.storage)
+    assert "OldStorage keeps no schedules" in str(raised.value)
+    assert ", ".join(SCHEDULER_VERBS) in str(raised.value)
+    await subject.aclose()
+
+
+async def test_a_storage_that_keeps_schedules_is_taken() -> None:
+    subject = ForeignSubject(CountingStorage)
+    assert keeps_schedules(subject.storage)
+    check_keeps_schedules(subject.storage)
+    await subject.aclose()

@@ -41,6 +41,7 @@ from headrace.storage.base import (
     Storage,
     Verb,
     Waiter,
+    keeps_schedules,
 )
 from headrace.storage.connect import open_storage
 from headrace.storage.limits import (
@@ -150,5 +151,6 @@ __all__ = [
     "TakenSchedules",
     "Verb",
     "Waiter",
+    "keeps_schedules",
     "open_storage",
 ]

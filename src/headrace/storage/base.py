@@ -48,6 +48,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from headrace.errors import StorageRefused
 from headrace.storage.connections import Beater, Channel, Waiter
 from headrace.storage.roles.admin import Admin
 from headrace.storage.roles.consumer import Consumer
@@ -72,12 +73,16 @@ __all__ = [
     "Storage",
     "Verb",
     "Waiter",
+    "check_keeps_schedules",
+    "keeps_schedules",
 ]
 
 VERBS: Mapping[str, Verb] = verbs_of(
     Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Beater
 )
 """What every verb is."""
+
+_OF_SCHEDULES = frozenset(verbs_of(Scheduler))
 
 
 class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Protocol):
@@ -106,3 +111,26 @@ class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doct
 
         Later calls connect again; a second call is no error.
         """
+
+
+def keeps_schedules(storage: object) -> bool:
+    """Whether a storage has the role `Scheduler`: one of another distribution may lack it."""
+    return not _lacking(storage)
+
+
+def check_keeps_schedules(storage: object) -> None:
+    """See that a storage has the role `Scheduler`, before schedules are used.
+
+    Raises:
+        StorageRefused: it lacks the role, or a part of it.
+    """
+    lacking = _lacking(storage)
+    if lacking:
+        raise StorageRefused(
+            f"{type(storage).__name__} keeps no schedules, since it lacks {', '.join(lacking)}: "
+            "use Redis or the embedded storage, or a release of it that does"
+        )
+
+
+def _lacking(storage: object) -> list[str]:
+    return sorted(v for v in _OF_SCHEDULES if not callable(getattr(storage, v, None)))
