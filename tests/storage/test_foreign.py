@@ -138,3 +138,8 @@ async def test_a_storage_that_keeps_schedules_is_taken() -> None:
     assert keeps_schedules(subject.storage)
     check_keeps_schedules(subject.storage)
     await subject.aclose()
+
+
+async def test_jobs_need_no_schedules(tmp_path: Path) -> None:
+    failed, said = run(tmp_path, "OldStorage", "-k", "put_back or waiter or enqueue")
+    assert not failed, said

@@ -15,6 +15,7 @@ from headrace.storage import (
     JobState,
     Storage,
     StoredSchedule,
+    keeps_schedules,
 )
 
 
@@ -86,9 +87,10 @@ async def read_all(storage: Storage) -> dict[str, Any]:
         events = [event async for event in _all_events(storage, queue)]
         if events:
             found[f"events:{queue}"] = events
-    async for schedule in _all_schedules(storage):
-        history = await storage.schedule_history(schedule.id)
-        found[f"schedule:{schedule.id}"] = (schedule, history)
+    if keeps_schedules(storage):
+        async for schedule in _all_schedules(storage):
+            history = await storage.schedule_history(schedule.id)
+            found[f"schedule:{schedule.id}"] = (schedule, history)
     return found
 
 
