@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import cast
 from unittest.mock import ANY
 
 import pytest
 
 from headrace import InvalidArguments, InvalidOption, Task
+from headrace.app import clients_of
+from headrace.request import JobRequest
+from headrace.storage import Occurrence
 from headrace.testing import EnqueuedJob, Kit
 from tests.apps.shop_app import Order, app, bill, send, ship
 
@@ -30,6 +34,14 @@ async def test_a_job_is_told_with_its_arguments_as_the_handler_gets_them(kit: Ki
         headers={},
         job=second.job,
     )
+
+
+async def test_the_job_of_an_occurrence_is_told_once(kit: Kit) -> None:
+    storage = clients_of(app).current().storage
+    request = cast(JobRequest, send.options(id="mails:5").job("x"))
+    for until_ms in (0, 2**50, 2**50):
+        await storage.fire("mail", [Occurrence("mails", 5, request)], until_ms=until_ms)
+    kit.assert_enqueued(send, {"to": "x"}, id="mails:5")
 
 
 async def test_a_task_matches_all_its_jobs_and_a_name_does_too(kit: Kit) -> None:

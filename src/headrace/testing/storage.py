@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from headrace.errors import StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome
 from headrace.request import JobRequest
+from headrace.storage.schedules import Occurrence
 from headrace.storage.sqlite.engine.engine import Engine, attach, detach_now, discard
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
@@ -53,10 +54,22 @@ class KitStorage(SqliteStorage):
     ) -> list[EnqueueOutcome]:
         """Store jobs, and note them."""
         outcomes = await super().enqueue(queue, jobs, call=call)
+        self._note(jobs, outcomes)
+        return outcomes
+
+    async def fire(
+        self, queue: str, occurrences: Sequence[Occurrence], *, until_ms: int
+    ) -> list[EnqueueOutcome] | None:
+        """Store the jobs of occurrences, and note them."""
+        outcomes = await super().fire(queue, occurrences, until_ms=until_ms)
+        if outcomes is not None:
+            self._note([occurrence.job for occurrence in occurrences], outcomes)
+        return outcomes
+
+    def _note(self, jobs: Sequence[JobRequest], outcomes: Sequence[EnqueueOutcome]) -> None:
         for job, outcome in zip(jobs, outcomes, strict=True):
             if outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
                 self._stored(job)
-        return outcomes
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
         """Cancel jobs; an active one hears of it now and not at a beat."""
