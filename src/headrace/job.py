@@ -225,7 +225,6 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NAME_RULE = "1 to 100 letters, digits, '.', '_' and '-', starting with a letter or digit"
-_TEXT_RULE = f"1 to {ID_LIMIT_BYTES} bytes of UTF-8 without control characters"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -247,26 +246,27 @@ def check_name(value: str, *, what: str) -> str:
     return name
 
 
-def check_text(value: str, *, what: str) -> str:
+def check_text(value: str, *, what: str, limit_bytes: int = ID_LIMIT_BYTES) -> str:
     """Return ``value`` as a plain string if it may be a job id or task name.
 
     Raises:
-        InvalidOption: it is empty, over 256 bytes of UTF-8, not encodable, or has control
+        InvalidOption: it is empty, over ``limit_bytes`` of UTF-8, not encodable, or has control
             characters.
     """
     text = plain_text(value)
     if text is None:
         pass
     elif text.isascii() and text.isprintable():
-        if 0 < len(text) <= ID_LIMIT_BYTES:
+        if 0 < len(text) <= limit_bytes:
             return text
     elif not has_control(text):
         try:
-            if 0 < len(text.encode()) <= ID_LIMIT_BYTES:
+            if 0 < len(text.encode()) <= limit_bytes:
                 return text
         except UnicodeEncodeError:
             pass
-    raise _not_valid(value, what, _TEXT_RULE)
+    rule = f"1 to {limit_bytes} bytes of UTF-8 without control characters"
+    raise _not_valid(value, what, rule)
 
 
 def _not_valid(value: object, what: str, rule: str) -> InvalidOption:
