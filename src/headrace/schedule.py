@@ -7,14 +7,21 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from headrace.request import JobRequest
-from headrace.timing import Timing
+from headrace.timing import At, Timing
 
 CatchUp = Literal["skip", "latest"] | int
 Overlap = Literal["allow", "skip"]
 Outcome = Literal["enqueued", "duplicate", "skipped", "missed", "triggered"]
 Reason = Literal["", "overlap", "catch_up", "paused"]
+
+ID_LIMIT_BYTES = 200
+"""Longest id: that of an occurrence's job, which begins with it, has 256."""
+
+CLOCKS_DIFFER_MS = 60_000
+"""By how much the clocks of a caller and of the storage may differ."""
 
 ENDED_TTL_MS = 7 * 24 * 3_600_000
 """How long a schedule is kept that will never fall due again."""
@@ -97,6 +104,34 @@ class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def _is_over(self, instant_ms: int) -> bool:
         return self.end_ms is not None and instant_ms > self.end_ms
 
+    def in_place_of(self, before: ScheduleBody | None, now_ms: int) -> ScheduleBody:
+        """Return what is to be stored of a schedule that is set now.
+
+        Its occurrences are those from now on. One of before that is due, and about which no
+        scheduler has decided yet, stays if it is an occurrence of this one too; and so does a
+        one-off that has just passed by the storage's clock, since the caller's may be behind.
+
+        Args:
+            before: what is stored of it now, None if it is new.
+            now_ms: the instant, by the storage's clock.
+        """
+        grace_ms = CLOCKS_DIFFER_MS if isinstance(self.timing, At) else 0
+        next_ms = self.next_after(now_ms - grace_ms)
+        if before is None:
+            return replace(self, next_ms=next_ms, created_ms=now_ms, changed_ms=now_ms)
+        pending_ms = before.next_ms
+        if pending_ms is not None and pending_ms <= now_ms:
+            is_kept = self.next_after(pending_ms - 1) == pending_ms
+            next_ms = pending_ms if is_kept else next_ms
+        return replace(
+            self,
+            next_ms=next_ms,
+            last_ms=before.last_ms,
+            last_job_id=before.last_job_id,
+            created_ms=before.created_ms,
+            changed_ms=now_ms,
+        )
+
     def fire_ms(self, schedule_id: str, instant_ms: int) -> int:
         """Return when an occurrence is to be fired: the same for whoever asks."""
         if not self.jitter_ms:
@@ -117,7 +152,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     Attributes:
         instant_ms: the occurrence, by its nominal instant; the first of a run.
         fired_ms: when that was decided, by the storage's clock.
-        outcome: ``enqueued``; ``duplicate``: its job was there already; ``skipped``, see ``reason``;
+        outcome: ``enqueued``; ``duplicate``: its job was there already; ``skipped``, for `reason`;
             ``missed``: too many were due to look at each; ``triggered`` by hand.
         reason: why it was skipped.
         job_id: its job's id, "" if there is none.
