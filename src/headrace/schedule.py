@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -169,10 +170,10 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     count: int = 1
 
 
-encode_body = msgspec.msgpack.Encoder().encode
-decode_body = msgspec.msgpack.Decoder(ScheduleBody).decode
-encode_entry = msgspec.msgpack.Encoder().encode
-decode_entry = msgspec.msgpack.Decoder(HistoryEntry).decode
+encode_body: Callable[[ScheduleBody], bytes] = msgspec.msgpack.Encoder().encode
+decode_body: Callable[[bytes], ScheduleBody] = msgspec.msgpack.Decoder(ScheduleBody).decode
+encode_entry: Callable[[HistoryEntry], bytes] = msgspec.msgpack.Encoder().encode
+decode_entry: Callable[[bytes], HistoryEntry] = msgspec.msgpack.Decoder(HistoryEntry).decode
 
 
 def occurrence_id(schedule_id: str, instant_ms: int) -> str:
