@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -15,7 +16,7 @@ from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
 from headrace.conversions import ByType, conversions_of
-from headrace.declaration import default_name, is_redefinition
+from headrace.declaration import default_app_name, default_name, is_redefinition
 from headrace.errors import UsageError
 from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
@@ -66,6 +67,9 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         url: ``redis://``, ``rediss://`` or ``unix://``; without a server ``file:///directory`` or
             ``memory://``. Default: the environment's ``HEADRACE_URL``, else ``HEADRACE_REDIS_URL``,
             else ``REDIS_URL``, else ``redis://localhost:6379``.
+        name: what its declared schedules are stored under, so that its releases, and they alone,
+            change them. Two programs that share a tenant need two names. Default: the name of the
+            module that makes the app; of the main program, of its file.
         tenant: a name that keeps this app's queues apart from other tenants'; default: the
             environment's ``HEADRACE_TENANT``, else ``default``.
         lifespan: makes an async context manager; a worker enters it before its first job and leaves
@@ -99,6 +103,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self: App[None],
         url: str | None = None,
         *,
+        name: str | None = None,
         tenant: str | None = None,
         lifespan: None = None,
         allow_eviction: bool = False,
@@ -116,6 +121,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self,
         url: str | None = None,
         *,
+        name: str | None = None,
         tenant: str | None = None,
         lifespan: Lifespan[S],
         allow_eviction: bool = False,
@@ -132,6 +138,7 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
         self,
         url: str | None = None,
         *,
+        name: str | None = None,
         tenant: str | None = None,
         lifespan: Lifespan[Any] | None = None,
         allow_eviction: bool = False,
@@ -149,6 +156,9 @@ class App(WithForeignWords, TaskRegistry[S], Extensions, words=OF_APPS):
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)
         Extensions.__init__(self)
+        self.name: str = check_text(
+            default_app_name(inspect.currentframe()) if name is None else name, what="app name"
+        )
         self.tasks: dict[str, Task[..., Any]] = {}
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")

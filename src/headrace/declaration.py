@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 from headrace.errors import UsageError
@@ -38,15 +39,38 @@ def default_name(function: Callable[..., Any]) -> str:
     return f"{module}.{function.__qualname__}"
 
 
-def _module_of_main(function: Callable[..., Any]) -> str | None:
-    """Return the name of the main program's own module, None if it is in no file.
+def default_app_name(frame: FrameType | None) -> str:
+    """Return the name of the module that makes an app, for the main program as `default_name`.
 
-    The function's globals tell, since a profiler or a debugger runs the program in another main.
+    Args:
+        frame: where the app is made; our own code and that of `typing` is passed over.
     """
+    while frame is not None and _is_between(frame.f_globals.get("__name__", MAIN)):
+        frame = frame.f_back
+    if frame is None:
+        return MAIN
+    space = frame.f_globals
+    module = str(space.get("__name__", MAIN))
+    return (_main_module(space, frame.f_code) or MAIN) if module == MAIN else module
+
+
+def _is_between(module: str) -> bool:
+    # An `App[State](...)` is called by typing.
+    return module == "typing" or module.partition(".")[0] == "headrace"
+
+
+def _module_of_main(function: Callable[..., Any]) -> str | None:
     bare = inspect.unwrap(function)
     own = getattr(bare, "__globals__", None) or vars(sys.modules[MAIN])
+    return _main_module(own, getattr(bare, "__code__", None))
+
+
+def _main_module(own: Mapping[str, Any], code: CodeType | None) -> str | None:
+    """Return the name of the main program's own module, None if it is in no file.
+
+    The globals of its code tell, since a profiler or a debugger runs the program in another main.
+    """
     file = own.get("__file__") or ""
-    code = getattr(bare, "__code__", None)
     if code is not None and code.co_filename != file and not Path(code.co_filename).is_file():
         return None  # typed at a prompt, whose own program is no home of it, or in a notebook
     spec = own.get("__spec__")

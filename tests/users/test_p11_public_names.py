@@ -12,7 +12,7 @@ APP = {
     *{"aclose", "connect", "enqueue", "enqueue_many", "find", "job", "queue", "queues"},
     *{"include", "load", "task", "task_ref"},
     *{"before_enqueue", "middleware", "on_failure", "on_retry", "on_success"},
-    *{"allow_eviction", "codec", "lifespan", "release", "tasks", "tenant", "url"},
+    *{"allow_eviction", "codec", "lifespan", "name", "release", "tasks", "tenant", "url"},
     *{"hooks", "middlewares", "preparers"},
 }
 HANDLE = {"cancel", "id", "outcome", "queue", "result", "status", "stream"}
