@@ -11,6 +11,7 @@ from headrace import App, Blueprint, JobHandle, Queue, Task
 APP = {
     *{"aclose", "connect", "enqueue", "enqueue_many", "find", "job", "queue", "queues"},
     *{"include", "load", "task", "task_ref"},
+    *{"cron", "every", "schedule"},
     *{"before_enqueue", "middleware", "on_failure", "on_retry", "on_success"},
     *{"allow_eviction", "codec", "lifespan", "name", "release", "tasks", "tenant", "url"},
     *{"hooks", "middlewares", "preparers"},
