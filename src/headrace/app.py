@@ -221,7 +221,7 @@ class App(WithForeignWords, ScheduledTasks[S], Extensions, words=OF_APPS):
                 can't be decoded.
             InvalidOption: an option is out of bounds, or the prefix can't begin a name.
         """
-        join(blueprint, self._adopt, prefix, defaults)
+        join(blueprint, self._adopt, self._schedule, prefix, defaults)
 
     def _adopt(self, task: Task[..., Any], prefix: str, options: TaskOptions) -> None:
         options = over(self._defaults, options)

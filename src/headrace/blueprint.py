@@ -21,7 +21,9 @@ from headrace.options import (
     task_settings,
 )
 from headrace.plain import plain_text, shown
-from headrace.registry import TaskRegistry, function_of, new_task, with_executor
+from headrace.registry import function_of, new_task, with_executor
+from headrace.scheduled import OfTask
+from headrace.scheduling import ScheduledTasks
 from headrace.task import Task
 
 S = TypeVar("S", default=Any)
@@ -37,21 +39,23 @@ class Adopt(Protocol):
 class Inclusion(msgspec.Struct, frozen=True):
     """Where a blueprint is included, and what that says of its tasks.
 
-    ``outer`` is the blueprint that includes it, None if the app does.
+    ``schedule`` takes a schedule in, by the id that it says. ``outer`` is the blueprint that
+    includes it, None if the app does.
     """
 
     adopt: Adopt
+    schedule: Callable[[str | None, OfTask], None]
     prefix: str
     defaults: TaskDefaults
     outer: Blueprint[Any] | None
 
 
-class Blueprint(TaskRegistry[S]):
+class Blueprint(ScheduledTasks[S]):
     """Tasks that an app includes, for modules that should not import the app.
 
-    `task` declares them as `App.task` does; `App.include` brings them into an app, and so does
-    `include` into another blueprint. From then on they are the app's, and can be enqueued. Those
-    that are declared later are included too. A blueprint is included once.
+    `task`, `cron` and `every` declare them as an `App`'s do; `App.include` brings them into an app,
+    and so does `include` into another blueprint. From then on they are the app's, and can be
+    enqueued. Those that are declared later are included too. A blueprint is included once.
 
     It knows of no lifespan, so type checkers take a `Context` of any state in it; as in
     ``Blueprint[State]()`` they see to it that it is that of the app which is to include it.
@@ -71,6 +75,7 @@ class Blueprint(TaskRegistry[S]):
         task_settings(**defaults)
         self._defaults = defaults
         self._declared: list[tuple[Task[..., Any], str, TaskOptions]] = []
+        self._schedules: list[tuple[str | None, OfTask]] = []
         self._inclusion: Inclusion | None = None
 
     def __repr__(self) -> str:
@@ -115,7 +120,7 @@ class Blueprint(TaskRegistry[S]):
         """
         if isinstance(blueprint, Blueprint) and self.is_within(blueprint):
             raise UsageError("a blueprint can't include itself, nor one that includes it")
-        join(blueprint, self._adopt, prefix, defaults, outer=self)
+        join(blueprint, self._adopt, self._schedule, prefix, defaults, outer=self)
 
     def is_within(self, other: Blueprint[Any]) -> bool:
         """Whether it is another blueprint, or included in that, however far in."""
@@ -126,6 +131,16 @@ class Blueprint(TaskRegistry[S]):
         self._declared.append((task, prefix, options))
         if self._inclusion is not None:
             self._pass_on(self._inclusion, task, prefix, options)
+
+    def _schedule(self, schedule_id: str | None, schedule: OfTask) -> None:
+        if all(task is not schedule.task for task, _, _ in self._declared):
+            raise UsageError(
+                f"the task {schedule.task.name!r} is not of this blueprint: schedule it where it "
+                "is declared"
+            )
+        self._schedules.append((schedule_id, schedule))
+        if self._inclusion is not None:
+            self._inclusion.schedule(schedule_id, schedule)
 
     def join(self, inclusion: Inclusion) -> None:
         """Be included; `App.include` is the usual way.
@@ -140,6 +155,8 @@ class Blueprint(TaskRegistry[S]):
         self._inclusion = inclusion
         for task, prefix, options in self._declared:
             self._pass_on(inclusion, task, prefix, options)
+        for schedule_id, schedule in self._schedules:
+            inclusion.schedule(schedule_id, schedule)
 
     def _pass_on(
         self, inclusion: Inclusion, task: Task[..., Any], prefix: str, options: TaskOptions
@@ -154,12 +171,13 @@ class Blueprint(TaskRegistry[S]):
 def join(
     blueprint: Blueprint[Any],
     adopt: Adopt,
+    schedule: Callable[[str | None, OfTask], None],
     prefix: str,
     defaults: TaskDefaults,
     *,
     outer: Blueprint[Any] | None = None,
 ) -> None:
-    """Include a blueprint, in an app or in another one, where its tasks are adopted.
+    """Include a blueprint, in an app or another one, where its tasks and schedules are adopted.
 
     Raises:
         UsageError: it is none, or is included already.
@@ -170,7 +188,7 @@ def join(
             f"{shown(blueprint)} is no Blueprint: modules of tasks go to App(include=[...])"
         )
     task_settings(**defaults)
-    blueprint.join(Inclusion(adopt, check_prefix(prefix), defaults, outer))
+    blueprint.join(Inclusion(adopt, schedule, check_prefix(prefix), defaults, outer))
 
 
 def check_prefix(prefix: str) -> str:
