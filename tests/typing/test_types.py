@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-READ = [str(Path(__file__).with_name(name)) for name in ("calls.py", "handlers.py")]
+READ = [str(Path(__file__).with_name(name)) for name in ("calls.py", "handlers.py", "schedules.py")]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
