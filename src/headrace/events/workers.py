@@ -1,84 +1,8 @@
-"""What happened, as values: job events that the storage keeps, and worker events of this process.
-
-A `Worker` calls its ``emit`` with worker events, `headrace.Queue.events` yields job events. Nothing
-here logs; `headrace.logs` subscribes.
-"""
+"""What happened in a worker's process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
-
 import msgspec
-
-__all__ = [
-    "AttemptEnded",
-    "AttemptStarted",
-    "ClaimLost",
-    "Emit",
-    "EventRecord",
-    "HandlerStuck",
-    "HookFailed",
-    "JobEventKind",
-    "JobsReconciled",
-    "LifespanOverdue",
-    "LoopBlocked",
-    "LoopFailed",
-    "LoopStalled",
-    "MessageDropped",
-    "ProcessEnded",
-    "ProcessFailed",
-    "QueueFenced",
-    "QueueNotServed",
-    "QueueRepaired",
-    "QueueWithoutTasks",
-    "StorageLost",
-    "StorageRecovered",
-    "StorageWaiting",
-    "WorkerEnding",
-    "WorkerEvent",
-    "WorkerQuiet",
-    "WorkerReaped",
-    "WorkerStarted",
-    "WorkerStopped",
-    "WorkerStopping",
-]
-
-
-class JobEventKind(StrEnum):
-    """The transitions of a job."""
-
-    QUEUED = "queued"
-    SCHEDULED = "scheduled"
-    ACTIVE = "active"
-    RETRYING = "retrying"
-    SNOOZED = "snoozed"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    STALLED = "stalled"
-    PUT_BACK = "put_back"
-    PROGRESS = "progress"
-
-
-class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One transition, as the queue's event stream keeps it.
-
-    ``wait_ms`` is set on ``active``, ``run_ms`` where an attempt ended. ``detail`` is the error's
-    type, the reason of a dead letter or a snooze, or of ``progress`` the fraction, a space and the
-    text.
-    """
-
-    stream_id: str
-    at_ms: int
-    kind: JobEventKind
-    job_id: str
-    task: str
-    start: int
-    incarnation: str
-    wait_ms: int
-    run_ms: int
-    detail: str
 
 
 class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,36 +258,3 @@ class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str = ""
     task: str = ""
     queue: str = ""
-
-
-WorkerEvent = (
-    WorkerStarted
-    | QueueWithoutTasks
-    | QueueNotServed
-    | WorkerStopping
-    | WorkerEnding
-    | WorkerQuiet
-    | WorkerStopped
-    | AttemptStarted
-    | AttemptEnded
-    | ClaimLost
-    | QueueFenced
-    | WorkerReaped
-    | JobsReconciled
-    | QueueRepaired
-    | StorageLost
-    | StorageRecovered
-    | StorageWaiting
-    | LoopStalled
-    | LoopFailed
-    | MessageDropped
-    | ProcessEnded
-    | ProcessFailed
-    | HandlerStuck
-    | HookFailed
-    | LoopBlocked
-    | LifespanOverdue
-)
-
-Emit = Callable[[WorkerEvent], None]
-"""Takes an event at once, without blocking and without raising."""
