@@ -9,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.events.jobs import EventRecord, JobEventKind
+from headrace.events.schedules import (
+    ScheduleConflict,
+    ScheduleFailed,
+    ScheduleFired,
+    SchedulerMissing,
+    SchedulerStarted,
+    SchedulerStopped,
+    SchedulesHeldUp,
+    ScheduleSkipped,
+    SchedulesSynced,
+)
 from headrace.events.workers import (
     AttemptEnded,
     AttemptStarted,
@@ -59,6 +70,15 @@ __all__ = [
     "QueueNotServed",
     "QueueRepaired",
     "QueueWithoutTasks",
+    "ScheduleConflict",
+    "ScheduleFailed",
+    "ScheduleFired",
+    "ScheduleSkipped",
+    "SchedulerMissing",
+    "SchedulerStarted",
+    "SchedulerStopped",
+    "SchedulesHeldUp",
+    "SchedulesSynced",
     "StorageLost",
     "StorageRecovered",
     "StorageWaiting",
@@ -98,6 +118,15 @@ WorkerEvent = (
     | HookFailed
     | LoopBlocked
     | LifespanOverdue
+    | SchedulerStarted
+    | SchedulerStopped
+    | SchedulerMissing
+    | ScheduleFired
+    | ScheduleSkipped
+    | ScheduleFailed
+    | ScheduleConflict
+    | SchedulesSynced
+    | SchedulesHeldUp
 )
 
 Emit = Callable[[WorkerEvent], None]
