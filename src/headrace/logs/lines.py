@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from headrace.description import told
+from headrace.errors import InvalidOption
 from headrace.events import (
     AttemptEnded,
     AttemptStarted,
@@ -51,7 +53,7 @@ from headrace.events import (
     WorkerStopping,
 )
 from headrace.logs.log import BELOW, find_log, write_line
-from headrace.plain import encodable, one_line, printable
+from headrace.plain import encodable, one_line, printable, shown
 
 NAMES: dict[type[msgspec.Struct], tuple[str, int]] = {
     WorkerStarted: ("worker.started", logging.INFO),
@@ -123,6 +125,19 @@ def log_events() -> Emit:
             log.write(level, name, _fields(event))
 
     return emit
+
+
+def emitter(emit: Emit | None) -> Emit:
+    """Return what a worker or scheduler tells its events to: ``emit``, else the log; unfailing.
+
+    Raises:
+        InvalidOption: it is no plain function.
+    """
+    if emit is None:
+        return unfailing(log_events())
+    if not callable(emit) or inspect.iscoroutinefunction(emit):
+        raise InvalidOption(f"emit={shown(emit)}: pass a plain function that takes an event")
+    return unfailing(emit)
 
 
 def unfailing(emit: Emit) -> Emit:

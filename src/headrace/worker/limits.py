@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,6 @@ import msgspec
 from headrace.app import App
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption, UsageError
-from headrace.events import Emit
 from headrace.job import check_name
 from headrace.plain import cut, shown
 from headrace.settings import ExecutorKind, TaskSettings, check_count
@@ -114,13 +112,6 @@ def check_limits(
         if max_lifetime is None
         else duration_ms(max_lifetime, name="max_lifetime", least_ms=1) / 1000,
     )
-
-
-def check_emit(emit: Emit | None) -> Emit | None:
-    """Return what takes events, or raise `InvalidOption`."""
-    if emit is not None and (not callable(emit) or inspect.iscoroutinefunction(emit)):
-        raise InvalidOption(f"emit={shown(emit)}: pass a plain function that takes an event")
-    return emit
 
 
 def _count(value: int | None, default: int, *, name: str, most: int, least: int = 1) -> int:

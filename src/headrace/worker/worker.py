@@ -18,13 +18,13 @@ from headrace.events import (
 )
 from headrace.guard import Guard
 from headrace.job import check_text
-from headrace.logs.lines import log_events, unfailing
+from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
 from headrace.worker.cause import sole_cause
 from headrace.worker.lifespan import Lifespan
-from headrace.worker.limits import check_emit, check_limits, process_functions, queue_weights
+from headrace.worker.limits import check_limits, process_functions, queue_weights
 from headrace.worker.service import Service
 from headrace.worker.stops import Stops
 
@@ -125,8 +125,7 @@ class Worker:
         )
         own_name = f"{socket.gethostname()}:{os.getpid()}"
         self.name: str = check_text(own_name if name is None else name, what="worker name")
-        checked = check_emit(emit)
-        self._emit = unfailing(log_events() if checked is None else checked)
+        self._emit = emitter(emit)
         self._guard = Guard(self._emit)
         self._lifespan = Lifespan(
             app.lifespan,
