@@ -7,7 +7,7 @@ function functions.join_release(roots, args)
   local order, reply, newest, newest_alive = known[digest] and known[digest].order or 0, { '', digest }, 0, 0
   for name, release in pairs(known) do
     newest = math.max(newest, release.order)
-    if name ~= digest and not release.has_left and release.seen_ms + alive_ms >= unit.now_ms then
+    if name ~= digest and releases.is_alive(unit, release, tonumber(alive_ms)) then
       reply[#reply + 1] = name
       newest_alive = math.max(newest_alive, release.order)
     end
@@ -16,7 +16,7 @@ function functions.join_release(roots, args)
   if order == 0 or is_rolled_back_to then
     order = newest + 1
   end
-  releases.note(unit, app, digest, { order = order })
+  releases.note(unit, app, digest, { order = order, seen_ms = unit.now_ms })
   reply[1] = order > newest_alive and '1' or '0'
   return reply
 end

@@ -4,7 +4,7 @@ function functions.leave_release(roots, args)
   local unit = unit.open(roots[1])
   local release = releases.read(unit, app)[digest]
   if release then
-    releases.note(unit, app, digest, { order = release.order, has_left = true })
+    releases.note(unit, app, digest, { order = release.order, seen_ms = release.seen_ms, has_left = true })
   end
   return 'ok'
 end

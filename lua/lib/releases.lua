@@ -1,6 +1,6 @@
--- The releases of an app that have run: a hash, from a release's digest to its place in their order, when it was last
--- heard of, and whether it has left.
-local TTL_MS = limits.RELEASES_TTL_MS
+-- The releases of an app that have run: a hash, from a release's digest to its place in their order, when it has joined
+-- last, and whether a process of it has left since.
+local TTL_MS, LEFT_MS = limits.RELEASES_TTL_MS, limits.RELEASE_LEFT_MS
 
 local function read_one(word)
   local order, seen_ms, left = string.match(word, '^(%d+) (%d+)( ?%l*)$')
@@ -24,10 +24,17 @@ function releases.read(unit, app)
   return known
 end
 
--- Note that a release was heard of now.
+-- Whether a release is alive that counts as such for a while after it has joined. One of which a process has left has
+-- less time: the others join again.
+function releases.is_alive(unit, release, alive_ms)
+  local span_ms = release.has_left and math.min(alive_ms, LEFT_MS) or alive_ms
+  return release.seen_ms + span_ms >= unit.now_ms
+end
+
 function releases.note(unit, app, digest, release)
   local key = keys.schedule_releases(unit.root, app)
-  local word = numbers.text(release.order) .. ' ' .. unit.now_text .. (release.has_left and ' left' or '')
+  local left = release.has_left and ' left' or ''
+  local word = numbers.text(release.order) .. ' ' .. numbers.text(release.seen_ms) .. left
   unit.call('HSET', key, digest, word)
   unit.call('PEXPIRE', key, numbers.text(TTL_MS))
 end

@@ -111,3 +111,9 @@ FIRED_TTL_MS = 7 * 24 * 3_600_000
 
 RELEASES_TTL_MS = 30 * 24 * 3_600_000
 """How long a release of an app is remembered after it was heard of last."""
+
+RELEASE_LEFT_MS = 6_000
+"""How long after its last join a release is alive of which a process has left: others join again.
+
+Longer than the time between two joins of a process.
+"""

@@ -118,10 +118,14 @@ class Scheduler(Protocol):
         Args:
             app: the app's name.
             digest: the release's.
-            alive_ms: another release is alive if it has joined within so many milliseconds, and has
-                not left since.
+            alive_ms: another release is alive if it has joined within so many milliseconds; if a
+                process of it has left since, within `RELEASE_LEFT_MS` at most.
         """
 
     @writes(is_durable=False)
     async def leave_release(self, app: str, digest: str) -> None:
-        """Say that a process of a release has ended; others of it will join again."""
+        """Say that a process of a release has ended.
+
+        Its other processes have `RELEASE_LEFT_MS` after the last join to join again; else it is
+        alive no more.
+        """

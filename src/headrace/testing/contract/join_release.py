@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage import RELEASES_TTL_MS, ReleaseStanding, Storage
+from headrace.storage import RELEASE_LEFT_MS, RELEASES_TTL_MS, ReleaseStanding, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.schedule_steps import NEIGHBOUR
 
@@ -82,21 +82,37 @@ class JoinReleaseContract(Contract):
             is_newest, _ = await join(storage, digest)
             assert not is_newest
 
-    async def test_a_release_that_has_left_is_not_alive(self, storage: Storage) -> None:
+    async def test_a_release_that_has_left_is_alive_for_a_moment_more(
+        self, storage: Storage, advance: Advance
+    ) -> None:
         await join(storage, "v1")
         await join(storage, "v2")
         await storage.leave_release(APP, "v2")
         await storage.leave_release(APP, "v2")
+        await advance(RELEASE_LEFT_MS)
+        await storage.leave_release(APP, "v2")
+        assert await join(storage, "v1") == (False, "v1 v2")
+        await advance(1)
         assert await join(storage, "v1") == (True, "v1")
+        # A caller may ask for less.
+        standing = await storage.join_release(APP, "v3", alive_ms=1)
+        assert standing == ReleaseStanding(is_newest=True, alive=["v1", "v3"])
+        await storage.leave_release(APP, "v3")
+        await advance(2)
+        assert (await storage.join_release(APP, "v1", alive_ms=1)).is_newest
 
     async def test_others_of_a_release_that_has_left_join_again_as_what_it_was(
-        self, storage: Storage
+        self, storage: Storage, advance: Advance
     ) -> None:
         await join(storage, "v1")
         await join(storage, "v2")
         await storage.leave_release(APP, "v2")
         assert await join(storage, "v2") == (True, "v1 v2")
         await storage.leave_release(APP, "v1")
+        await advance(RELEASE_LEFT_MS + 1)
+        assert await join(storage, "v1") == (False, "v1 v2")
+        await storage.leave_release(APP, "v1")
+        await advance(RELEASE_LEFT_MS + 1)
         assert await join(storage, "v2") == (True, "v2")
         assert await join(storage, "v1") == (False, "v1 v2")
 

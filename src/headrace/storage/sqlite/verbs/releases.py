@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage.limits import PRUNED_A_CALL, RELEASES_TTL_MS
+from headrace.storage.limits import PRUNED_A_CALL, RELEASE_LEFT_MS, RELEASES_TTL_MS
 from headrace.storage.schedules import ReleaseStanding
 from headrace.storage.sqlite.engine.step import Step
 
@@ -11,7 +11,7 @@ DELETE FROM schedule_releases
 WHERE key IN (SELECT key FROM schedule_releases WHERE joined_ms <= ? LIMIT ?)
 """
 _KNOWN = """
-SELECT digest, place, joined_ms >= ? AND NOT has_left FROM schedule_releases
+SELECT digest, place, joined_ms >= iif(has_left, ?, ?) FROM schedule_releases
 WHERE tenant = ? AND app = ? AND joined_ms > ?
 """
 _JOIN = """
@@ -30,7 +30,9 @@ def join_release(
     forgotten_ms = step.now_ms - RELEASES_TTL_MS
     step.db.execute(_FORGET, (forgotten_ms, PRUNED_A_CALL))
     since_ms = step.now_ms - alive_ms
-    known = step.db.execute(_KNOWN, (since_ms, tenant, app, forgotten_ms)).fetchall()
+    left_since_ms = step.now_ms - min(alive_ms, RELEASE_LEFT_MS)
+    asked = (left_since_ms, since_ms, tenant, app, forgotten_ms)
+    known = step.db.execute(_KNOWN, asked).fetchall()
     places = {name: place for name, place, _ in known}
     alive = {name for name, _, is_alive in known if is_alive}
     own = places.get(digest)
