@@ -31,7 +31,9 @@ WORD = End("", "", None)
 FIRST_MS = 1_000
 
 
-async def heard(storage: Storage, client: ContractClient, *channels: Channel) -> list[list[End]]:
+async def messages_to(
+    storage: Storage, client: ContractClient, *channels: Channel
+) -> list[list[End]]:
     """Return what each channel has been told until now: a job that ends comes behind it."""
     jobs = [f"probe {n}" for n in range(len(channels))]
     await client.enqueue(
@@ -84,7 +86,7 @@ class ScheduleWakesContract(Contract):
             sooner = a_schedule(schedule_id, due_ms=now_ms + FIRST_MS - 1, **changes)
             later = a_schedule("later", due_ms=now_ms + FIRST_MS)
             assert None not in await write(storage, later, sooner, wakes=True)
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
 
     async def test_the_first_of_all_schedules_is_told(
         self, storage: Storage, client: ContractClient, advance: Advance
@@ -93,7 +95,7 @@ class ScheduleWakesContract(Contract):
             await take(storage, channel=channel.name)
             due_ms = await advance(0) + FIRST_MS
             assert await write(storage, a_schedule(due_ms=due_ms), wakes=True) == [1]
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
 
     async def test_what_is_held_is_first_due_when_its_hold_ends(
         self, storage: Storage, client: ContractClient, advance: Advance
@@ -103,12 +105,12 @@ class ScheduleWakesContract(Contract):
         async with open_channel(storage) as channel:
             await take(storage, hold_ms=FIRST_MS, channel=channel.name)
             await write(storage, a_schedule("a", due_ms=now_ms + FIRST_MS + 1), wakes=True)
-            assert await heard(storage, client, channel) == [[]]
+            assert await messages_to(storage, client, channel) == [[]]
             await write(storage, a_schedule("b", due_ms=now_ms + FIRST_MS - 1), wakes=True)
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
             # Its own write ends the hold.
             await write(storage, a_schedule("held", expected=1), wakes=True)
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
 
     @pytest.mark.parametrize(
         "change",
@@ -137,7 +139,7 @@ class ScheduleWakesContract(Contract):
         async with open_channel(storage) as channel:
             await take(storage, channel=channel.name)
             await write(storage, changed, wakes=True)
-            assert await heard(storage, client, channel) == [[]]
+            assert await messages_to(storage, client, channel) == [[]]
 
     async def test_a_write_that_is_to_wake_nobody_is_not_told(
         self, storage: Storage, client: ContractClient
@@ -145,7 +147,7 @@ class ScheduleWakesContract(Contract):
         async with open_channel(storage) as channel:
             await take(storage, channel=channel.name)
             await write(storage, a_schedule(), wakes=False)
-            assert await heard(storage, client, channel) == [[]]
+            assert await messages_to(storage, client, channel) == [[]]
 
     async def test_all_that_were_named_are_told_and_nobody_else(
         self, storage: Storage, client: ContractClient
@@ -162,8 +164,8 @@ class ScheduleWakesContract(Contract):
             await take(neighbour, channel=theirs.name)
             await take(storage, channel="nobody.here")
             await write(storage, a_schedule(), wakes=True)
-            told = await heard(storage, client, one, two, silent, theirs)
-            assert told == [[WORD], [WORD], [], []]
+            found = await messages_to(storage, client, one, two, silent, theirs)
+            assert found == [[WORD], [WORD], [], []]
         await neighbour.aclose()
 
     async def test_a_channel_is_told_for_a_while_after_it_was_named_last(
@@ -175,13 +177,13 @@ class ScheduleWakesContract(Contract):
             await take(storage, channel=channel.name)
             now_ms = await advance(SCHEDULES_HEARD_MS - 1)
             await write(storage, a_schedule("a", due_ms=now_ms), wakes=True)
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
             await advance(2)
             await write(storage, a_schedule("b", due_ms=now_ms - 1), wakes=True)
-            assert await heard(storage, client, channel) == [[]]
+            assert await messages_to(storage, client, channel) == [[]]
             await take(storage, channel=channel.name)
             await write(storage, a_schedule("c"), wakes=True)
-            assert await heard(storage, client, channel) == [[WORD]]
+            assert await messages_to(storage, client, channel) == [[WORD]]
 
     async def test_no_more_channels_are_told_than_may_be(
         self, storage: Storage, client: ContractClient
@@ -194,5 +196,5 @@ class ScheduleWakesContract(Contract):
             for channel in channels:
                 await take(storage, channel=channel.name)
             await write(storage, a_schedule(), wakes=True)
-            told = await heard(storage, client, *channels)
-            assert sorted(map(len, told)) == [0] * 6 + [1] * CHANNELS_LIMIT
+            found = await messages_to(storage, client, *channels)
+            assert sorted(map(len, found)) == [0] * 6 + [1] * CHANNELS_LIMIT
