@@ -1,6 +1,7 @@
 -- The schedules of a tenant: their records, where they are found, and who is told when one is due sooner. The unit's
 -- root is the tenant's.
 local HEARD_MS, CHANNELS = limits.SCHEDULES_HEARD_MS, '' .. limits.CHANNELS_LIMIT
+local LISTENERS_TTL_MS = 60 * HEARD_MS -- of all together, once nobody looks any more
 local LAST_ENTRY, ROOM = '' .. limits.SCHEDULE_HISTORY - 1, limits.BATCH_LIMIT_BYTES
 local MENDED = '' .. limits.BATCH_LIMIT
 local FIRST_WORDS = 3 -- of a write: id, the version that it expects, and how many words follow
@@ -55,16 +56,15 @@ end
 function schedules.hear(unit, channel)
   local key, since_ms = keys.schedules_heard(unit.root), numbers.text(unit.now_ms - HEARD_MS)
   unit.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. since_ms)
-  unit.call('ZREMRANGEBYSCORE', key, '(' .. unit.now_text, '+inf') -- the clock was set back
   unit.call('ZADD', key, unit.now_text, channel)
-  unit.call('PEXPIRE', key, numbers.text(HEARD_MS))
+  unit.call('PEXPIRE', key, numbers.text(LISTENERS_TTL_MS))
 end
 
 -- Tell those that want to know: the word is the end of no job, of no queue.
 local function notify(unit)
   local key, since_ms = keys.schedules_heard(unit.root), numbers.text(unit.now_ms - HEARD_MS)
   local channels =
-    unit.call('ZRANGE', key, unit.now_text, since_ms, 'BYSCORE', 'REV', 'LIMIT', '0', CHANNELS)
+    unit.call('ZRANGE', key, '+inf', since_ms, 'BYSCORE', 'REV', 'LIMIT', '0', CHANNELS)
   local message = table.concat({ unit.root, '', '', '', '', '' }, '\n')
   for _, channel in ipairs(channels) do
     wake.publish(unit, channel, message)
@@ -77,7 +77,7 @@ function schedules.erase(unit, id, app)
   unit.call('UNLINK', keys.schedule(root, id), keys.schedule_history(root, id))
   unit.call('ZREM', keys.schedules(root), id)
   unit.call('ZREM', keys.schedules_due(root), id)
-  if app then
+  if app and app ~= '' then
     unit.call('ZREM', keys.schedules_of(root, app), id)
   end
 end
@@ -104,7 +104,7 @@ local function put(unit, write, app, due_ms, body, ...)
   local root, id, old = unit.root, write.id, write.old
   if not old then
     schedules.erase(unit, id)
-  elseif old.app ~= app then
+  elseif old.app ~= app and old.app ~= '' then
     unit.call('ZREM', keys.schedules_of(root, old.app), id)
   end
   local version = old and numbers.text(old.version + 1) or '1'
@@ -112,7 +112,9 @@ local function put(unit, write, app, due_ms, body, ...)
     'HSET', keys.schedule(root, id), 'app', app, 'version', version, 'due_ms', due_ms, 'body', body
   )
   unit.call('ZADD', keys.schedules(root), '0', id)
-  unit.call('ZADD', keys.schedules_of(root, app), '0', id)
+  if app ~= '' then
+    unit.call('ZADD', keys.schedules_of(root, app), '0', id)
+  end
   schedules.look_at(unit, id, due_ms)
   if select('#', ...) > 0 then
     unit.call('LPUSH', keys.schedule_history(root, id), ...)

@@ -37,7 +37,8 @@ def _places(keys: Keys, records: dict[str, Any]) -> Iterator[str]:
     """Check that each schedule is in each index, and nothing else is."""
     by_app: dict[str, set[str]] = {}
     for name, record in records.items():
-        by_app.setdefault(record[b"app"].decode(), set()).add(name)
+        if app := record[b"app"].decode():
+            by_app.setdefault(app, set()).add(name)
     expected = {
         "schedules": {"": set(records)} if records else {},
         "schedules-due": {"": set(records)} if records else {},
