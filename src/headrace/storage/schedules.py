@@ -65,7 +65,8 @@ class TakenSchedules(msgspec.Struct, frozen=True):
 
     Attributes:
         now_ms: the instant.
-        schedules: which are due, those that have been due for longest first.
+        schedules: which are due, those that have been due for longest first. One that was held
+            counts from the end of its hold.
         next_ms: how long until the next falls due or is no longer held; None: there is none.
     """
 

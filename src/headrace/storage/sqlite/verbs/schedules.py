@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from operator import attrgetter
 from typing import Any
 
 from headrace.errors import TooManySchedules
@@ -123,8 +122,6 @@ def take_schedules(
     if schedules:
         held = json_list(schedule.id for schedule in schedules)
         step.db.execute(_HOLD, (step.now_ms + hold_ms, tenant, held))
-        # What was held before is found behind what fell due meanwhile.
-        schedules.sort(key=attrgetter("due_ms"))
     first_ms = _first_look_ms(step, tenant)
     next_ms = None if first_ms is None else max(0, first_ms - step.now_ms)
     return TakenSchedules(step.now_ms, schedules, next_ms)
