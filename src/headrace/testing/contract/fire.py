@@ -10,11 +10,11 @@ from headrace.storage import (
     FIRED_TTL_MS,
     EnqueueOutcome,
     JobState,
-    Occurrence,
     Storage,
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.schedule_steps import (
+    LATER_MS,
     NEIGHBOUR,
     STRANGE_ID,
     an_occurrence,
@@ -131,11 +131,11 @@ class FireContract(Contract):
 
     async def test_queues_don_t_count_for_each_other(self, storage: Storage) -> None:
         await fire(storage, an_occurrence(50))
-        job = a_job("s:50")
-        elsewhere = Occurrence("s", 50, job)
-        for answer in ("queued", "duplicate"):
-            found = await storage.fire("other", [elsewhere], until_ms=2**50)
-            assert found == [answer]
+        for instant_ms, answer in ((40, "queued"), (60, "queued"), (60, "duplicate")):
+            elsewhere = an_occurrence(instant_ms)
+            assert await storage.fire("other", [elsewhere], until_ms=LATER_MS) == [answer]
+        assert await fire(storage, an_occurrence(50), an_occurrence(55)) == ["duplicate", "queued"]
+        assert await storage.queues() == [QUEUE, "other"]
 
     async def test_a_job_that_is_there_already_is_left_and_its_occurrence_counts_as_fired(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
