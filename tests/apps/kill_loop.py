@@ -1,9 +1,10 @@
 """Starts a process on a directory again and again, kills it at a random moment, and looks.
 
-Run as ``python -m tests.apps.kill_loop DIRECTORY KILLS SEED``. The child enqueues, claims, settles
-and so on, and notes each id once the storage has answered. It is forked, since a new interpreter
-for each kill would take most of the time; the parent has no thread and no open database then. The
-last line of the output says how many ids were noted; a database that is not in order ends it early.
+Run as ``python -m tests.apps.kill_loop DIRECTORY KILLS SEED``. The child enqueues, claims, settles,
+fires the next occurrence of a schedule, whose instants are its versions, and so on, and notes each
+id once the storage has answered. It is forked, since a new interpreter for each kill would take
+most of the time; the parent has no thread and no open database then. The last line of the output
+says how many ids were noted; a database that is not in order ends it early.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from pathlib import Path
 
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.testing.contract.schedule_steps import a_schedule, an_occurrence, fire, read, write
 from headrace.testing.contract.steps import ContractClient, ContractIncarnation, a_job, completed
 
 JOBS_A_ROUND = 5
 MOST_NOTES = 15
 LONGEST_S = 0.005
 POLL_S = 0.0005
+SCHEDULE = "tick"
 
 
 async def work(url: str, name: str, notes: int) -> None:
@@ -41,6 +44,18 @@ async def work(url: str, name: str, notes: int) -> None:
         for job in await worker.claim(JOBS_A_ROUND):
             assert await worker.settle(job, completed())
             os.write(notes, f"settled {job.id}\n".encode())
+        await tick(storage, notes)
+
+
+async def tick(storage: SqliteStorage, notes: int) -> None:
+    """Fire the next occurrence, which the child before may have done, and move the schedule on."""
+    schedule = await read(storage, SCHEDULE)
+    version = schedule.version if schedule else 0
+    occurrence = an_occurrence(version + 1, SCHEDULE)
+    assert await fire(storage, occurrence) is not None
+    os.write(notes, f"accepted {occurrence.job.id}\n".encode())
+    assert await write(storage, a_schedule(SCHEDULE, expected=version)) == [version + 1]
+    os.write(notes, f"moved {version + 1}\n".encode())
 
 
 def noted(path: Path, word: str) -> set[str]:
@@ -79,11 +94,17 @@ def look(database: Path, path: Path) -> None:
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         states = dict(connection.execute("SELECT id, state FROM jobs").fetchall())
+        [last] = connection.execute("SELECT max(instant_ms) FROM fired").fetchone()
+        [version] = connection.execute("SELECT max(version) FROM schedules").fetchone()
     finally:
         connection.close()
     assert noted(path, "accepted") <= states.keys(), "accepted and lost"
     settled = noted(path, "settled")
     assert {states[job_id] for job_id in settled} <= {"completed"}, "settled and lost"
+    fired = {job_id for job_id in states if job_id.startswith(SCHEDULE)}
+    assert fired == {f"{SCHEDULE}:{n + 1}" for n in range(last or 0)}, "fired without a job or mark"
+    assert max(map(int, noted(path, "moved")), default=0) <= (version or 0), "moved and lost"
+    assert (last or 0) - (version or 0) in (0, 1), "moved and not fired, or fired too far"
 
 
 def main() -> None:
