@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import groupby, takewhile
+from itertools import accumulate, groupby
 from typing import Literal
 
 import msgspec
@@ -51,10 +52,13 @@ def plan(
     if first_ms is None:
         return SchedulePlan((), (), None)
     looked = _looked(body, first_ms, now_ms)
-    due = list(takewhile(lambda instant: body.fire_ms(schedule_id, instant) <= now_ms, looked))
-    rest = looked[len(due) :]
+    # None before an earlier one: so these rise.
+    fires_ms = list(accumulate((body.fire_ms(schedule_id, instant) for instant in looked), max))
+    count = bisect_right(fires_ms, now_ms)
+    due, rest = looked[:count], looked[count:]
     next_ms = rest[0] if rest else body.next_after(looked[-1] if looked else first_ms - 1)
-    reasons = _reasons(body, schedule_id, due, now_ms, is_running=is_running)
+    late = bisect_left(fires_ms, now_ms - ON_TIME_MS)
+    reasons = _reasons(body, late, len(due) - late, is_running=is_running)
     passed = [
         _entry([instant for instant, _ in run], reason, now_ms)
         for reason, run in groupby(zip(due, reasons, strict=True), lambda pair: pair[1])
@@ -84,17 +88,13 @@ def _newest(body: ScheduleBody, first_ms: int, last_ms: int, limit: int) -> list
     return body.timing.newest(first_ms - 1, until_ms, limit, start_ms=body.start_ms)
 
 
-def _reasons(
-    body: ScheduleBody, schedule_id: str, due: Sequence[int], now_ms: int, *, is_running: bool
-) -> list[Reason]:
+def _reasons(body: ScheduleBody, late: int, on_time: int, *, is_running: bool) -> list[Reason]:
     """Return of each due occurrence why it is passed over, "" if it is to be fired."""
     if body.is_paused:
-        return ["paused"] * len(due)
-    late = sum(body.fire_ms(schedule_id, instant) < now_ms - ON_TIME_MS for instant in due)
-    caught_up = min(late, _wanted(body, has_newer=late < len(due)))
-    skipped = late - caught_up
-    reasons: list[Reason] = ["catch_up"] * skipped
-    left = len(due) - skipped
+        return ["paused"] * (late + on_time)
+    caught_up = min(late, _wanted(body, has_newer=on_time > 0))
+    reasons: list[Reason] = ["catch_up"] * (late - caught_up)
+    left = caught_up + on_time
     if body.overlap == "allow":
         return reasons + [""] * left
     fired: list[Reason] = [""] if left and not is_running else []
