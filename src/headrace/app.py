@@ -41,18 +41,16 @@ from headrace.options import (
     task_settings,
 )
 from headrace.plain import plain_text
-from headrace.policy import SchedulePolicy, policy_fields
 from headrace.queues import Operator, Queue
 from headrace.registry import function_of, new_task, with_executor
-from headrace.scheduled import Declarations, Declared, OfTask
-from headrace.scheduling import ScheduledTasks
+from headrace.scheduled import Declared
+from headrace.scheduling import DeclaredSchedules
 from headrace.sender import Sender
 from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
 from headrace.task_ref import TaskRef, not_registered
-from headrace.timing import Timing
 
 S = TypeVar("S", default=None)
 Found = TypeVar("Found")
@@ -60,7 +58,7 @@ Found = TypeVar("Found")
 DEFAULT_URL = "redis://localhost:6379"
 
 
-class App(WithForeignWords, ScheduledTasks[S], Extensions, words=OF_APPS):
+class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at
@@ -164,7 +162,7 @@ class App(WithForeignWords, ScheduledTasks[S], Extensions, words=OF_APPS):
             default_app_name(inspect.currentframe()) if name is None else name, what="app name"
         )
         self.tasks: dict[str, Task[..., Any]] = {}
-        self._declarations = Declarations(self.tasks)
+        DeclaredSchedules.__init__(self, self.tasks)
         self.url: str = check_url(url if plain_url is None else plain_url)
         self.tenant: str = check_name(tenant, what="tenant")
         self.lifespan: Lifespan[Any] | None = None if lifespan is None else check_lifespan(lifespan)
@@ -239,35 +237,6 @@ class App(WithForeignWords, ScheduledTasks[S], Extensions, words=OF_APPS):
             if before is not None and not is_redefinition(task.function, before.function):
                 raise UsageError(f"the task name {name!r} is taken: pass another name=")
         self.tasks.update(dict.fromkeys(names, task))
-
-    def _schedule(self, schedule_id: str | None, schedule: OfTask) -> None:
-        self._declarations.add_task(schedule_id, schedule)
-
-    @spelled_out(SchedulePolicy)
-    def schedule(
-        self, schedule_id: str, job: Job, timing: Timing, **policy: Unpack[SchedulePolicy]
-    ) -> None:
-        """Declare a schedule of any job, as ``schedule("eu", report.job(region="eu"), Every(60))``.
-
-        It is stored when a worker or scheduler of the app starts, as are those of `cron` and
-        `every`, and deleted by the first that knows that the code declares it no longer.
-        `schedules` stores one at once.
-
-        Args:
-            schedule_id: unique in the tenant, 1 to 200 bytes without control characters.
-            job: made by ``task.job(...)`` or ``task.options(...).job(...)``, without ``id``,
-                ``delay``, ``run_at`` and an instant for ``expires``.
-            timing: a `Cron`, `Every` or `At`. An `At` that has passed when the schedule is first
-                stored never comes.
-            **policy: see `SchedulePolicy`.
-
-        Raises:
-            UsageError: the id is taken, or what is passed is no job.
-            InvalidArguments: the arguments are not of the types of the task's signature.
-            InvalidOption: the id, the timing or an option is not valid.
-        """
-        fields = policy_fields(policy, taker="App.schedule")
-        self._declarations.add_job(schedule_id, job, timing, fields)
 
     def load(self) -> None:
         """Import the modules of ``include``, so that all tasks and their types are known.

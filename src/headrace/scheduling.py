@@ -1,4 +1,4 @@
-"""Where tasks are declared together with their schedules: ``@app.cron`` and ``@app.every``."""
+"""Where schedules are declared: by ``@app.cron``, ``@app.every`` and ``app.schedule``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, Literal, Unpack
 from typing_extensions import TypeVar
 
 from headrace.clock import Duration
+from headrace.job import Job
 from headrace.occurrences import ScheduledJobOptions
 from headrace.options import TaskOptions, spelled_out
 from headrace.policy import SchedulePolicy, check_schedule_id, policy_fields
 from headrace.registry import TaskDecorator, TaskRegistry
-from headrace.scheduled import OfTask
+from headrace.scheduled import Declarations, OfTask
 from headrace.task import Task
 from headrace.timing import Cron, Every, Timing
 
@@ -114,3 +115,43 @@ class ScheduledTasks(TaskRegistry[S]):
     @abstractmethod
     def _schedule(self, schedule_id: str | None, schedule: OfTask) -> None:
         """Declare a schedule of a task that was declared here."""
+
+
+class DeclaredSchedules(ScheduledTasks[S]):
+    """The part of an `App` that keeps the schedules that it declares.
+
+    Args:
+        tasks: the app's, by name.
+    """
+
+    def __init__(self, tasks: Mapping[str, Task[..., Any]]) -> None:
+        self._declarations = Declarations(tasks)
+
+    def _schedule(self, schedule_id: str | None, schedule: OfTask) -> None:
+        self._declarations.add_task(schedule_id, schedule)
+
+    @spelled_out(SchedulePolicy)
+    def schedule(
+        self, schedule_id: str, job: Job, timing: Timing, **policy: Unpack[SchedulePolicy]
+    ) -> None:
+        """Declare a schedule of any job, as ``schedule("eu", report.job(region="eu"), Every(60))``.
+
+        It is stored when a worker or scheduler of the app starts, as are those of `cron` and
+        `every`, and deleted by the first that knows that the code declares it no longer.
+        `schedules` stores one at once.
+
+        Args:
+            schedule_id: unique in the tenant, 1 to 200 bytes without control characters.
+            job: made by ``task.job(...)`` or ``task.options(...).job(...)``, without ``id``,
+                ``delay``, ``run_at`` and an instant for ``expires``.
+            timing: a `Cron`, `Every` or `At`. An `At` that has passed when the schedule is first
+                stored never comes.
+            **policy: see `SchedulePolicy`.
+
+        Raises:
+            UsageError: the id is taken, or what is passed is no job.
+            InvalidArguments: the arguments are not of the types of the task's signature.
+            InvalidOption: the id, the timing or an option is not valid.
+        """
+        fields = policy_fields(policy, taker="App.schedule")
+        self._declarations.add_job(schedule_id, job, timing, fields)
