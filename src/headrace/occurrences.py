@@ -50,13 +50,13 @@ def job_body(job: Job, tasks: Mapping[str, Task[..., Any]]) -> JobBody:
     """
     made = checked(job)
     if isinstance(job, JobRequest) and not job.is_new_id:
-        raise _senseless("id", made.id, _OWN_ID)
+        raise _senseless(f"id={shown(made.id)}", _OWN_ID)
     if made.delay_ms:
-        raise _senseless("delay", made.delay_ms / 1000, _OWN_TIME)
+        raise _senseless(f"delay={made.delay_ms / 1000:g}", _OWN_TIME)
     if made.run_at_ms:
-        raise _senseless("run_at", str(datetime_of(made.run_at_ms)), _OWN_TIME)
+        raise _senseless(f"run_at={datetime_of(made.run_at_ms).isoformat()}", _OWN_TIME)
     if made.expires_at_ms:
-        raise _senseless("expires", str(datetime_of(made.expires_at_ms)), _SPAN)
+        raise _senseless(f"expires={datetime_of(made.expires_at_ms).isoformat()}", _SPAN)
     task = tasks.get(made.task)
     if task is not None:
         task.signature.check(made.payload)
@@ -118,11 +118,11 @@ def options_of(options: ScheduledJobOptions | None) -> JobOptions:
     reasons = {"id": _OWN_ID, "delay": _OWN_TIME, "run_at": _OWN_TIME, "wait_timeout": _OWN_WAIT}
     for name, why in reasons.items():
         if said.get(name) is not None:
-            raise _senseless(name, said.get(name), why)
+            raise _senseless(f"{name}={shown(said.get(name))}", why)
     if isinstance(said.get("expires"), datetime):
-        raise _senseless("expires", said.get("expires"), _SPAN)
+        raise _senseless(f"expires={shown(said.get('expires'))}", _SPAN)
     return said
 
 
-def _senseless(name: str, value: object, why: str) -> InvalidOption:
-    return InvalidOption(f"{name}={shown(value)} makes no sense for a schedule's job: {why}")
+def _senseless(said: str, why: str) -> InvalidOption:
+    return InvalidOption(f"{said} makes no sense for a schedule's job: {why}")

@@ -11,12 +11,13 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from headrace.errors import UsageError
+from headrace.errors import InvalidOption, UsageError
 from headrace.job import Job
 from headrace.occurrences import ScheduledJobOptions, arguments_of, job_body, options_of
 from headrace.policy import check_body, check_schedule_id, check_timing
 from headrace.schedule import ScheduleBody, encode_body
 from headrace.signature import LateSignature
+from headrace.storage.limits import SCHEDULES_LIMIT
 from headrace.task import Task
 from headrace.timing import Timing
 
@@ -171,6 +172,11 @@ class Declarations:
         # At a prompt a cell is run again.
         if schedule_id in self._found and not hasattr(sys, "ps1"):
             raise UsageError(f"the schedule id {schedule_id!r} is taken: pass another id")
+        if len(self._found) >= SCHEDULES_LIMIT:
+            raise InvalidOption(
+                f"schedule {schedule_id!r} would be one too many: a tenant has {SCHEDULES_LIMIT:,} "
+                "at most; let one schedule's task enqueue what several would"
+            )
         self._found[schedule_id] = declaration
 
     def _free_id(self, name: str) -> str:

@@ -20,6 +20,7 @@ from headrace import (
     UnknownTask,
     UsageError,
 )
+from headrace.storage.limits import SCHEDULES_LIMIT
 from tests.support.nowhere import unreachable_app
 
 NEW_YEAR = datetime(2030, 1, 1, tzinfo=UTC)
@@ -100,12 +101,12 @@ JOBS: dict[str, tuple[Callable[[Report], Any], type[Exception], str]] = {
     "run_at": (
         lambda task: task.options(run_at=NEW_YEAR).job("eu"),
         InvalidOption,
-        r"run_at='2030-01-01 00:00:00\+00:00' makes no sense",
+        r"run_at=2030-01-01T00:00:00\+00:00 makes no sense",
     ),
     "expires": (
         lambda task: task.options(expires=NEW_YEAR).job("eu"),
         InvalidOption,
-        r"expires='2030-01-01 00:00:00\+00:00' makes no sense .*say a duration",
+        r"expires=2030-01-01T00:00:00\+00:00 makes no sense .*say a duration",
     ),
     "types": (lambda task: task.job(5), InvalidArguments, "region: Expected `str`, got `int`"),
     "task": (lambda task: task, UsageError, r"is no job: pass what task\.job\(\.\.\.\) returns"),
@@ -168,6 +169,14 @@ def test_an_id_that_is_taken(app: App[None], report: Report) -> None:
     app.every(5, id="x", args={"region": "eu"})(report)
     with pytest.raises(UsageError, match="the schedule id 'x' is taken: pass another id"):
         app.schedule("x", report.job("eu"), Every(5))
+
+
+def test_more_than_a_tenant_can_have(app: App[None], report: Report) -> None:
+    job, timing = report.job("eu"), Every(5)
+    for number in range(SCHEDULES_LIMIT):
+        app.schedule(str(number), job, timing)
+    with pytest.raises(InvalidOption, match=r"'more' would be one too many: .* 100,000 at most"):
+        app.schedule("more", job, timing)
 
 
 def test_a_name_of_a_task_that_is_too_long_for_an_id(app: App[None]) -> None:
