@@ -109,8 +109,9 @@ class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """Return what is to be stored of a schedule that is set now.
 
         Its occurrences are those from now on. One of before that is due, and about which no
-        scheduler has decided yet, stays if it is an occurrence of this one too; and so does a
-        one-off that has just passed by the storage's clock, since the caller's may be behind.
+        scheduler has decided yet, stays if it is an occurrence of this one too and that was not
+        paused; and so does a one-off that has just passed by the storage's clock, since the
+        caller's may be behind.
 
         Args:
             before: what is stored of it now, None if it is new.
@@ -121,7 +122,7 @@ class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if before is None:
             return replace(self, next_ms=next_ms, created_ms=now_ms, changed_ms=now_ms)
         pending_ms = before.next_ms
-        if pending_ms is not None and pending_ms <= now_ms:
+        if pending_ms is not None and pending_ms <= now_ms and not before.is_paused:
             is_kept = self.next_after(pending_ms - 1) == pending_ms
             next_ms = pending_ms if is_kept else next_ms
         return replace(

@@ -54,6 +54,11 @@ def test_a_due_occurrence_that_nobody_has_fired_yet_stays() -> None:
     assert body(Every(30)).in_place_of(before, NOON + 5).next_ms == NOON
 
 
+def test_a_due_occurrence_of_a_paused_one_goes() -> None:
+    before = body(next_ms=NOON, is_paused=True)
+    assert body().in_place_of(before, NOON + 5).next_ms == NOON + MINUTE
+
+
 def test_a_due_occurrence_goes_where_the_new_timing_has_none() -> None:
     before = body(next_ms=NOON)
     assert body(Every(7)).in_place_of(before, NOON + 5).next_ms == Every(7).after(NOON + 5)
