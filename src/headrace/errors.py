@@ -20,6 +20,7 @@
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
+    ├── ScheduleNotFound          there is no such schedule (also a LookupError)
     ├── SnoozeLimit               a job has asked to snooze too often; kept in its error history
     └── JobError                  what waiting for a job can raise
         ├── JobFailed             the job is a dead letter
@@ -120,6 +121,10 @@ class StorageFault(StorageError):
 
 class LifespanTimeout(HeadraceError):
     """The app's lifespan did not start or end in the time that a worker gives it."""
+
+
+class ScheduleNotFound(HeadraceError, LookupError):
+    """There is no schedule of that id; nothing was changed."""
 
 
 class SnoozeLimit(HeadraceError):
