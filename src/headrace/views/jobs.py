@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from headrace.clock import datetime_of
-from headrace.codec import read
 from headrace.events import EventRecord, JobEventKind
 from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
-from headrace.views.value import PublicValue, instant
+from headrace.views.value import PublicValue, instant, read_plain
 
 MEASURED = (JobEventKind.COMPLETED, JobEventKind.RETRYING, JobEventKind.SNOOZED)
 """Events that end an attempt that was measured, even where it took no millisecond."""
@@ -99,9 +98,9 @@ class JobStatus(PublicValue):
             reason=record.reason or None,
             progress=record.progress,
             progress_text=record.progress_text or None,
-            options=_read(msgspec.json.decode, record.options),
-            args=_read(decode, record.payload),
-            result=_read(decode, record.result),
+            options=read_plain(msgspec.json.decode, record.options),
+            args=read_plain(decode, record.payload),
+            result=read_plain(decode, record.result),
             errors=tuple(map(ErrorEntry.of, record.errors)),
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
         )
@@ -194,13 +193,3 @@ class JobEvent(PublicValue):
 def _run_s(job: JobRecord | JobRow) -> float | None:
     """Return how long the last attempt ran, once the job has ended."""
     return job.run_ms / 1000 if job.state.is_terminal and job.starts else None
-
-
-def _read(decode: Callable[[bytes], Any], stored: bytes | None) -> Any:
-    """Return what bytes hold, as text where they can't be read, None of none."""
-    if not stored:
-        return None
-    try:
-        return read(decode, stored)
-    except msgspec.MsgspecError:
-        return stored.decode(errors="replace")

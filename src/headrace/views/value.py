@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from headrace.clock import datetime_of
+from headrace.codec import read
 from headrace.storage.histogram import percentile
 
 
@@ -64,3 +65,13 @@ def _milliseconds(value: Any) -> Any:
 def instant(instant_ms: int) -> datetime | None:
     """Return an instant, None of none."""
     return datetime_of(instant_ms) if instant_ms else None
+
+
+def read_plain(decode: Callable[[bytes], Any], stored: bytes | None) -> Any:
+    """Return what bytes hold, as text where they can't be read, None of none."""
+    if not stored:
+        return None
+    try:
+        return read(decode, stored)
+    except msgspec.MsgspecError:
+        return stored.decode(errors="replace")
