@@ -23,6 +23,7 @@ from headrace.errors import (
     ResultExpired,
     ResultMismatch,
     RetryLater,
+    ScheduleNotFound,
     Snooze,
     SnoozeLimit,
     StaleCall,
@@ -51,11 +52,13 @@ from headrace.middleware import CallNext, Middleware
 from headrace.queues import Queue
 from headrace.release import VERSION as __version__
 from headrace.retry import Retry
+from headrace.schedules import Schedules
 from headrace.task import Task
 from headrace.task_ref import TaskRef
 from headrace.timing import At, Cron, Every
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.queues import QueueStats, QueueWork, QueueWorker
+from headrace.views.schedules import Schedule, ScheduleEvent
 from headrace.views.value import Percentiles
 from headrace.worker.worker import Worker
 
@@ -107,6 +110,10 @@ __all__ = [
     "ResultMismatch",
     "Retry",
     "RetryLater",
+    "Schedule",
+    "ScheduleEvent",
+    "ScheduleNotFound",
+    "Schedules",
     "Snooze",
     "SnoozeLimit",
     "StaleCall",

@@ -43,7 +43,9 @@ from headrace.options import (
 from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
 from headrace.registry import function_of, new_task, with_executor
+from headrace.request import JobRequest
 from headrace.scheduled import Declared
+from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
 from headrace.sender import Sender
 from headrace.settings import URL_VARIABLES, variable
@@ -390,6 +392,16 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
         """Return the names of all queues that this tenant ever used."""
         return await self._clients.current().storage.queues()
 
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules that the storage keeps for this tenant, to put, look at and steer."""
+        return Schedules(
+            lambda: self._clients.current().storage,
+            tasks=self.tasks,
+            decode=self._decode_plain,
+            handle_of=self._handle_of,
+        )
+
     async def connect(self) -> None:
         """Connect now rather than on first use, and see that the storage can be used.
 
@@ -403,6 +415,11 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
 
     def _open_storage(self) -> Storage:
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
+
+    def _handle_of(self, job: JobRequest) -> JobHandle[Any]:
+        return JobHandle(
+            job.id, job.queue, EnqueueOutcome.QUEUED, self._clients.jobs, self._decoder_of(job.task)
+        )
 
     def _operator(self) -> Operator:
         return self._clients.current().storage

@@ -29,6 +29,8 @@ from headrace import (
     QueueStats,
     QueueWork,
     QueueWorker,
+    Schedule,
+    ScheduleEvent,
     Task,
     Worker,
 )
@@ -39,7 +41,10 @@ from tests.support.processes import ROOT
 from tests.support.until import patience
 
 REFERENCE = ROOT / "docs" / "reference.md"
-PUBLIC = (JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker)
+PUBLIC = (
+    *(JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker),
+    *(Schedule, ScheduleEvent),
+)
 
 
 @pytest.fixture

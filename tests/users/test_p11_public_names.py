@@ -6,12 +6,22 @@ from typing import Any
 
 import pytest
 
-from headrace import App, Blueprint, JobHandle, Queue, Task
+from headrace import App, Blueprint, JobHandle, Queue, Schedules, Task
 
 APP = {
-    *{"aclose", "connect", "enqueue", "enqueue_many", "find", "job", "queue", "queues"},
+    *{
+        "aclose",
+        "connect",
+        "enqueue",
+        "enqueue_many",
+        "find",
+        "job",
+        "queue",
+        "queues",
+        "schedules",
+    },
     *{"include", "load", "task", "task_ref"},
-    *{"cron", "every", "schedule"},
+    *{"cron", "every", "schedule", "schedules"},
     *{"before_enqueue", "middleware", "on_failure", "on_retry", "on_success"},
     *{"allow_eviction", "codec", "lifespan", "name", "release", "tasks", "tenant", "url"},
     *{"hooks", "middlewares", "preparers"},
@@ -31,7 +41,7 @@ def test_p11_a_handle_shows_nothing_of_its_insides() -> None:
     assert public(App("memory://").job("x")) == HANDLE
 
 
-@pytest.mark.parametrize("kind", [App, Blueprint, JobHandle, Queue, Task])
+@pytest.mark.parametrize("kind", [App, Blueprint, JobHandle, Queue, Schedules, Task])
 def test_p11_public_names_are_documented(kind: type[Any]) -> None:
     own = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
     undocumented = [name for name, value in own.items() if callable(value) and not value.__doc__]
