@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -160,9 +159,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             tenant = variable("HEADRACE_TENANT") or DEFAULT_TENANT
         plain_url = plain_text(url)
         Extensions.__init__(self)
-        self.name: str = check_text(
-            default_app_name(inspect.currentframe()) if name is None else name, what="app name"
-        )
+        self.name: str = check_text(default_app_name() if name is None else name, what="app name")
         self.tasks: dict[str, Task[..., Any]] = {}
         DeclaredSchedules.__init__(self, self.tasks)
         self.url: str = check_url(url if plain_url is None else plain_url)

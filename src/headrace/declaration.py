@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -33,30 +34,35 @@ def default_name(function: Callable[..., Any]) -> str:
             warnings.warn(
                 f"the task {MAIN}.{function.__qualname__} is in no file that a worker could "
                 "import, so only this process can run its jobs: move it to a module, or pass name=",
-                stacklevel=4,
+                stacklevel=1 + len(list(takewhile(_is_ours, _frames(inspect.currentframe())))),
             )
         module = found or MAIN
     return f"{module}.{function.__qualname__}"
 
 
-def default_app_name(frame: FrameType | None) -> str:
-    """Return the name of the module that makes an app, for the main program as `default_name`.
-
-    Args:
-        frame: where the app is made; our own code and that of `typing` is passed over.
-    """
-    while frame is not None and _is_between(frame.f_globals.get("__name__", MAIN)):
-        frame = frame.f_back
+def default_app_name() -> str:
+    """Return the name of the module that makes an app, for the main program as `default_name`."""
+    frame = next(dropwhile(_is_ours, _frames(inspect.currentframe())), None)
     if frame is None:
         return MAIN
-    space = frame.f_globals
-    module = str(space.get("__name__", MAIN))
-    return (_main_module(space, frame.f_code) or MAIN) if module == MAIN else module
+    module = _module_of(frame)
+    return (_main_module(frame.f_globals, frame.f_code) or MAIN) if module == MAIN else module
 
 
-def _is_between(module: str) -> bool:
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_ours(frame: FrameType) -> bool:
     # An `App[State](...)` is called by typing.
+    module = _module_of(frame)
     return module == "typing" or module.partition(".")[0] == "headrace"
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", MAIN))
 
 
 def _module_of_main(function: Callable[..., Any]) -> str | None:

@@ -125,6 +125,14 @@ def test_a_job_that_was_scheduled_can_still_be_sent(app: App[None]) -> None:
     assert schedules(app)["one"].job == schedules(app)["two"].job
 
 
+def test_a_warning_about_its_function_says_the_line_of_the_decorator(app: App[None]) -> None:
+    typed = compile("@app.every(1)\ndef tick(): ...", "<typed>", "exec")
+    with pytest.warns(UserWarning, match="is in no file") as warnings:
+        exec(typed, {"app": app, "__name__": "__main__"})  # noqa: S102 (what a prompt does)
+    [warned] = warnings
+    assert (warned.filename, warned.lineno) == ("<typed>", 1)
+
+
 late = App("memory://", name="late")
 
 
