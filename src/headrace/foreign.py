@@ -41,6 +41,12 @@ OPTIONS: Mapping[str, str] = {
     "throws": "fail_on=",
     "labels": "headers=",
     "meta": "headers=",
+    "timezone": "tz=",
+    "misfire_grace_time": "catch_up=",
+    "coalesce": "catch_up='latest'",
+    "max_instances": "overlap='skip'",
+    "start_date": "start=",
+    "end_date": "end=",
     "bind": "a first parameter `context: Context`",
 }
 """By options of others, without arq's underscore before them."""
@@ -73,6 +79,10 @@ OF_APPS: Mapping[str, str] = {
     "send_task": _BY_NAME,
     "actor": "`@app.task`",
     "job_function": "`@app.task`",
+    "periodic_task": "`@app.cron(...)` or `@app.every(...)`",
+    "add_periodic_task": "`app.schedule(...)`",
+    "add_cron_job": "`app.schedule(...)`",
+    "scheduled_job": "`@app.cron(...)` or `@app.every(...)`",
 }
 OF_HANDLES: Mapping[str, str] = {
     "get": _RESULT,
