@@ -1,0 +1,102 @@
+"""What was decided about a due schedule, and what is written of that: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Self
+
+import msgspec
+
+from headrace.job import EnqueueOutcome
+from headrace.planning import SchedulePlan, plan
+from headrace.schedule import (
+    HistoryEntry,
+    ScheduleBody,
+    decode_body,
+    encode_body,
+    encode_entry,
+    occurrence_id,
+)
+from headrace.storage.schedules import Occurrence, ScheduleWrite, StoredSchedule
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A schedule as it was read, and what is to become of its due occurrences."""
+
+    stored: StoredSchedule
+    body: ScheduleBody
+    plan: SchedulePlan
+
+    @classmethod
+    def about(
+        cls, stored: StoredSchedule, body: ScheduleBody, now_ms: int, *, is_running: bool
+    ) -> Self:
+        """Decide; ``is_running``: the job that it fired last has not ended."""
+        return cls(stored, body, plan(body, stored.id, now_ms, is_running=is_running))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many items a call has for it, and how many bytes of payloads."""
+        count = len(self.plan.fire)
+        return max(1, count), count * len(self.body.job.payload)
+
+    def occurrences(self) -> Iterable[Occurrence]:
+        """Return what is to be fired, the oldest first."""
+        schedule_id, job = self.stored.id, self.body.job
+        for instant in self.plan.fire:
+            job_id = occurrence_id(schedule_id, instant)
+            yield Occurrence(schedule_id, instant, job.request(job_id))
+
+    def entries(self, outcomes: Iterable[EnqueueOutcome], now_ms: int) -> list[HistoryEntry]:
+        """Return the history of what was fired, given what the storage made of it."""
+        return [
+            HistoryEntry(
+                instant_ms=instant,
+                fired_ms=now_ms,
+                outcome="enqueued" if is_new(outcome) else "duplicate",
+                job_id=occurrence_id(self.stored.id, instant),
+            )
+            for instant, outcome in zip(self.plan.fire, outcomes, strict=True)
+        ]
+
+    def write(self, fired: Sequence[HistoryEntry], now_ms: int) -> ScheduleWrite:
+        """Return the change that moves the schedule on; one that has ended is deleted."""
+        stored = self.stored
+        if self.body.next_ms is None:
+            return ScheduleWrite(id=stored.id, expected=stored.version)
+        body = msgspec.structs.replace(self.body, next_ms=self.plan.next_ms)
+        if fired:
+            last = fired[-1]
+            body = msgspec.structs.replace(body, last_ms=last.instant_ms, last_job_id=last.job_id)
+        history = sorted((*self.plan.passed, *fired), key=attrgetter("instant_ms"))
+        return ScheduleWrite(
+            id=stored.id,
+            expected=stored.version,
+            app=stored.app,
+            due_ms=body.due_ms(stored.id, now_ms),
+            body=encode_body(body),
+            history=tuple(map(encode_entry, history)),
+        )
+
+    def over(self, stored: StoredSchedule) -> Self | None:
+        """Return the same about the schedule as it was changed meanwhile.
+
+        None if it has been moved on, or has other occurrences now.
+        """
+        body = decode_body(stored.body)
+        if body.next_ms is None or body.next_ms != self.body.next_ms:
+            return None
+        next_ms = body.next_after(self._last_ms)
+        return type(self)(stored, body, msgspec.structs.replace(self.plan, next_ms=next_ms))
+
+    @property
+    def _last_ms(self) -> int:
+        """The last occurrence that was decided about."""
+        passed = [entry.until_ms or entry.instant_ms for entry in self.plan.passed]
+        return max((*self.plan.fire, *passed), default=(self.body.next_ms or 0) - 1)
+
+
+def is_new(outcome: EnqueueOutcome) -> bool:
+    """Whether an occurrence has brought a job in."""
+    return outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED)

@@ -1,0 +1,212 @@
+"""One step of a scheduler: it takes what is due, fires it, and moves it on.
+
+An occurrence is fired before its schedule is moved on, and either may be repeated: what a scheduler
+that dies between the two has fired, the next one fires in vain. So any number of them may run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Protocol
+
+from headrace.description import told
+from headrace.errors import ReplyLost, StorageError, StorageFull, StorageUnavailable
+from headrace.events import Emit, ScheduleFailed, ScheduleFired, ScheduleSkipped
+from headrace.job import EnqueueOutcome
+from headrace.schedule import HistoryEntry, ScheduleBody, decode_body
+from headrace.scheduler.decision import Decision
+from headrace.storage.base import Producer, Scheduler
+from headrace.storage.batches import batches, fitting
+from headrace.storage.schedules import StoredSchedule
+
+TAKEN_LIMIT = 100
+"""Schedules of one step."""
+
+HOLD_MS = 5_000
+"""How long others leave a taken schedule alone, and within which its occurrences are fired."""
+
+WRITE_TRIES = 3
+"""How often it is tried to move on a schedule that others change meanwhile."""
+
+Due = tuple[StoredSchedule, ScheduleBody]
+Fired = tuple[Decision, list[HistoryEntry]]
+
+
+class SchedulerStorage(Producer, Scheduler, Protocol):
+    """The roles that a scheduler needs."""
+
+
+class Steps:
+    """What a scheduler does again and again.
+
+    Args:
+        storage: where the schedules are, and the queues of their jobs.
+        channel: is told when a schedule falls due sooner than a step has said; "" for none.
+        emit: told what happens.
+    """
+
+    def __init__(self, storage: SchedulerStorage, *, channel: str = "", emit: Emit) -> None:
+        self._storage = storage
+        self._channel = channel
+        self._emit = emit
+        self._failed: dict[str, int] = {}
+
+    async def step(self) -> int | None:
+        """Fire some of what is due; return the ms to the next step, None: nothing is in sight.
+
+        A schedule that can't be read or planned is left as it is, and told of once.
+
+        Raises:
+            StorageError: the storage does not answer, or is full; what was done stays, and another
+                step goes on from there.
+        """
+        taken = await self._storage.take_schedules(
+            limit=TAKEN_LIMIT, hold_ms=HOLD_MS, channel=self._channel
+        )
+        decisions = await self._decide(taken.schedules, taken.now_ms)
+        while decisions:
+            count = fitting(decision.size for decision in decisions)
+            if not await self._carry_out(decisions[:count], taken.now_ms):
+                break
+            decisions = decisions[count:]
+        # What was moved on may be due again by now.
+        return 0 if taken.schedules else taken.next_ms
+
+    async def _decide(self, stored: Iterable[StoredSchedule], now_ms: int) -> list[Decision]:
+        due = [(one, body) for one in stored if (body := self._read(one)) is not None]
+        running = await self._running(body for _, body in due)
+        decisions = []
+        for one, body in due:
+            is_running = (body.job.queue, body.last_job_id) in running
+            try:
+                decisions.append(Decision.about(one, body, now_ms, is_running=is_running))
+            except Exception as error:  # whatever is wrong with one, the others go on
+                self._fail(one, error)
+        return decisions
+
+    def _read(self, stored: StoredSchedule) -> ScheduleBody | None:
+        try:
+            return decode_body(stored.body)
+        except Exception as error:  # likewise
+            self._fail(stored, error)
+            return None
+
+    def _fail(self, stored: StoredSchedule, error: Exception) -> None:
+        if self._failed.get(stored.id) != stored.version:
+            self._failed[stored.id] = stored.version
+            self._emit(ScheduleFailed(schedule=stored.id, error=told(error)))
+
+    async def _running(self, bodies: Iterable[ScheduleBody]) -> set[tuple[str, str]]:
+        """Return by queue and id which last jobs have not ended, where that counts."""
+        asked: dict[str, list[str]] = {}
+        for body in bodies:
+            if body.overlap == "skip" and body.last_job_id:
+                asked.setdefault(body.job.queue, []).append(body.last_job_id)
+        return {
+            (queue, end.id)
+            for queue, ids in asked.items()
+            for end in await self._storage.watch(queue, ids, channel="")
+            if end.state is not None and not end.state.is_terminal
+        }
+
+    async def _carry_out(self, decisions: Sequence[Decision], now_ms: int) -> bool:
+        """Fire and move on what goes into one call; False: it took too long, and others may have.
+
+        What can't be fired because of its queue keeps no other queue's schedules up.
+        """
+        done: list[Fired] = []
+        is_in_time = True
+        by_queue = attrgetter("body.job.queue")
+        for queue, group in groupby(sorted(decisions, key=by_queue), by_queue):
+            items = list(group)
+            try:
+                fired = await self._fire(queue, items, now_ms)
+            except (StorageUnavailable, ReplyLost, StorageFull):
+                raise
+            except StorageError as error:
+                for decision in items:
+                    self._fail(decision.stored, error)
+                continue
+            if fired is None:
+                is_in_time = False
+                break
+            done += fired
+        await self._move_on(done, now_ms)
+        return is_in_time
+
+    async def _fire(
+        self, queue: str, decisions: Sequence[Decision], now_ms: int
+    ) -> list[Fired] | None:
+        occurrences = [one for decision in decisions for one in decision.occurrences()]
+        outcomes: list[EnqueueOutcome] = []
+        for batch in batches(occurrences, lambda one: len(one.job.payload)):
+            answer = await self._storage.fire(queue, batch, until_ms=now_ms + HOLD_MS)
+            if answer is None:
+                return None
+            outcomes += answer
+        answers = iter(outcomes)
+        fired = []
+        for decision in decisions:
+            entries = decision.entries([next(answers) for _ in decision.plan.fire], now_ms)
+            fired.append((decision, entries))
+            self._tell_fired(decision, entries, now_ms)
+        return fired
+
+    async def _move_on(self, fired: Sequence[Fired], now_ms: int) -> None:
+        """Write what has become of schedules, also over what others write meanwhile."""
+        left = list(fired)
+        for _ in range(WRITE_TRIES):
+            if not left:
+                return
+            writes = [decision.write(entries, now_ms) for decision, entries in left]
+            versions = await self._storage.write_schedules(writes, wakes=False)
+            lost = []
+            for (decision, entries), version in zip(left, versions, strict=True):
+                if version is None:
+                    lost.append((decision, entries))
+                else:
+                    self._tell_skipped(decision)
+            left = await self._over(lost)
+
+    async def _over(self, lost: Sequence[Fired]) -> list[Fired]:
+        """Return those that are still to be moved on, as they are now."""
+        if not lost:
+            return []
+        read = await self._storage.read_schedules([decision.stored.id for decision, _ in lost])
+        now = {stored.id: stored for stored in read.schedules}
+        again = []
+        for decision, entries in lost:
+            stored = now.get(decision.stored.id)
+            if stored is not None and self._read(stored) is not None:
+                still = decision.over(stored)
+                if still is not None:
+                    again.append((still, entries))
+        return again
+
+    def _tell_fired(self, decision: Decision, entries: Iterable[HistoryEntry], now_ms: int) -> None:
+        schedule_id, body = decision.stored.id, decision.body
+        for entry in entries:
+            self._emit(
+                ScheduleFired(
+                    schedule=schedule_id,
+                    job_id=entry.job_id,
+                    queue=body.job.queue,
+                    outcome=entry.outcome,
+                    late_ms=now_ms - body.fire_ms(schedule_id, entry.instant_ms),
+                )
+            )
+
+    def _tell_skipped(self, decision: Decision) -> None:
+        for entry in decision.plan.passed:
+            if entry.reason != "paused":
+                self._emit(
+                    ScheduleSkipped(
+                        schedule=decision.stored.id,
+                        reason=entry.reason or entry.outcome,
+                        count=entry.count,
+                        since_ms=entry.instant_ms,
+                        until_ms=entry.until_ms or entry.instant_ms,
+                    )
+                )
