@@ -52,6 +52,7 @@ from headrace.middleware import CallNext, Middleware
 from headrace.queues import Queue
 from headrace.release import VERSION as __version__
 from headrace.retry import Retry
+from headrace.scheduler.scheduler import Scheduler
 from headrace.schedules import Schedules
 from headrace.task import Task
 from headrace.task_ref import TaskRef
@@ -113,6 +114,7 @@ __all__ = [
     "Schedule",
     "ScheduleEvent",
     "ScheduleNotFound",
+    "Scheduler",
     "Schedules",
     "Snooze",
     "SnoozeLimit",
