@@ -39,18 +39,30 @@ async def now_of(storage: Storage) -> int:
 
 
 async def put(
-    storage: Storage, schedule_id: str, timing: Timing, *, app: str = "", **fields: Any
+    storage: Storage,
+    schedule_id: str,
+    timing: Timing,
+    *,
+    app: str = "",
+    wakes: bool = True,
+    **fields: Any,
 ) -> ScheduleBody:
     """Store a new schedule whose occurrences are those from now on, or what ``fields`` say."""
     now_ms = await now_of(storage)
     body = ScheduleBody(job=JOB, timing=timing).in_place_of(None, now_ms)
     body = replace(body, **fields)
-    await write(storage, schedule_id, body, expected=0, app=app)
+    await write(storage, schedule_id, body, expected=0, app=app, wakes=wakes)
     return body
 
 
 async def write(
-    storage: Storage, schedule_id: str, body: ScheduleBody, *, expected: int, app: str = ""
+    storage: Storage,
+    schedule_id: str,
+    body: ScheduleBody,
+    *,
+    expected: int,
+    app: str = "",
+    wakes: bool = True,
 ) -> None:
     """Store a schedule in place of one version of it."""
     now_ms = await now_of(storage)
@@ -61,7 +73,7 @@ async def write(
         due_ms=body.due_ms(schedule_id, now_ms),
         body=encode_body(body),
     )
-    [version] = await storage.write_schedules([change], wakes=True)
+    [version] = await storage.write_schedules([change], wakes=wakes)
     assert version
 
 
