@@ -35,6 +35,7 @@ from headrace.cli.worker_options import (
     process_options,
     run_options,
     slots_of_each,
+    told_options,
 )
 from headrace.events import Emit, LifespanOverdue, WorkerEvent, WorkerStopping
 from headrace.logs.lines import log_events
@@ -65,6 +66,7 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 @app_option
 @import_option
 @run_options
+@told_options
 @limit_options
 @process_options
 @on_target
@@ -79,6 +81,7 @@ def worker(
     log_format: str,
     log_level: str,
     no_log_setup: bool,
+    no_scheduler: bool,
     health_host: str | None,
     health_port: int | None,
     processes: int,
@@ -108,6 +111,7 @@ def worker(
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
     logs = LogSetup(log_format, log_level)
+    settings["scheduler"] = not no_scheduler
     supervision = Supervision.of_environment()
     if supervision is None and not check:
         stand_in_front()

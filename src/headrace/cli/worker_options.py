@@ -26,6 +26,7 @@ GROUPS = {
         "queues",
         "concurrency",
         "threads",
+        "no_scheduler",
         "name",
         "loop",
         "check",
@@ -131,6 +132,42 @@ def _all(*decorators: Decorator[Any]) -> Decorator[Function]:
     return decorate
 
 
+told_options: Decorator[Any] = _all(
+    _option(
+        "--log-format",
+        "HEADRACE_LOG_FORMAT",
+        "Text for people, or one JSON object a line.",
+        type=click.Choice(FORMATS),
+        default="console",
+    ),
+    _option(
+        "--log-level",
+        "HEADRACE_LOG_LEVEL",
+        "Log this and above, to standard error.",
+        type=click.Choice(list(LEVELS)),
+        default="info",
+    ),
+    _option(
+        "--no-log-setup",
+        "HEADRACE_NO_LOG_SETUP",
+        "Leave logging to the app. Without it too where the app has set up logging or structlog.",
+        is_flag=True,
+    ),
+    _count(
+        "--health-port",
+        "HEADRACE_HEALTH_PORT",
+        "Answer /livez, /readyz and /startupz there; 0 takes a free port and logs it.",
+        metavar="PORT",
+    ),
+    _option(
+        "--health-host",
+        "HEADRACE_HEALTH_HOST",
+        "Address for --health-port.  [default: all of this machine's]",
+        metavar="ADDRESS",
+    ),
+)
+"""How the process logs and answers probes; those of ``headrace scheduler`` too."""
+
 run_options: Decorator[Any] = _all(
     _option(
         "--queues",
@@ -146,6 +183,13 @@ run_options: Decorator[Any] = _all(
         "--threads",
         "HEADRACE_THREADS",
         "Plain functions at once, of --concurrency.  [default: as many]",
+    ),
+    _option(
+        "--no-scheduler",
+        "HEADRACE_NO_SCHEDULER",
+        "Fire no schedules, and store none that the app declares: other workers do, or headrace "
+        "scheduler.",
+        is_flag=True,
     ),
     _duration(
         "--lease",
@@ -195,38 +239,6 @@ run_options: Decorator[Any] = _all(
         "The event loop; auto takes uvloop if it is installed.",
         type=click.Choice(["auto", "asyncio", "uvloop"]),
         default="auto",
-    ),
-    _option(
-        "--log-format",
-        "HEADRACE_LOG_FORMAT",
-        "Text for people, or one JSON object a line.",
-        type=click.Choice(FORMATS),
-        default="console",
-    ),
-    _option(
-        "--log-level",
-        "HEADRACE_LOG_LEVEL",
-        "Log this and above, to standard error.",
-        type=click.Choice(list(LEVELS)),
-        default="info",
-    ),
-    _option(
-        "--no-log-setup",
-        "HEADRACE_NO_LOG_SETUP",
-        "Leave logging to the app. Without it too where the app has set up logging or structlog.",
-        is_flag=True,
-    ),
-    _count(
-        "--health-port",
-        "HEADRACE_HEALTH_PORT",
-        "Answer /livez, /readyz and /startupz there; 0 takes a free port and logs it.",
-        metavar="PORT",
-    ),
-    _option(
-        "--health-host",
-        "HEADRACE_HEALTH_HOST",
-        "Address for --health-port.  [default: all of this machine's]",
-        metavar="ADDRESS",
     ),
     _option(
         "--processes",

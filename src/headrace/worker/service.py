@@ -14,12 +14,13 @@ from typing import Any
 
 import anyio
 
-from headrace.app import App
+from headrace.app import App, declared_of
 from headrace.errors import StorageError
-from headrace.events import Emit, WorkerEnding, WorkerQuiet, WorkerStarted
+from headrace.events import Emit, SchedulerMissing, WorkerEnding, WorkerQuiet, WorkerStarted
 from headrace.guard import Guard
 from headrace.release import VERSION
-from headrace.storage.base import Channel, Storage
+from headrace.scheduler.service import SchedulerService
+from headrace.storage.base import Channel, Storage, keeps_schedules
 from headrace.storage.values import IncarnationInfo
 from headrace.worker.consumer import QueueConsumer
 from headrace.worker.coverage import coverage, not_served, without_tasks
@@ -43,6 +44,7 @@ class Service:
         functions: by task name, where child processes find them.
         name: the worker's.
         is_burst: whether it ends when nothing is ready and nothing runs.
+        fires: whether it fires schedules and stores those that the app declares.
         stops: what is asked for.
         emit: told what happens.
         guard: keeps its loops and threads alive.
@@ -59,6 +61,7 @@ class Service:
         *,
         name: str,
         is_burst: bool,
+        fires: bool,
         stops: Stops,
         emit: Emit,
         guard: Guard,
@@ -69,6 +72,8 @@ class Service:
         self._functions = functions
         self._name = name
         self._is_burst = is_burst
+        self._fires = fires
+        self._scheduler: SchedulerService | None = None
         self._stops = stops
         self._emit = emit
         self._guard = guard
@@ -105,6 +110,8 @@ class Service:
                 consumer.close()
             if self._stops.count > 1:
                 consumer.end_grace()
+        if self._scheduler is not None and self._stops.is_closing:
+            self._scheduler.stop()
 
     async def run(self, storage: Storage, state: Any) -> None:
         """Serve the queues until `Stops` says to end; ``state`` is what the lifespan yielded."""
@@ -170,6 +177,7 @@ class Service:
             )
             for queue in limits.queues
         ]
+        self._scheduler = self._open_scheduler(storage, channel)
         end = EndObserver(limits, self._consumers, is_burst=self._is_burst)
         keep = self._guard.keep
         async with anyio.create_task_group() as group:
@@ -181,11 +189,33 @@ class Service:
                 self.act()  # on what was asked for before they were there
                 for consumer in self._consumers:
                     queues.start_soon(consumer.run)
+                if self._scheduler is not None:
+                    queues.start_soon(self._scheduler.run)
             group.cancel_scope.cancel()
 
+    def _open_scheduler(self, storage: Storage, channel: Channel) -> SchedulerService | None:
+        if not self._fires:
+            return None
+        if not keeps_schedules(storage):
+            kind = type(storage).__name__
+            self._emit(SchedulerMissing(worker=self._name, storage=kind))
+            return None
+        return SchedulerService(
+            storage,
+            declared_of(self._app),
+            channel=channel.name,
+            emit=self._emit,
+            guard=self._guard,
+        )
+
+    def _look_at_schedules(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.wake()
+
     async def _listen(self, channel: Channel, liveness: Liveness) -> None:
+        listen = partial(liveness.listen, channel, on_schedule=self._look_at_schedules)
         try:
-            await self._guard.keep("control", partial(liveness.listen, channel))
+            await self._guard.keep("control", listen)
         finally:
             with anyio.CancelScope(shield=True):
                 await channel.aclose()

@@ -66,7 +66,10 @@ class Worker:
         max_jobs: end, as by `stop`, after about so many attempts, default never.
         max_memory: end when this process has more bytes of resident memory, default never.
         max_lifetime: end after this long, default never.
-        burst: end when nothing is ready and nothing runs; what is due later is left. Default no.
+        burst: end when nothing is ready and nothing runs; what is due later is left, and no
+            schedule is fired. Default no.
+        scheduler: fire the schedules of the tenant when they are due, and store those that the app
+            declares, beside running jobs. Any number of workers may. Default yes.
         name: shown to operators, default ``host:pid``.
         emit: called with every worker event, default: to the logger ``headrace`` of `logging`.
 
@@ -98,6 +101,7 @@ class Worker:
         max_memory: int | None = None,
         max_lifetime: Duration | None = None,
         burst: bool = False,
+        scheduler: bool = True,
         name: str | None = None,
         emit: Emit | None = None,
     ) -> None:
@@ -142,6 +146,7 @@ class Worker:
             self._functions,
             name=self.name,
             is_burst=burst,
+            fires=scheduler and not burst,
             stops=self._stops,
             emit=self._emit,
             guard=self._guard,
