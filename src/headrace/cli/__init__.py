@@ -16,6 +16,7 @@ from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
+from headrace.cli.scheduler import scheduler
 from headrace.cli.tenants import tenant
 from headrace.cli.top import top
 from headrace.cli.worker import worker
@@ -116,6 +117,7 @@ COMMANDS = (
     help_command,
     job,
     queue,
+    scheduler,
     tenant,
     top,
     version,
