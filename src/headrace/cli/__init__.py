@@ -17,6 +17,7 @@ from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
 from headrace.cli.queues import queue
 from headrace.cli.scheduler import scheduler
+from headrace.cli.schedules import schedule
 from headrace.cli.tenants import tenant
 from headrace.cli.top import top
 from headrace.cli.worker import worker
@@ -117,6 +118,7 @@ COMMANDS = (
     help_command,
     job,
     queue,
+    schedule,
     scheduler,
     tenant,
     top,
