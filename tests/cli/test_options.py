@@ -149,6 +149,7 @@ def test_p15_the_workers_many_options_stand_in_groups(here: Cli) -> None:
     headings = [*GROUPS, "Other options"]
     assert [line[:-1] for line in shown.splitlines() if line[:-1] in headings] == headings
     assert all(max(parameter.opts, key=len) in shown for parameter in worker.params[1:])
+    assert shown.count("[MODULE:ATTR]") == 1  # in the usage, and no option
 
 
 def test_f39_what_is_missing_is_named_as_pip_knows_it() -> None:

@@ -23,7 +23,8 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options."""
-        shown = {parameter.name: parameter for parameter in self.get_params(ctx)}
+        options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
+        shown: dict[str | None, click.Parameter] = {one.name: one for one in options}
         for heading, names in self.groups.items():
             chosen = [shown.pop(name) for name in names if name in shown]
             _write(heading, chosen, ctx, formatter)
