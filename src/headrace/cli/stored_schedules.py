@@ -1,0 +1,45 @@
+"""What the commands about stored schedules share: how one is found, and how it is told of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from headrace.cli.options import Target
+from headrace.cli.views import raw
+from headrace.errors import ScheduleNotFound
+from headrace.policy import check_schedule_id
+from headrace.schedule_records import ScheduleRecord
+from headrace.storage.base import Storage
+from headrace.views.schedules import Schedule
+
+id_argument = click.argument(
+    "schedule_id", metavar="ID", callback=lambda _context, _argument, said: check_schedule_id(said)
+)
+
+
+@asynccontextmanager
+async def open_schedules(target: Target, *, makes: bool = False) -> AsyncIterator[Storage]:
+    """Connect and yield the storage as `Target.open`; who finds no schedule hears where.
+
+    Raises:
+        ClickException: a schedule was looked for that is not there.
+    """
+    async with target.open(makes=makes) as storage:
+        try:
+            yield storage
+        except ScheduleNotFound as error:
+            raise click.ClickException(f"{error} (this is {target.where})") from error
+
+
+def document_of(record: ScheduleRecord) -> dict[str, Any]:
+    """Return the JSON document of a schedule: what users see of it, and its timing in words."""
+    return {**view_of(record).to_dict(), "words": record.body.timing.words()}
+
+
+def view_of(record: ScheduleRecord) -> Schedule:
+    """Return a schedule as users see it, its arguments as they are stored."""
+    return Schedule.of(record.id, record.app, record.body, raw)

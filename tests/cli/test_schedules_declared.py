@@ -1,0 +1,105 @@
+"""``headrace schedule`` of what code has declared: who has set it, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from headrace import Cron
+from headrace.schedule import (
+    HistoryEntry,
+    JobBody,
+    ScheduleBody,
+    encode_body,
+    encode_entry,
+)
+from headrace.storage.connect import open_storage
+from headrace.storage.schedules import ScheduleWrite
+from tests.cli.conftest import Cli
+
+MONDAY_MS = 1_764_579_600_000  # 2025-12-01T09:00:00Z
+WEEK_MS = 7 * 24 * 3_600_000
+
+BODY = ScheduleBody(
+    job=JobBody(
+        task="shop.send", queue="mail", payload=b"{}", priority=5, max_stalls=3, keep_ms=3_600_000,
+        lane="", expires_in_ms=0, options=b"",
+    ),
+    timing=Cron("0 9 * * mon"),
+    next_ms=MONDAY_MS + 4000 * WEEK_MS,
+    set_by="code",
+    created_ms=MONDAY_MS,
+    changed_ms=MONDAY_MS,
+    declaration="d1",
+    release="r1",
+)  # fmt: skip
+
+HISTORY = (
+    HistoryEntry(
+        instant_ms=MONDAY_MS, fired_ms=MONDAY_MS + 5, outcome="enqueued", job_id="mondays:1"
+    ),
+    HistoryEntry(
+        instant_ms=MONDAY_MS + WEEK_MS, until_ms=MONDAY_MS + 3 * WEEK_MS, count=3,
+        fired_ms=MONDAY_MS + 4 * WEEK_MS, outcome="skipped", reason="catch_up",
+    ),
+    HistoryEntry(
+        instant_ms=MONDAY_MS + 4 * WEEK_MS, until_ms=MONDAY_MS + 5 * WEEK_MS, count=0,
+        fired_ms=MONDAY_MS + 6 * WEEK_MS, outcome="missed",
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def declared(environment: dict[str, str]) -> None:
+    """Have a schedule ``mondays`` that app ``shop`` declares, as its workers store it."""
+
+    async def store() -> None:
+        url, tenant = environment["HEADRACE_REDIS_URL"], environment["HEADRACE_TENANT"]
+        storage = open_storage(url, tenant=tenant)
+        write = ScheduleWrite(
+            id="mondays", expected=0, app="shop", due_ms=BODY.next_ms or 0,
+            body=encode_body(BODY), history=tuple(map(encode_entry, HISTORY)),
+        )  # fmt: skip
+        ended = replace(BODY, next_ms=None, declaration="", set_by="operator")
+        other = ScheduleWrite(
+            id="over", expected=0, due_ms=BODY.next_ms or 0, body=encode_body(ended)
+        )
+        assert await storage.write_schedules([write, other], wakes=False) == [1, 1]
+        await storage.aclose()
+
+    asyncio.run(store())
+
+
+def notes(here: Cli) -> list[str]:
+    """Return the notes of ``mondays`` and ``over`` in the list."""
+    header, *lines = here("schedule", "list").out.splitlines()
+    return [line[header.index("NOTE") :] for line in lines]
+
+
+def test_a_declared_schedule_shows_whose_it_is(cli: Cli, here: Cli) -> None:
+    assert "declared by the code of app 'shop'\n" in cli("schedule", "show", "mondays").out
+    found = here("schedule", "show", "mondays", "-o", "json").json
+    assert (found["app"], found["set_by"], found["is_edited"]) == ("shop", "code", False)
+    assert notes(here) == ["", "ended"]
+
+
+def test_the_history_has_the_newest_first_and_says_why_something_was_passed_over(
+    cli: Cli, here: Cli
+) -> None:
+    header, *lines = cli("schedule", "history", "mondays").out.splitlines()
+    outcome, count = header.index("OUTCOME"), header.index("COUNT")
+    assert [line[outcome:count].strip() for line in lines] == [
+        "missed", "skipped: catch_up", "enqueued",
+    ]  # fmt: skip
+    assert lines[1].startswith("2025-12-08 09:00:00 to 2025-12-22 09:00:00 ")
+    assert lines[2].startswith("2025-12-01 09:00:00 ")
+    assert lines[2].endswith(" mondays:1")
+    missed, skipped, enqueued = here("schedule", "history", "mondays", "-o", "json").json
+    assert (missed["count"], skipped["count"], enqueued["count"]) == (None, 3, 1)
+    assert (skipped["at"], skipped["until"]) == ("2025-12-08T09:00:00Z", "2025-12-22T09:00:00Z")
+    assert enqueued["job_id"] == "mondays:1"
+    ran = here("schedule", "history", "over")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "Nothing has come of schedule 'over' yet.\n"
