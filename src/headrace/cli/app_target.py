@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.app import App
 from headrace.cli.loading import load_app_for
 from headrace.cli.options import Function, Target, app_option, on_target
 from headrace.errors import AppImportError
@@ -24,18 +25,28 @@ def on_app_target(function: Function) -> Callable[..., Any]:
     @on_target
     @functools.wraps(function)
     def wrapper(*args: Any, target: Target, app_path: str | None, **rest: Any) -> Any:
-        if app_path is not None and not target.is_explicit:
-            target = _of_app(app_path, target)
-        return function(*args, target=target, **rest)
+        return function(*args, target=target_of(app_path, target), **rest)
 
     return wrapper
 
 
-def _of_app(path: str, target: Target) -> Target:
+def target_of(path: str | None, target: Target) -> Target:
+    """Return the storage that options say, as far as an app at ``path`` does not say it.
+
+    Raises:
+        AppImportError: the app is needed, and can't be imported.
+    """
+    if path is None or target.is_explicit:
+        return target
     try:
         app = load_app_for(path, target)
     except AppImportError as error:
         raise AppImportError(f"{error}; with both --url and --tenant no app is needed") from error
+    return place_of_app(app, target)
+
+
+def place_of_app(app: App[Any], target: Target) -> Target:
+    """Return the storage of an app that was loaded for ``target``."""
     return msgspec.structs.replace(
         target, url=app.url, tenant=app.tenant, allow_eviction=app.allow_eviction
     )

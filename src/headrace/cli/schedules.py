@@ -13,6 +13,7 @@ from headrace.cli.colours import Coloured
 from headrace.cli.jobs import limit_option, note_more
 from headrace.cli.options import Target, output_option, run, wide_option
 from headrace.cli.output import ago, echo_json, fields, note, one_line, span_of, when
+from headrace.cli.schedule_add import add
 from headrace.cli.schedule_next import next_command
 from headrace.cli.stored_schedules import document_of, id_argument, open_schedules, view_of
 from headrace.cli.tables import Cell, Column, table
@@ -41,10 +42,11 @@ OUTCOMES = {"enqueued": "green", "triggered": "green", "skipped": "yellow", "mis
 
 @click.group()
 def schedule() -> None:
-    """Look at schedules."""
+    """Look at schedules, and make them."""
 
 
-schedule.add_command(next_command)
+for command in (add, next_command):
+    schedule.add_command(command)
 
 
 @schedule.command("list")
