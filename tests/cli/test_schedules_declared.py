@@ -85,6 +85,24 @@ def test_a_declared_schedule_shows_whose_it_is(cli: Cli, here: Cli) -> None:
     assert notes(here) == ["", "ended"]
 
 
+def test_it_shows_that_an_operator_has_paused_it(here: Cli) -> None:
+    assert here("schedule", "pause", "mondays").code == 0
+    text = here("schedule", "show", "mondays").out
+    assert "declared by the code of app 'shop', edited since by an operator\n" in text
+    found = here("schedule", "show", "mondays", "-o", "json").json
+    assert (found["app"], found["set_by"], found["is_edited"]) == ("shop", "operator", True)
+    assert notes(here)[0] == "paused, edited"
+
+
+def test_its_deletion_warns_that_it_comes_back(here: Cli) -> None:
+    ran = here("schedule", "delete", "mondays", "over", "--dry-run")
+    assert ran.err.splitlines() == [
+        "This will delete 2 schedules:",
+        "  mondays  cron 0 9 * * mon UTC  (app 'shop' declares it: its next worker brings it back)",
+        "  over  cron 0 9 * * mon UTC",
+    ]
+
+
 def test_the_history_has_the_newest_first_and_says_why_something_was_passed_over(
     cli: Cli, here: Cli
 ) -> None:

@@ -15,6 +15,7 @@ from headrace.cli.options import Target, output_option, run, wide_option
 from headrace.cli.output import ago, echo_json, fields, note, one_line, span_of, when
 from headrace.cli.schedule_add import add
 from headrace.cli.schedule_next import next_command
+from headrace.cli.schedule_steering import delete, pause, resume, trigger
 from headrace.cli.stored_schedules import document_of, id_argument, open_schedules, view_of
 from headrace.cli.tables import Cell, Column, table
 from headrace.schedule import decode_entry
@@ -42,10 +43,10 @@ OUTCOMES = {"enqueued": "green", "triggered": "green", "skipped": "yellow", "mis
 
 @click.group()
 def schedule() -> None:
-    """Look at schedules, and make them."""
+    """Look at schedules, make, pause, resume, trigger and delete them."""
 
 
-for command in (add, next_command):
+for command in (add, delete, next_command, pause, resume, trigger):
     schedule.add_command(command)
 
 

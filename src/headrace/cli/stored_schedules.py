@@ -45,6 +45,15 @@ GROUPS = {
 id_argument = click.argument(
     "schedule_id", metavar="ID", callback=lambda _context, _argument, said: check_schedule_id(said)
 )
+ids_argument = click.argument(
+    "ids",
+    metavar="ID...",
+    nargs=-1,
+    required=True,
+    callback=lambda _context, _argument, said: tuple(
+        dict.fromkeys(check_schedule_id(one) for one in said)
+    ),
+)
 
 
 @asynccontextmanager
