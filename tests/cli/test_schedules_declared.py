@@ -85,13 +85,16 @@ def test_a_declared_schedule_shows_whose_it_is(cli: Cli, here: Cli) -> None:
     assert notes(here) == ["", "ended"]
 
 
-def test_it_shows_that_an_operator_has_paused_it(here: Cli) -> None:
-    assert here("schedule", "pause", "mondays").code == 0
+@pytest.mark.parametrize(
+    "words", [("edit", "--priority", "8"), ("pause",)], ids=lambda words: words[0]
+)
+def test_it_shows_that_an_operator_has_edited_it(here: Cli, words: tuple[str, ...]) -> None:
+    assert here("schedule", *words, "mondays").code == 0
     text = here("schedule", "show", "mondays").out
     assert "declared by the code of app 'shop', edited since by an operator\n" in text
     found = here("schedule", "show", "mondays", "-o", "json").json
     assert (found["app"], found["set_by"], found["is_edited"]) == ("shop", "operator", True)
-    assert notes(here)[0] == "paused, edited"
+    assert notes(here)[0] == ("paused, edited" if words == ("pause",) else "edited")
 
 
 def test_its_deletion_warns_that_it_comes_back(here: Cli) -> None:

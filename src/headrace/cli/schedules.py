@@ -14,6 +14,7 @@ from headrace.cli.jobs import limit_option, note_more
 from headrace.cli.options import Target, output_option, run, wide_option
 from headrace.cli.output import ago, echo_json, fields, note, one_line, span_of, when
 from headrace.cli.schedule_add import add
+from headrace.cli.schedule_edit import edit
 from headrace.cli.schedule_next import next_command
 from headrace.cli.schedule_steering import delete, pause, resume, trigger
 from headrace.cli.stored_schedules import document_of, id_argument, open_schedules, view_of
@@ -43,10 +44,10 @@ OUTCOMES = {"enqueued": "green", "triggered": "green", "skipped": "yellow", "mis
 
 @click.group()
 def schedule() -> None:
-    """Look at schedules, make, pause, resume, trigger and delete them."""
+    """Look at schedules, make, change, pause, resume, trigger and delete them."""
 
 
-for command in (add, delete, next_command, pause, resume, trigger):
+for command in (add, delete, edit, next_command, pause, resume, trigger):
     schedule.add_command(command)
 
 

@@ -26,7 +26,9 @@ GROUPS = {
         "dst",
         "seconds",
         "start",
+        "no_start",
         "end",
+        "no_end",
     ),
     "Which occurrences are fired, and how": ("catch_up", "jitter", "overlap", "paused"),
     "Their jobs": (
@@ -40,7 +42,7 @@ GROUPS = {
     ),
     "Where it is stored": ("app_path", "modules", "url", "tenant", "allow_eviction"),
 }
-"""How the help of `add` shows the options; one that is in no group comes last."""
+"""How the help of `add` and `edit` shows the options; one that is in no group comes last."""
 
 id_argument = click.argument(
     "schedule_id", metavar="ID", callback=lambda _context, _argument, said: check_schedule_id(said)

@@ -38,6 +38,11 @@ class SaidTiming(msgspec.Struct, frozen=True, kw_only=True):
     dst: Literal["shift", "skip"] | None = None
     seconds: bool | None = None
 
+    @property
+    def is_any(self) -> bool:
+        """Whether they say anything."""
+        return any(said is not None for said in msgspec.structs.astuple(self))
+
     def timing(self) -> Timing:
         """Return the timing.
 
