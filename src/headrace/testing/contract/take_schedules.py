@@ -20,6 +20,7 @@ from headrace.testing.contract.schedule_steps import (
     take,
     write,
 )
+from headrace.testing.contract.steps import MINUTE_MS
 
 MEBIBYTE = 1024 * 1024
 
@@ -79,6 +80,20 @@ class TakeSchedulesContract(Contract):
         assert await storage.schedule_history("a") == [b"1"]
         await advance(1)
         assert sorted(names((await take(storage)).schedules)) == ["a", "b"]
+
+    async def test_what_was_held_comes_when_its_hold_has_ended(
+        self, storage: Storage, advance: Advance
+    ) -> None:
+        now_ms = await advance(0)
+        await put(storage, "held", due_ms=now_ms - MINUTE_MS)
+        await take(storage, hold_ms=100)
+        await write(
+            storage,
+            a_schedule("before", due_ms=now_ms + 99),
+            a_schedule("after", due_ms=now_ms + 101),
+        )
+        await advance(101)
+        assert names((await take(storage)).schedules) == ["before", "held", "after"]
 
     async def test_the_next_is_what_falls_due_or_is_held_no_longer(
         self, storage: Storage, advance: Advance

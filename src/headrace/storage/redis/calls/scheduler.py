@@ -81,8 +81,8 @@ def take_schedules(root: str, limit: int, hold_ms: int, channel: str) -> Call[Ta
     """Build ``take_schedules``."""
 
     def read(reply: list[bytes]) -> TakenSchedules:
-        taken = sorted(_schedules(reply), key=lambda schedule: schedule.due_ms)
-        return TakenSchedules(int(reply[0]), taken, int(reply[1]) if reply[1] else None)
+        next_ms = int(reply[1]) if reply[1] else None
+        return TakenSchedules(int(reply[0]), _schedules(reply), next_ms)
 
     return Call("take_schedules", root, [limit, hold_ms, channel], read)
 
