@@ -192,11 +192,11 @@ class InspectorModel(State):
         self.queue(queue).settings = settings
 
     def delete_queue(self, queue: str, *, is_forced: bool) -> int | None:
-        """Forget a queue without jobs, but for its statistics and the calls of producers."""
+        """Forget a queue without jobs, but for its statistics, and for what may be repeated."""
         q = self.queue(queue)
         if any(self.counts(q).values()) or (q.workers and not is_forced):
             return None
-        self.queues[queue] = QueueState(queue, tallies=q.tallies, calls=q.calls)
+        self.queues[queue] = QueueState(queue, tallies=q.tallies, calls=q.calls, fired=q.fired)
         return 0
 
     def redrive(self, queue: str, job_ids: Sequence[str]) -> int:

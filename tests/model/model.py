@@ -6,10 +6,10 @@ from headrace.job import JobState
 from tests.model.consumer import ConsumerModel
 from tests.model.maintenance import InspectorModel, MaintenanceModel
 from tests.model.places import Dump, Record
-from tests.model.producer import ProducerModel
+from tests.model.schedules import SchedulerModel
 
 
-class Model(ProducerModel, ConsumerModel, MaintenanceModel, InspectorModel):
+class Model(SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
     """A storage of one tenant in plain Python, to compare the real ones with.
 
     Verbs have the names and replies of `Storage`, without `await`. It may be copied by

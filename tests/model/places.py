@@ -122,6 +122,18 @@ class Remembered:
 
 
 @dataclass
+class Mark:
+    """The last instant of a schedule that was fired in a queue, and when it was.
+
+    ``is_outworn`` once it has reached its age: then it may be gone.
+    """
+
+    instant: int
+    at: int
+    is_outworn: bool = False
+
+
+@dataclass
 class QueueState:
     """One queue. ``finished`` and ``dead`` map the ids of ended jobs to when they ended.
 
@@ -144,6 +156,7 @@ class QueueState:
     calls: dict[str, dict[int, Remembered]] = field(default_factory=dict)
     tallies: Counter[tuple[int, str]] = field(default_factory=Counter)
     outputs: dict[str, Output] = field(default_factory=dict)
+    fired: dict[str, Mark] = field(default_factory=dict)
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""
