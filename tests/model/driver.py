@@ -10,17 +10,26 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from headrace.errors import StaleCall
+from headrace.errors import StaleCall, TooManySchedules
 from headrace.job import JobState
-from headrace.storage.base import Channel
+from headrace.storage.base import Channel, Scheduler
+from headrace.storage.schedules import StoredSchedule, TakenSchedules
 from headrace.storage.values import CallId, ClaimReply, End, QueueCounts, Settlement
+from headrace.storage.verbs import verbs_of
+from tests.model import schedule_asks
 from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of
 from tests.model.model import Model
 from tests.model.places import Event
-from tests.model.subjects import NEIGHBOUR, QUEUE, ModelSubject
+from tests.model.schedule_asks import make_occurrence, make_write
+from tests.model.schedules import SCHEDULES_LIMIT, WORD
+from tests.model.subjects import NEIGHBOUR, QUEUE, START_MS, ModelSubject
 
 T = TypeVar("T")
 INBOX_SECONDS = 10
+OF_NO_QUEUE = tuple(verb for verb in verbs_of(Scheduler) if verb != "fire")
+FAR_MS = 10 * START_MS
+"""An instant whose mark no run of the machine sees end."""
+REFUSALS = (StaleCall, TooManySchedules)
 COUNTS = ("queued", "scheduled", "retrying", "active", "history", "dead", "workers", "oldest_ms")
 
 
@@ -70,28 +79,39 @@ class Driver:
                 )
             ]
             await storage.settle(queue, settlements, call=CallId(WORKERS[0], 1))
+            fired = [
+                make_occurrence(i, FAR_MS, [], now=self.subject.now, channel="")
+                for i in schedule_asks.IDS
+            ]
+            await storage.fire(queue, fired, until_ms=FAR_MS)
+        ids = schedule_asks.IDS[:SCHEDULES_LIMIT]
+        await neighbour.write_schedules([make_write(i, 0, START_MS, {}) for i in ids], wakes=False)
         await neighbour.aclose()
 
     def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Call a verb of both, compare all there is to compare, and return the storage's reply."""
+        if verb not in OF_NO_QUEUE:
+            args = (QUEUE, *args)
         real = self.run(self._ask(verb, *args, **kwargs))
-        return self._compare(verb, real, lambda: getattr(self.model, verb)(QUEUE, *args, **kwargs))
+        return self._compare(verb, real, lambda: getattr(self.model, verb)(*args, **kwargs))
 
     async def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return await getattr(self.subject.storage, verb)(QUEUE, *args, **kwargs)
-        except StaleCall:
-            return StaleCall
+            return await getattr(self.subject.storage, verb)(*args, **kwargs)
+        except REFUSALS as refusal:
+            return type(refusal)
 
     def _compare(self, what: str, real: Any, model: Callable[[], Any]) -> Any:
         self._hits[f"verb {what}"] += 1
         look = self.run(self.subject.look())
         self.model.hint = look.queue
+        if isinstance(real, TakenSchedules):
+            self.model.taken_hint = [schedule.id for schedule in real.schedules]
         try:
             expected = model()
-        except StaleCall:
-            expected = StaleCall
-        self.model.hint = None
+        except REFUSALS as refusal:
+            expected = type(refusal)
+        self.model.hint, self.model.taken_hint = None, []
         same(f"the reply to {what}", real, expected)
         self._compare_told()
         self._compare_events()
@@ -99,13 +119,22 @@ class Driver:
         for job_id in self._outworn():
             look.queue["output"].pop(job_id, None)
             modelled["output"].pop(job_id, None)
+        for schedule_id in self.model.outworn_marks(QUEUE):
+            look.queue["fired"].pop(schedule_id, None)
+            modelled["fired"].pop(schedule_id)
         same("what is stored", look.queue, modelled)
+        same("what is stored of schedules", look.schedules, self.model.dump_schedules())
         same("what is of others", look.others, self._others)
         same("what is wrong", look.problems, [])
         return real
 
-    def remembers(self, call: CallId) -> bool:
-        """Whether an enqueue of that number would be answered from memory."""
+    def is_sure(self, verb: str, *args: Any, **kwargs: Any) -> bool:
+        """Whether a call that was made already is known as that, if it needs to be."""
+        if verb == "fire":
+            return all(self.model.knows_the_last(QUEUE, each) for each in args[0])
+        return verb != "enqueue" or self._remembers(kwargs["call"])
+
+    def _remembers(self, call: CallId) -> bool:
         known = self.model.queue(QUEUE).calls.get(call.client, {}).get(call.number % 2)
         return known is not None and known.number >= call.number
 
@@ -117,6 +146,7 @@ class Driver:
         told, self.model.told = self.model.told, []
         expected = [end for channel, end in told if channel == self.channel]
         real = list(filter(None, [self.run(self._receive()) for _ in expected]))
+        self._hits["schedulers are told"] += expected.count(WORD)
         same("what waiters are told", sorted(real, key=_text), sorted(expected, key=_text))
 
     async def _receive(self) -> End | None:
@@ -168,7 +198,7 @@ class Driver:
 
     def claim_again(self, **kwargs: Any) -> Any:
         """Repeat a claim; the order of what it still owns is not promised."""
-        reply = self.run(self._ask("claim", **kwargs))
+        reply = self.run(self._ask("claim", QUEUE, **kwargs))
         real = reply if reply is StaleCall else _sorted(reply)
         self._compare("claim", real, lambda: _sorted(self.model.claim(QUEUE, **kwargs)))
         return reply
@@ -241,6 +271,22 @@ class Driver:
             page = await storage.list_jobs(QUEUE, state, cursor=page.cursor, limit=limit)
             rows += page.rows
         return rows
+
+    def list_schedules(self, app: str | None, limit: int) -> None:
+        """Compare the schedules of all pages."""
+        found = self.run(self._schedules(app, limit))
+        self._hits["verb list_schedules"] += 1
+        same(f"the schedules of {app}", found, self.model.list_schedules(app))
+
+    async def _schedules(self, app: str | None, limit: int) -> list[StoredSchedule]:
+        found: list[StoredSchedule] = []
+        cursor = ""
+        while True:
+            page = await self.subject.storage.list_schedules(app=app, cursor=cursor, limit=limit)
+            found += page.schedules
+            cursor = page.cursor
+            if not cursor:
+                return found
 
     def stats(self) -> None:
         """Compare counts and rates; rates only of a clock that has never gone back."""

@@ -193,7 +193,7 @@ class StorageMachine(MachineMemory):
         An enqueue of ids that were just drawn is not repeated once its memory has ended.
         """
         verb, args, kwargs = self._last
-        if verb == "enqueue" and not self._driver.remembers(kwargs["call"]):
+        if not self._driver.is_sure(verb, *args, **kwargs):
             return
         self._hit(f"repeat {verb}")
         if call := kwargs.get("call"):

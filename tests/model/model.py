@@ -62,6 +62,7 @@ class Model(SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
                 for client, slots in q.calls.items()
                 if slots
             },
+            "fired": {name: mark.instant for name, mark in q.fired.items()},
         }
 
 

@@ -205,6 +205,7 @@ class RedisDump:
                 for name, beat in self._one("beats", {}).items()
             },
             "calls": self._calls(),
+            "fired": self._fired(),
         }
 
     def _delayed(self) -> dict[str, float]:
@@ -311,6 +312,14 @@ class RedisDump:
             "settle": int(kept.get("settle_number", 0)),
             "settled": [word != b"stale" for word in kept.get("settled", b"").split()],
         }
+
+    def _fired(self) -> dict[str, int]:
+        """Return the last instants; those of several periods are kept beside each other."""
+        marks: dict[str, int] = {}
+        for _, known in self._named("fired"):
+            for name, instant in known.items():
+                marks[name.decode()] = max(int(instant), marks.get(name.decode(), 0))
+        return marks
 
     def _calls(self) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
         calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}

@@ -25,7 +25,7 @@ PLAIN = {
 """The model's names, and the columns of a job's row."""
 # fmt: on
 OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
-OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes")
+OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes", "fired")
 
 Row = dict[str, Any]
 PutBack = tuple[int, int, ErrorInfo]
@@ -80,6 +80,10 @@ def dump(step: Step, name: QueueName) -> Dump:
         "held": {incarnation: sorted(ids) for incarnation, ids in held.items()},
         "workers": {worker["name"]: _worker(worker) for worker in workers},
         "calls": _calls(step, queue["key"]),
+        "fired": {
+            row["schedule"]: row["instant_ms"]
+            for row in rows(db, "SELECT * FROM fired WHERE queue = ?", queue["key"])
+        },
     }
 
 
@@ -174,4 +178,5 @@ def others(step: Step, name: QueueName) -> list[tuple[Any, ...]]:
 SELECT {table}.* FROM {table} JOIN jobs ON jobs.key = {table}.job WHERE queue <> ? ORDER BY 1
 """  # noqa: S608
         found += db.execute(sql, (key,)).fetchall()
-    return found
+    sql = "SELECT * FROM schedules WHERE tenant <> ? ORDER BY 1"
+    return found + db.execute(sql, (name[0],)).fetchall()

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import redis
@@ -14,11 +15,13 @@ import redis
 from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.storage.base import Storage
 from headrace.storage.redis import keys
+from headrace.storage.redis.library import Library, assemble
 from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.sqlite.storage import SqliteStorage
-from tests.model import sqlite_dump
+from tests.model import schedule_dumps, sqlite_dump
 from tests.model.places import Dump
 from tests.model.redis_dump import Deaths, RedisDump, ServerState, read_server
+from tests.model.schedules import SCHEDULES_LIMIT
 from tests.support import clock, leaks, sqlite_check
 
 QUEUE = "mail"
@@ -29,9 +32,10 @@ START_MS = 1_800_000_003_000
 
 
 class Look(NamedTuple):
-    """A storage at one moment: the queue, all that is not the queue's, and what is wrong."""
+    """A storage at one moment: the queue, the tenant's schedules, the rest, and what is wrong."""
 
     queue: Dump
+    schedules: Dump
     others: Any
     problems: list[str]
 
@@ -74,6 +78,12 @@ class ModelSubject(ABC):
         await self.storage.aclose()
 
 
+@cache
+def _library() -> Library:
+    """Return the library with the test's clock, in which a tenant has few schedules."""
+    return assemble({"clock": f"{clock.CLOCK}limits.SCHEDULES_LIMIT = {SCHEDULES_LIMIT}\n"})
+
+
 class RedisSubject(ModelSubject):
     """On a server, which is emptied first.
 
@@ -94,7 +104,7 @@ class RedisSubject(ModelSubject):
         super().__init__()
 
     def open(self, tenant: str) -> Storage:
-        return RedisStorage(self._url, source=clock.library_with_test_clock()).for_tenant(tenant)
+        return RedisStorage(self._url, source=_library()).for_tenant(tenant)
 
     async def reopen(self) -> None:
         if self._restart is not None:
@@ -116,16 +126,14 @@ class RedisSubject(ModelSubject):
         self._deaths.note(server, self._root, self.now)
         read = RedisDump(server, self._root, self._deaths)
         queue = read.read()
+        schedules = schedule_dumps.of_server(server, TENANT, self.now)
         dumped = {key: (value.value, value.expires >= 0) for key, value in server.keys.items()}
-        return Look(queue, self._others(server), read.problems + leaks.problems_in(dumped))
+        problems = read.problems + leaks.problems_in(dumped)
+        return Look(queue, schedules, self._others(server), problems)
 
     def _others(self, server: ServerState) -> dict[str, Any]:
-        of_the_tenant = keys.queues(TENANT)
-        return {
-            key: value
-            for key, value in server.keys.items()
-            if not key.startswith(self._root) and key != of_the_tenant
-        }
+        ours = (self._root, keys.queues(TENANT), f"{keys.tenant_root(TENANT)}:schedule")
+        return {key: value for key, value in server.keys.items() if not key.startswith(ours)}
 
     async def lose_token(self) -> bool:
         return bool(self._client.delete(*(keys.wake(TENANT, QUEUE, lane) for lane in LANES)))
@@ -155,7 +163,9 @@ class SqliteSubject(ModelSubject):
         super().__init__()
 
     def open(self, tenant: str) -> SqliteStorage:
-        return self._make(self._url, clock=lambda: self.now).for_tenant(tenant)
+        storage = self._make(self._url, clock=lambda: self.now).for_tenant(tenant)
+        storage.schedules_limit = SCHEDULES_LIMIT
+        return storage
 
     @property
     def _sqlite(self) -> SqliteStorage:
@@ -170,6 +180,7 @@ class SqliteSubject(ModelSubject):
         return self._sqlite.engine().writer.call(
             lambda step: Look(
                 sqlite_dump.dump(step, name),
+                schedule_dumps.of_database(step, TENANT),
                 sqlite_dump.others(step, name),
                 sqlite_check.problems(step),
             ),
