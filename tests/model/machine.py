@@ -15,7 +15,8 @@ from headrace.job import JobState
 from headrace.queues import PURGEABLE
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
-from tests.model.memory import CLAIMS_KEPT, MachineMemory
+from tests.model.memory import CLAIMS_KEPT
+from tests.model.schedule_rules import ScheduleRules
 from tests.model.subjects import LANES, QUEUE
 
 LISTED = [state for state in JobState if state is not JobState.BLOCKED]
@@ -34,7 +35,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(MachineMemory):
+class StorageMachine(ScheduleRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer
@@ -190,7 +191,8 @@ class StorageMachine(MachineMemory):
     def repeat_the_last_call(self) -> None:
         """Call again in the very same words.
 
-        An enqueue of ids that were just drawn is not repeated once its memory has ended.
+        An enqueue of ids that were just drawn is not repeated once its memory has ended, and
+        neither is what was fired so long ago.
         """
         verb, args, kwargs = self._last
         if not self._driver.is_sure(verb, *args, **kwargs):
@@ -332,5 +334,6 @@ class StorageMachine(MachineMemory):
             return
         else:
             self._driver.prune()
+            self.forget_releases()
             self._driver.advance(-1 if what == "step back 1 ms" else -asks.HOUR_MS)
         self._hit(what)

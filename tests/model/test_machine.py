@@ -16,9 +16,10 @@ import pytest
 from headrace.events import JobEventKind
 from headrace.job import FailReason
 from headrace.storage.sqlite.storage import SqliteStorage
-from tests.model import asks
+from tests.model import asks, schedule_asks
 from tests.model.mutants import MUTANTS
 from tests.model.run import run_machine
+from tests.model.schedule_rules import EDGES
 from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
 
@@ -27,14 +28,19 @@ VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
     "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
     "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
-    "delete_queue",
+    "delete_queue", "read_schedules", "list_schedules", "schedule_history", "write_schedules",
+    "take_schedules", "fire", "join_release", "leave_release",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
     "advance to where a job expires", "step back 1 ms", "step back 1 h", "lose the token", "wait",
     "reopen", "claim reply lost", "claim perhaps gone", "reap, beat moved", "repeat enqueue",
     "repeat claim", "repeat settle", "enqueue late", "claim late", "settle late",
-    "settle as a stranger",
+    "settle as a stranger", "repeat write_schedules", "repeat take_schedules", "repeat fire",
+    "too many schedules", "schedulers are told", "a release is the newest", "a release is older",
+    "take over", "work as a scheduler", "work as a scheduler dies",
+    "work as a scheduler another one writes",
+    *(f"advance to an edge of schedules: {edge}" for edge in EDGES),
 )
 # fmt: on
 REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)
@@ -55,6 +61,9 @@ def expected_hits() -> set[str]:
         *(f"settle: {outcome}" for outcome in asks.OUTCOMES),
         *(f"settle with {how or 'the'} claim" for how in asks.TAMPERING),
         *(f"enqueue: {kind}" for kind in asks.JOB_KINDS),
+        *(f"write {which} of a schedule" for which in schedule_asks.EXPECTED),
+        *(f"a schedule {due}" for due in schedule_asks.DUE_IN_MS),
+        *(f"an occurrence {outcome}" for outcome in ("queued", "scheduled", "duplicate", "late")),
         *(f"a job {kind}" for kind in transitions),
         *(f"a job failed {reason}" for reason in REASONS),
         f"a job retrying {asks.ERROR.type}",

@@ -1,0 +1,179 @@
+"""What the machine does with schedules: the rules of their part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import hypothesis.strategies as st
+from hypothesis.stateful import rule
+
+from headrace.errors import TooManySchedules
+from headrace.storage.schedules import Occurrence, StoredSchedule, TakenSchedules
+from tests.model import asks
+from tests.model import schedule_asks as ask
+from tests.model.memory import MachineMemory
+from tests.model.schedules import FIRED_TTL_MS, RELEASES_TTL_MS
+from tests.model.subjects import QUEUE
+
+EDGES = ("look", "alive", "mark", "memory")
+"""Where something begins or ends: a schedule's turn, a release's life, a mark, a memory."""
+ids = st.sampled_from(ask.IDS)
+changes = st.tuples(
+    ids,
+    st.sampled_from([*["the version"] * 6, *ask.EXPECTED]),
+    st.sampled_from([*ask.DUE_IN_MS, "deleted"]),
+    st.sampled_from(sorted(ask.CHANGES)),
+)
+occurrences = st.tuples(
+    ids,
+    st.sampled_from(ask.LATER_MS),
+    st.lists(st.sampled_from(sorted(asks.JOB_KINDS)), max_size=1),
+    st.sampled_from(("", "", "", *asks.IDS)),
+)
+digests = st.sampled_from(ask.DIGESTS)
+alive = st.sampled_from((*ask.ALIVE_MS, *ask.ALIVE_MS, 0))
+channels = st.sampled_from(("", asks.OURS, asks.OURS, asks.ELSEWHERE))
+
+
+class ScheduleRules(MachineMemory):
+    """The rules of the verbs of the role `Scheduler`."""
+
+    @rule(
+        drawn=st.lists(changes, min_size=1, max_size=3, unique_by=lambda change: change[0]),
+        wakes=st.booleans(),
+    )
+    def write_schedules(self, drawn: list[tuple[str, str, str, str]], *, wakes: bool) -> None:
+        """Make, change and delete schedules, some of which are not what is expected."""
+        model = self._driver.model
+        writes = []
+        for schedule_id, expected, due, change in drawn:
+            self._hit(f"write {expected} of a schedule")
+            self._hit(f"a schedule {due}")
+            version = max(0, model.version(schedule_id) + ask.EXPECTED[expected])
+            due_ms = None if due == "deleted" else model.now + ask.DUE_IN_MS[due]
+            writes.append(ask.make_write(schedule_id, version, due_ms, ask.CHANGES[change]))
+        if self._numbered("write_schedules", writes, wakes=wakes) is TooManySchedules:
+            self._hit("too many schedules")
+
+    @rule(limit=st.sampled_from(ask.LIMITS), hold_ms=st.sampled_from(ask.HOLDS_MS), where=channels)
+    def take_schedules(self, limit: int, hold_ms: int, where: str) -> None:
+        self._take(limit, hold_ms, where)
+
+    def _take(self, limit: int, hold_ms: int, where: str) -> list[StoredSchedule]:
+        channel = self._driver.channel if where == asks.OURS else where
+        taken: TakenSchedules = self._numbered(
+            "take_schedules", limit=limit, hold_ms=hold_ms, channel=channel
+        )
+        self._hits["a schedule is taken"] += len(taken.schedules)
+        return taken.schedules
+
+    @rule(limit=st.sampled_from(ask.LIMITS), hold_ms=st.sampled_from(ask.HOLDS_MS), change=changes)
+    def take_over(self, limit: int, hold_ms: int, change: tuple[str, str, str, str]) -> None:
+        """Take, change one, and take again what nobody moved on in time."""
+        self._hit("take over")
+        self._take(limit, hold_ms, "")
+        self.write_schedules([change], wakes=True)
+        self._driver.advance(hold_ms)
+        self._take(ask.LIMITS[-1], ask.HOLDS_MS[1], asks.OURS)
+
+    @rule(
+        drawn=st.lists(occurrences, min_size=1, max_size=3),
+        when=st.sampled_from(("in time", *ask.UNTIL_MS)),
+    )
+    def fire(self, drawn: list[tuple[str, int, list[str], str]], when: str) -> None:
+        """Fire occurrences before, at and after the last ones."""
+        made = [self._occurrence(*each) for each in drawn]
+        self._hit(f"fire {when}")
+        self._fire(made, when)
+
+    def _occurrence(
+        self, schedule_id: str, later_ms: int, kinds: list[str], job_id: str
+    ) -> Occurrence:
+        model = self._driver.model
+        mark = model.queue(QUEUE).fired.get(schedule_id)
+        last = model.now if mark is None else mark.instant
+        now, channel = self._driver.subject.now, self._driver.channel
+        return ask.make_occurrence(
+            schedule_id, last + later_ms, kinds, now=now, channel=channel, job_id=job_id
+        )
+
+    def _fire(self, made: Sequence[Occurrence], when: str = "in time") -> None:
+        """Fire what the storage has to know whether it is fired for the first time."""
+        until_ms = self._driver.model.now + ask.UNTIL_MS[when]
+        known = [each for each in made if self._driver.model.knows_the_last(QUEUE, each)]
+        if known:
+            outcomes = self._numbered("fire", known, until_ms=until_ms)
+            self._hits.update(f"an occurrence {outcome}" for outcome in outcomes or ["late"])
+
+    @rule(how=st.sampled_from(("", "", "dies", "another one writes")), wakes=st.booleans())
+    def work_as_a_scheduler(self, how: str, *, wakes: bool) -> None:
+        """Take what is due, fire it, and move it on by an hour, unless something comes between."""
+        taken = self._take(ask.LIMITS[-1], ask.HOLDS_MS[1], asks.OURS)
+        self._hit(f"work as a scheduler {how}".rstrip())
+        now, channel = self._driver.subject.now, self._driver.channel
+        self._fire(
+            [
+                ask.make_occurrence(each.id, each.due_ms, [], now=now, channel=channel)
+                for each in taken
+            ]
+        )
+        if how == "dies" or not taken:
+            return
+        if how == "another one writes":
+            self.write_schedules([(taken[0].id, "the version", "due", "declared")], wakes=wakes)
+        writes = [
+            ask.make_write(
+                each.id, each.version, each.due_ms + asks.HOUR_MS, ask.CHANGES["with history"]
+            )
+            for each in taken
+        ]
+        self._numbered("write_schedules", writes, wakes=False)
+
+    @rule(
+        app=st.sampled_from(ask.APPS),
+        drawn=st.lists(st.tuples(digests, alive), min_size=1, max_size=4),
+    )
+    def join_or_leave(self, app: str, drawn: list[tuple[str, int]]) -> None:
+        """Join with one of two notions of what is alive, or leave."""
+        for digest, alive_ms in drawn:
+            if not alive_ms:
+                self._numbered("leave_release", app, digest)
+                continue
+            standing = self._numbered("join_release", app, digest, alive_ms=alive_ms)
+            self._hit(f"a release is {'the newest' if standing.is_newest else 'older'}")
+
+    @rule(
+        some=st.lists(st.sampled_from((*ask.IDS, ask.UNKNOWN_ID)), unique=True),
+        app=st.sampled_from((None, *ask.APPS)),
+        limit=st.sampled_from(ask.LIMITS),
+    )
+    def read_schedules(self, some: list[str], app: str | None, limit: int) -> None:
+        """Ask for all that can be asked of schedules."""
+        self._driver.call("read_schedules", some)
+        self._driver.list_schedules(app, limit)
+        for schedule_id in some:
+            self._driver.call("schedule_history", schedule_id)
+
+    @rule(edge=st.sampled_from(EDGES), past=st.integers(-1, 1))
+    def advance_to_an_edge_of_schedules(self, edge: str, past: int) -> None:
+        """Move the clock to where something begins or ends, or a millisecond before or after."""
+        model = self._driver.model
+        releases = [each for known in model.releases.values() for each in known.values()]
+        instants = {
+            "look": [known.look for known in model.schedules.values()],
+            "alive": [each.seen + ask.ALIVE_MS[0] for each in releases],
+            "mark": [mark.at + FIRED_TTL_MS for mark in model.queue(QUEUE).fired.values()],
+            "memory": [each.seen + RELEASES_TTL_MS for each in releases],
+        }[edge]
+        ahead = [at + past - model.now for at in instants]
+        if wait_ms := min((ms for ms in ahead if ms > 0), default=0):
+            self._hit(f"advance to an edge of schedules: {edge}")
+            self._driver.advance(wait_ms)
+
+    def forget_releases(self) -> None:
+        """Let the storage forget those that have reached their age, before the clock is set back.
+
+        It does so when one joins.
+        """
+        for app in sorted(self._driver.model.forgetting):
+            self.join_or_leave(app, [(ask.DIGESTS[0], ask.ALIVE_MS[0])])
