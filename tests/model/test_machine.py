@@ -19,6 +19,7 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.mutants import MUTANTS
 from tests.model.run import run_machine
+from tests.model.schedule_mutants import SCHEDULE_MUTANTS
 from tests.model.schedule_rules import EDGES
 from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
@@ -104,7 +105,9 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+@pytest.mark.parametrize(
+    "mutant", [*MUTANTS, *SCHEDULE_MUTANTS], ids=lambda mutant: mutant.__name__
+)
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
     make = functools.partial(SqliteSubject, "memory", mutant)
     with pytest.raises(AssertionError, match="differs from the model"):
