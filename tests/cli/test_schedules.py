@@ -13,7 +13,7 @@ from tests.cli.schedules import FAR, add, ids
 def test_schedules_are_listed_in_the_order_of_their_ids(cli: Cli, here: Cli) -> None:
     ran = here("schedule", "list")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.startswith("There are no schedules yet in tenant ")
+    assert ran.err.startswith("There are no such schedules in tenant ")
     assert ids(here) == []
     add(here, schedule_id="b")
     add(here, "--paused", "--every", "30s", schedule_id="a")
@@ -29,6 +29,13 @@ def test_schedules_are_listed_in_the_order_of_their_ids(cli: Cli, here: Cli) -> 
     ran = here("schedule", "list", "-n", "2", "-o", "json")
     assert [one["id"] for one in ran.json] == ["a", "b"]
     assert ran.err == "There are more than these 2: raise --limit, or narrow it down.\n"
+
+
+def test_the_list_is_narrowed_down_by_task(here: Cli) -> None:
+    add(here, schedule_id="a")
+    here("schedule", "add", "b", "shop.pack", "-q", "x", "--every", "5")
+    assert ids(here, "--task", "shop.pack") == ["b"]
+    assert ids(here, "-t", "shop.pac") == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import msgspec
 from headrace.cli.app_target import on_app_target
 from headrace.cli.colours import Coloured
 from headrace.cli.jobs import limit_option, note_more
-from headrace.cli.options import Target, output_option, run, wide_option
+from headrace.cli.options import Target, option, output_option, run, wide_option
 from headrace.cli.output import ago, echo_json, fields, note, one_line, span_of, when
 from headrace.cli.schedule_add import add
 from headrace.cli.schedule_edit import edit
@@ -19,6 +19,7 @@ from headrace.cli.schedule_next import next_command
 from headrace.cli.schedule_steering import delete, pause, resume, trigger
 from headrace.cli.stored_schedules import document_of, id_argument, open_schedules, view_of
 from headrace.cli.tables import Cell, Column, table
+from headrace.job import check_text
 from headrace.schedule import decode_entry
 from headrace.schedule_records import ScheduleRecord, all_schedules, known_schedule
 from headrace.views.schedules import Schedule, ScheduleEvent
@@ -52,27 +53,41 @@ for command in (add, delete, edit, next_command, pause, resume, trigger):
 
 
 @schedule.command("list")
+@option("--task", "-t", metavar="NAME", help="Only those of this task.")
+@option("--declared-by", metavar="NAME", help="Only those that the app of this name declares.")
 @limit_option
 @wide_option
 @output_option
 @on_app_target
-def list_command(*, target: Target, limit: int, is_wide: bool, output: str) -> None:
+def list_command(
+    *,
+    target: Target,
+    task: str | None,
+    declared_by: str | None,
+    limit: int,
+    is_wide: bool,
+    output: str,
+) -> None:
     """List schedules in the order of their ids."""
-    found = run(_some(target, limit + 1))
+    app = None if declared_by is None else check_text(declared_by, what="app name")
+    found = run(_some(target, task, app, limit + 1))
     if output == "json":
         echo_json([document_of(record) for record in found[:limit]])
     elif not found:
-        note(f"There are no schedules yet in {target.where}.")
+        note(f"There are no such schedules in {target.where}.")
     else:
         table(COLUMNS, [_line(view_of(record)) for record in found[:limit]], is_wide=is_wide)
     note_more(has_more=len(found) > limit, limit=limit)
 
 
-async def _some(target: Target, limit: int) -> list[ScheduleRecord]:
+async def _some(
+    target: Target, task: str | None, app: str | None, limit: int
+) -> list[ScheduleRecord]:
     found: list[ScheduleRecord] = []
     async with open_schedules(target) as storage:
-        async for record in all_schedules(storage):
-            found.append(record)
+        async for record in all_schedules(storage, app=app):
+            if task in (None, record.body.job.task):
+                found.append(record)
             if len(found) == limit:
                 break
     return found
