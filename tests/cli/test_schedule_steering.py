@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from anyio import to_thread
+
 from tests.cli.conftest import Cli
 from tests.cli.schedules import add, ids, shown
+from tests.support.terminal import Terminal
 
 
 def test_a_pause_lasts_until_it_is_resumed(here: Cli) -> None:
@@ -60,3 +64,17 @@ def test_a_deletion_shows_what_it_does_and_asks(here: Cli) -> None:
     ran = here("schedule", "delete", "c", "--yes", "-o", "json")
     assert ran.json == {"matched": 1, "changed": 1, "dry_run": False}
     assert ids(here) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "left"), [("n\n", 1, ["mondays"]), ("y\n", 0, [])], ids=["no", "yes"]
+)
+async def test_a_deletion_waits_for_the_answer(
+    cli: Cli, environment: dict[str, str], answer: str, code: int, left: list[str]
+) -> None:
+    await to_thread.run_sync(add, cli)
+    with Terminal("schedule", "delete", "mondays", env=environment) as terminal:
+        await terminal.shows("Delete 1 schedule? [y/N]")
+        terminal.enter(answer)
+        assert await terminal.ended() == code
+    assert await to_thread.run_sync(ids, cli) == left

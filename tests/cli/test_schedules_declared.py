@@ -66,7 +66,9 @@ def declared(environment: dict[str, str]) -> None:
         other = ScheduleWrite(
             id="over", expected=0, due_ms=BODY.next_ms or 0, body=encode_body(ended)
         )
-        assert await storage.write_schedules([write, other], wakes=False) == [1, 1]
+        alien = ScheduleWrite(id="alien", expected=0, due_ms=BODY.next_ms or 0, body=b"?")
+        writes = [write, other, alien]
+        assert await storage.write_schedules(writes, wakes=False) == [1, 1, 1]
         await storage.aclose()
 
     asyncio.run(store())
@@ -83,6 +85,9 @@ def test_a_declared_schedule_shows_whose_it_is(cli: Cli, here: Cli) -> None:
     found = here("schedule", "show", "mondays", "-o", "json").json
     assert (found["app"], found["set_by"], found["is_edited"]) == ("shop", "code", False)
     assert notes(here) == ["", "ended"]
+    for app, ids in (("shop", ["mondays"]), ("sho", [])):
+        ran = here("schedule", "list", "--declared-by", app, "-o", "json")
+        assert [one["id"] for one in ran.json] == ids
 
 
 @pytest.mark.parametrize(
@@ -104,6 +109,17 @@ def test_its_deletion_warns_that_it_comes_back(here: Cli) -> None:
         "  mondays  cron 0 9 * * mon UTC  (app 'shop' declares it: its next worker brings it back)",
         "  over  cron 0 9 * * mon UTC",
     ]
+
+
+def test_what_this_release_can_not_read_is_told_of_and_can_be_deleted(here: Cli) -> None:
+    assert [one["id"] for one in here("schedule", "list", "-o", "json").json] == ["mondays", "over"]
+    ran = here("schedule", "show", "alien")
+    assert (ran.code, ran.out) == (1, "")
+    assert "schedule 'alien' can't be read by this release" in ran.err
+    ran = here("schedule", "delete", "alien", "--dry-run")
+    assert "  alien  (stored by another release, which alone can read it)\n" in ran.err
+    assert here("schedule", "delete", "alien", "--yes").out == "1 schedule deleted.\n"
+    assert "there is no schedule 'alien'" in here("schedule", "show", "alien").err
 
 
 def test_the_history_has_the_newest_first_and_says_why_something_was_passed_over(

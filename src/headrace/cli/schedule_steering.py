@@ -13,8 +13,8 @@ from headrace.cli.options import Target, destructive, output_option, run
 from headrace.cli.output import echo, echo_json, note, plural
 from headrace.cli.stored_schedules import id_argument, ids_argument, open_schedules
 from headrace.cli.views import Changed
+from headrace.errors import StorageFault
 from headrace.schedule_records import (
-    ScheduleRecord,
     delete_schedule,
     known_schedule,
     pause_schedule,
@@ -50,14 +50,11 @@ async def _steer(
     done: str,
 ) -> None:
     async with open_schedules(target) as storage:
-        await _all_known(storage, ids)
+        for schedule_id in ids:  # all or none, if one was mistyped
+            await known_schedule(storage, schedule_id)
         for schedule_id in ids:
             await steer(storage, schedule_id)
             echo(f"Schedule {schedule_id} is {done}.")
-
-
-async def _all_known(storage: Storage, ids: Sequence[str]) -> list[ScheduleRecord]:
-    return [await known_schedule(storage, schedule_id) for schedule_id in ids]
 
 
 class Triggered(msgspec.Struct, kw_only=True):
@@ -110,22 +107,31 @@ def delete(*, target: Target, ids: tuple[str, ...], output: str, yes: bool, dry_
 
 async def _delete(target: Target, ids: Sequence[str], *, yes: bool, dry_run: bool) -> Changed:
     async with open_schedules(target) as storage:
-        found = await _all_known(storage, ids)
+        told = [await _told(storage, schedule_id) for schedule_id in ids]
         if dry_run or not yes:
-            _preview(found)
+            _preview(told)
         if not dry_run and not yes:
-            ask(f"Delete {plural(len(found), 'schedule')}?")
+            ask(f"Delete {plural(len(ids), 'schedule')}?")
         done = 0
         if not dry_run:
             for schedule_id in ids:
                 done += await delete_schedule(storage, schedule_id)
-        return Changed(matched=len(found), changed=done, dry_run=dry_run)
+        return Changed(matched=len(ids), changed=done, dry_run=dry_run)
 
 
-def _preview(found: Sequence[ScheduleRecord]) -> None:
-    note(f"This will delete {plural(len(found), 'schedule')}:")
-    for record in found[:SAMPLE]:
-        back = f"  (app {record.app!r} declares it: its next worker brings it back)"
-        note(f"  {record.id}  {record.body.timing}{back if record.app else ''}")
-    if len(found) > SAMPLE:
-        note(f"  … and {len(found) - SAMPLE:,} more")
+async def _told(storage: Storage, schedule_id: str) -> str:
+    """Return what is to be deleted, in words."""
+    try:
+        record = await known_schedule(storage, schedule_id)
+    except StorageFault:  # whoever can't read one must be able to get rid of it
+        return f"{schedule_id}  (stored by another release, which alone can read it)"
+    back = f"  (app {record.app!r} declares it: its next worker brings it back)"
+    return f"{schedule_id}  {record.body.timing}{back if record.app else ''}"
+
+
+def _preview(told: Sequence[str]) -> None:
+    note(f"This will delete {plural(len(told), 'schedule')}:")
+    for line in told[:SAMPLE]:
+        note(f"  {line}")
+    if len(told) > SAMPLE:
+        note(f"  … and {len(told) - SAMPLE:,} more")
