@@ -27,7 +27,7 @@ class Releases:
         self.storage = KitStorage(
             tenant=apps[0].tenant,
             clock=self.clock,
-            stored=lambda _job: None,
+            stored=lambda _job, _occurrence: None,
             stopping=lambda _queue, _ids: None,
         )
         self._apps = apps

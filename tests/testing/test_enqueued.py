@@ -10,6 +10,7 @@ import pytest
 
 from headrace import InvalidArguments, InvalidOption, Task
 from headrace.app import clients_of
+from headrace.clock import datetime_of
 from headrace.request import JobRequest
 from headrace.storage import Occurrence
 from headrace.testing import EnqueuedJob, Kit
@@ -41,7 +42,24 @@ async def test_the_job_of_an_occurrence_is_told_once(kit: Kit) -> None:
     request = cast(JobRequest, send.options(id="mails:5").job("x"))
     for until_ms in (0, 2**50, 2**50):
         await storage.fire("mail", [Occurrence("mails", 5, request)], until_ms=until_ms)
-    kit.assert_enqueued(send, {"to": "x"}, id="mails:5")
+    [job] = kit.assert_enqueued(send, {"to": "x"}, id="mails:5")
+    assert (job.schedule, job.occurrence) == ("mails", datetime_of(5))
+
+
+async def test_jobs_are_told_apart_by_where_they_come_from(kit: Kit) -> None:
+    storage = clients_of(app).current().storage
+    for number, schedule in enumerate(["mails", "mails", "bills"]):
+        request = cast(JobRequest, send.options(id=f"{schedule}:{number}").job("x"))
+        await storage.fire("mail", [Occurrence(schedule, number, request)], until_ms=2**50)
+    await send.enqueue("x")
+    kit.assert_enqueued(send, schedule="mails", count=2)
+    kit.assert_enqueued(send, schedule="mails", occurrence=datetime_of(1))
+    kit.assert_enqueued(send.job("x"), occurrence=datetime_of(2), schedule="bills")
+    kit.assert_not_enqueued(schedule="bills", occurrence=datetime_of(0))
+    with pytest.raises(AssertionError, match=r"like any task\(\.\.\.\), schedule='bill', found 0"):
+        kit.assert_enqueued(schedule="bill")
+    with pytest.raises(InvalidOption, match="occurrence=5 is not an instant"):
+        kit.enqueued(occurrence=5)  # type: ignore[arg-type]  # the point
 
 
 async def test_a_task_matches_all_its_jobs_and_a_name_does_too(kit: Kit) -> None:

@@ -17,6 +17,7 @@ from headrace.job import DEFAULT_PRIORITY, Job
 from headrace.json_codec import JSON
 from headrace.options import WorkerOptions, task_settings
 from headrace.request import JobRequest
+from headrace.storage.schedules import Occurrence
 from headrace.task import Task
 from headrace.template import JobTemplate
 
@@ -35,6 +36,9 @@ SAID_IF_OTHER = (
     "keep_ms",
 )
 
+ORIGIN = ("schedule", "occurrence")
+"""What is said of where a job comes from; the job itself does not know it."""
+
 
 class JobFilter(TypedDict, total=False):
     """What else may be said of a job; None says nothing."""
@@ -44,6 +48,8 @@ class JobFilter(TypedDict, total=False):
     priority: int | None
     delay: Duration | None
     run_at: datetime | None
+    schedule: str | None
+    occurrence: datetime | None
 
 
 class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +65,8 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
         run_at: the instant it was told to wait for, None without.
         headers: what was sent along.
         job: all that was asked for.
+        schedule: the id of the schedule that brought it in, None if it was enqueued.
+        occurrence: the instant of the schedule that it stands for, None likewise.
     """
 
     id: str
@@ -70,6 +78,8 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None
     headers: dict[str, str]
     job: Job
+    schedule: str | None = None
+    occurrence: datetime | None = None
 
     def __str__(self) -> str:
         said = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
@@ -85,7 +95,7 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(parts)
 
 
-def read_job(app: App[Any], job: Job) -> EnqueuedJob:
+def read_job(app: App[Any], job: Job, occurrence: Occurrence | None = None) -> EnqueuedJob:
     """Return a stored job with its arguments as the handler gets them."""
     options = msgspec.json.decode(job.options or b"{}", type=WorkerOptions)
     return EnqueuedJob(
@@ -97,6 +107,8 @@ def read_job(app: App[Any], job: Job) -> EnqueuedJob:
         delay=job.delay_ms / 1000,
         run_at=datetime_of(job.run_at_ms) if job.run_at_ms else None,
         headers=options.get("headers", {}),
+        schedule=None if occurrence is None else occurrence.schedule_id,
+        occurrence=None if occurrence is None else datetime_of(occurrence.instant_ms),
         job=job,
     )
 
@@ -109,18 +121,22 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True):
         arguments: those that matter, None if none do.
         is_whole: whether they are all of the call's.
         fields: what the stored job must say, by the names of `Job`.
+        origin: where it must come from, by the names of `EnqueuedJob`.
     """
 
     task: str | None
     arguments: dict[str, Any] | None
     is_whole: bool
     fields: dict[str, Any]
+    origin: dict[str, Any]
 
     def matches(self, found: EnqueuedJob) -> bool:
         """Whether a stored job is meant."""
         if self.task is not None and found.task != self.task:
             return False
         if any(getattr(found.job, name) != value for name, value in self.fields.items()):
+            return False
+        if any(getattr(found, name) != value for name, value in self.origin.items()):
             return False
         if self.arguments is None:
             return True
@@ -135,7 +151,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True):
         parts = [f"{name}={value!r}" for name, value in (self.arguments or {}).items()]
         if not self.is_whole:
             parts.append("...")
-        said = "".join(f", {name}={value!r}" for name, value in self.fields.items())
+        said = "".join(f", {name}={value!r}" for name, value in (self.fields | self.origin).items())
         return f"{self.task or 'any task'}({', '.join(parts)}){said}"
 
 
@@ -151,6 +167,7 @@ def pattern_of(
         InvalidArguments: the task has no parameter of that name.
         InvalidOption: a value can't be what it stands for.
     """
+    origin = _origin(filters)
     fields = _fields(filters)
     if isinstance(wanted, Job):
         if arguments is not None:
@@ -160,6 +177,7 @@ def pattern_of(
             arguments=read_job(app, wanted).arguments,
             is_whole=True,
             fields={**_said_by(app, wanted), **fields},
+            origin=origin,
         )
     name = wanted.name if isinstance(wanted, Task) else wanted
     if name is not None and not isinstance(name, str):
@@ -171,11 +189,23 @@ def pattern_of(
         arguments=None if arguments is None else dict(arguments),
         is_whole=False,
         fields=fields,
+        origin=origin,
     )
 
 
+def _origin(filters: JobFilter) -> dict[str, Any]:
+    origin: dict[str, Any] = {}
+    if (schedule := filters.get("schedule")) is not None:
+        origin["schedule"] = schedule
+    if (occurrence := filters.get("occurrence")) is not None:
+        origin["occurrence"] = datetime_of(instant_ms(occurrence, name="occurrence"))
+    return origin
+
+
 def _fields(filters: JobFilter) -> dict[str, Any]:
-    fields: dict[str, Any] = {name: value for name, value in filters.items() if value is not None}
+    fields: dict[str, Any] = {
+        name: value for name, value in filters.items() if value is not None and name not in ORIGIN
+    }
     if "delay" in fields:
         fields["delay_ms"] = duration_ms(fields.pop("delay"), name="delay")
     if "run_at" in fields:

@@ -267,7 +267,8 @@ class Kit:
             arguments: some of the arguments, by name, as the handler gets them; others don't
                 matter. Values are compared with ``==``, so matchers such as ``mock.ANY`` work.
             **filters: only with exactly this ``queue``, ``id``, ``priority``, ``delay`` (seconds or
-                a `timedelta`) or ``run_at`` (an aware `datetime`).
+                a `timedelta`) or ``run_at`` (an aware `datetime`); only those that the schedule
+                with this id brought in (``schedule``), for this instant of it (``occurrence``).
 
         Raises:
             InvalidArguments: the task has no parameter of that name.

@@ -15,6 +15,7 @@ from headrace.app import App, clients_of
 from headrace.errors import UsageError, WaitTimeout
 from headrace.job import Job, JobState
 from headrace.storage.base import Channel
+from headrace.storage.schedules import Occurrence
 from headrace.storage.values import BeatReply, End
 from headrace.testing.attempts import FinishedAttempt, raise_first
 from headrace.testing.client import KitClient
@@ -77,8 +78,8 @@ class Simulation:
         finally:
             _in_kits.discard(app)
 
-    def _stored(self, job: Job) -> None:
-        self.enqueued.append(read_job(self.app, job))
+    def _stored(self, job: Job, occurrence: Occurrence | None) -> None:
+        self.enqueued.append(read_job(self.app, job, occurrence))
 
     def _stopping(self, queue: str, job_ids: list[str]) -> None:
         """Ask running attempts to stop, each in its own loop."""

@@ -24,7 +24,8 @@ class KitStorage(SqliteStorage):
     Args:
         tenant: whose queues.
         clock: the kit's.
-        stored: called with every job that was stored; duplicates are not.
+        stored: called with every job that was stored, and the occurrence of a schedule that brought
+            it in, if one did; duplicates are not.
         stopping: called with a queue and the ids of active jobs that are asked to stop.
     """
 
@@ -33,7 +34,7 @@ class KitStorage(SqliteStorage):
         *,
         tenant: str,
         clock: Clock,
-        stored: Callable[[JobRequest], None],
+        stored: Callable[[JobRequest, Occurrence | None], None],
         stopping: Callable[[str, list[str]], None],
     ) -> None:
         self.url: str = f"memory://kit-{secrets.token_hex(8)}"
@@ -54,7 +55,7 @@ class KitStorage(SqliteStorage):
     ) -> list[EnqueueOutcome]:
         """Store jobs, and note them."""
         outcomes = await super().enqueue(queue, jobs, call=call)
-        self._note(jobs, outcomes)
+        self._note([(job, None) for job in jobs], outcomes)
         return outcomes
 
     async def fire(
@@ -63,13 +64,17 @@ class KitStorage(SqliteStorage):
         """Store the jobs of occurrences, and note them."""
         outcomes = await super().fire(queue, occurrences, until_ms=until_ms)
         if outcomes is not None:
-            self._note([occurrence.job for occurrence in occurrences], outcomes)
+            self._note([(occurrence.job, occurrence) for occurrence in occurrences], outcomes)
         return outcomes
 
-    def _note(self, jobs: Sequence[JobRequest], outcomes: Sequence[EnqueueOutcome]) -> None:
-        for job, outcome in zip(jobs, outcomes, strict=True):
+    def _note(
+        self,
+        jobs: Sequence[tuple[JobRequest, Occurrence | None]],
+        outcomes: Sequence[EnqueueOutcome],
+    ) -> None:
+        for (job, occurrence), outcome in zip(jobs, outcomes, strict=True):
             if outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
-                self._stored(job)
+                self._stored(job, occurrence)
 
     async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
         """Cancel jobs; an active one hears of it now and not at a beat."""
