@@ -47,6 +47,8 @@ class Kit:
             entered for each run as a worker does.
         clock: the time, default a `ManualClock` that starts now.
         events: takes the worker events, default an `EventLog` of its own.
+        schedules: whether the schedules that the app declares are there at the block's begin.
+            Default True. Those that the test stores itself are fired either way.
 
     Raises:
         UsageError: at the block's begin, if the app is in a kit already.
@@ -66,6 +68,7 @@ class Kit:
         state: Any = msgspec.UNSET,
         clock: ManualClock | None = None,
         events: EventLog | None = None,
+        schedules: bool = True,
     ) -> None:
         if not isinstance(app, App):
             raise InvalidOption(f"{app!r} is no App")
@@ -74,6 +77,7 @@ class Kit:
         self.events: EventLog = EventLog() if events is None else events
         self._is_inline = inline
         self._state = state
+        self._declares = schedules
         self._current: Simulation | None = None
         self._stack = ExitStack()
 
@@ -96,6 +100,8 @@ class Kit:
                 is_inline=self._is_inline,
             )
             stack.callback(simulation.storage.close)
+            if self._declares:
+                simulation.schedules.declare()
             stack.enter_context(simulation.in_use())
             self._stack = stack.pop_all()
         self._current = simulation
@@ -152,16 +158,17 @@ class Kit:
             queues: only these, default all that have jobs of the app's tasks.
             concurrency: attempts at once in a queue, 1 to 10,000, default 1.
             advance: when nothing is ready, move the clock to the next due time and go on, until no
-                job is left to run. Default False.
+                job is left to run. What schedules bring in on the way runs too; that they will
+                bring more in is no job that is left. Default False.
             raise_errors: in the end raise the first error of a handler. Default False.
-            limit: most attempts, default 10,000.
+            limit: most attempts, and most instants at which schedules fall due, default 10,000.
 
         Returns:
             The attempts whose outcomes were recorded, in that order.
 
         Raises:
             AssertionError: the limit is reached and more is ready, as of jobs that enqueue
-                themselves.
+                themselves, or would be soon.
         """
         finished = await self._simulation.run(
             queues=None if queues is None else [check_name(name, what="queue") for name in queues],
@@ -211,16 +218,30 @@ class Kit:
 
     # Time
 
-    async def advance(self, duration: Duration) -> None:
+    async def advance(self, duration: Duration, *, limit: int = LIMIT) -> None:
         """Move the clock on by seconds or a `timedelta`; nothing runs before it is told to.
 
         Delayed jobs and retries fall due, results and records end, and workers that died are
-        found once they were silent for their lease.
+        found once they were silent for their lease. Schedules are fired, one occurrence after the
+        other, each at its instant. In inline mode its job runs at that instant, and the first error
+        of a handler is raised in the end.
+
+        Moved by ``clock.advance``, time passes as if no scheduler ran: the next call of the kit
+        finds what has fallen due, and fires what each schedule's ``catch_up`` asks for.
+
+        Args:
+            duration: how far, 0 to ten years.
+            limit: most instants at which schedules fall due, default 10,000.
 
         Raises:
             InvalidOption: it is negative or over ten years.
+            AssertionError: the limit is reached and more fall due, as of a schedule of each second
+                in a year; the clock stands at the last of them.
         """
-        await self._simulation.move(duration_ms(duration, name="duration"))
+        await self._simulation.advance(
+            duration_ms(duration, name="duration"),
+            limit=check_count(limit, name="limit", most=10_000_000),
+        )
 
     async def crash(
         self, queue: str = DEFAULT_QUEUE, *, jobs: int = 1, lease: Duration = 15.0

@@ -23,6 +23,8 @@ from headrace.testing.clock import ManualClock
 from headrace.testing.crash import DeadWorkers
 from headrace.testing.enqueued import EnqueuedJob, read_job
 from headrace.testing.events import EventLog
+from headrace.testing.passage import Passage
+from headrace.testing.schedules import KitSchedules
 from headrace.testing.storage import KitStorage
 from headrace.testing.worker import Incarnations, KitWorker, inside
 from headrace.waiting import is_end
@@ -55,6 +57,7 @@ class Simulation:
             tenant=app.tenant, clock=clock, stored=self._stored, stopping=self._stopping
         )
         self.dead: DeadWorkers = DeadWorkers(app, self.storage, clock, emit=events)
+        self.schedules: KitSchedules = KitSchedules(app, self.storage, emit=events)
         self._state = state
         self._is_inline = is_inline
         self._incarnations: Incarnations = {}
@@ -123,18 +126,25 @@ class Simulation:
         limit: int = LIMIT,
         advances: bool = False,
     ) -> list[FinishedAttempt]:
-        """Run what is ready, and with ``advances`` what falls due."""
+        """Run what is ready, and with ``advances`` what falls due.
+
+        Raises:
+            AssertionError: the limit of attempts, or of instants of schedules, is reached.
+        """
 
         async def chosen() -> Sequence[str]:
             return await self.queues() if queues is None else queues
 
+        passage = self._passage(limit)
         async with self.worker(concurrency=concurrency, limit=limit) as worker:
             while True:
                 await worker.work_off(chosen)
+                if await self.schedules.fire():  # a clock may also move without the kit
+                    await worker.work_off(chosen)
                 next_ms = await self._next_ms(worker) if advances else None
                 if next_ms is None:
                     break
-                await self.move(next_ms)
+                await passage.step(next_ms)
             return worker.finished
 
     async def _next_ms(self, worker: KitWorker) -> int | None:
@@ -147,18 +157,29 @@ class Simulation:
 
     # Time
 
-    async def move(self, ms: int) -> None:
-        """Move the clock on, and look for dead workers as often as a worker would."""
-        left_ms = ms
+    def _passage(self, limit: int = LIMIT) -> Passage:
+        return Passage(
+            self.clock, self.storage, dead=self.dead, schedules=self.schedules, limit=limit
+        )
+
+    async def advance(self, ms: int, *, limit: int) -> None:
+        """Let time pass; in inline mode run what schedules bring in at its instant.
+
+        Raises:
+            AssertionError: schedules have fallen due at more instants than the limit.
+        """
+        passage = self._passage(limit)
+        finished: list[FinishedAttempt] = []
+        known, left_ms = len(self.enqueued), ms
+        await passage.arrive()
         while True:
-            pause_ms = await self.dead.look()
+            if self._is_inline and len(self.enqueued) > known:
+                finished += await self.run()
+                known = len(self.enqueued)
             if left_ms <= 0:
                 break
-            step_ms = left_ms if pause_ms is None else min(left_ms, pause_ms)
-            self.clock.advance_ms(step_ms)
-            left_ms -= step_ms
-        for queue in await self.storage.queues():
-            self.storage.wake(queue)
+            left_ms -= await passage.step(left_ms)
+        raise_first(finished)
 
     # What the client does in place of waiting
 
@@ -202,11 +223,12 @@ class Simulation:
         end = await look()
         give_up_at = None if timeout_ms is None else self.clock() + timeout_ms
         timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        passage = self._passage()
         try:
             # Handlers run in real time, so this bounds them as well.
             async with asyncio.timeout(timeout_s), self.worker() as worker:
                 while not is_end(end):
-                    await self._go_on(worker, end, give_up_at)
+                    await self._go_on(worker, passage, end, give_up_at)
                     end = await look()
         except WaitTimeout:
             raise
@@ -225,9 +247,11 @@ class Simulation:
             WaitTimeout: nothing will ever run it.
         """
         async with self.worker() as worker:
-            await self._go_on(worker, end, None)
+            await self._go_on(worker, self._passage(), end, None)
 
-    async def _go_on(self, worker: KitWorker, end: End, give_up_at: int | None) -> None:
+    async def _go_on(
+        self, worker: KitWorker, passage: Passage, end: End, give_up_at: int | None
+    ) -> None:
         """Run something, or else let time pass."""
         if give_up_at is not None and self.clock() >= give_up_at:
             raise TimeoutError
@@ -251,4 +275,4 @@ class Simulation:
                 job_id=end.id,
                 queue=end.queue,
             )
-        await self.move(min(waits))
+        await passage.step(min(waits))
