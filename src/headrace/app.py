@@ -397,6 +397,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             tasks=self.tasks,
             decode=self._decode_plain,
             handle_of=self._handle_of,
+            clock=lambda: self._clients.clock(),
         )
 
     async def connect(self) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from headrace import forks
 from headrace.client import Client, ClientFactory, CurrentClient, DecoderOf
+from headrace.clock import WallClock, wall_clock
 from headrace.handle import JobClient
 from headrace.storage.base import Storage
 
@@ -34,6 +35,7 @@ class Clients:
 
     Attributes:
         jobs: what handles use, so that they outlive a client.
+        clock: the time where the storages are, as far as it can be told without asking one.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Clients:
     ) -> None:
         self._open_storage = open_storage
         self._make: ClientFactory = Client
+        self.clock: WallClock = wall_clock
         self._decoder_of = decoder_of
         self._retry_for_s = retry_for_s
         self.jobs: JobClient = CurrentClient(self.current)
@@ -49,7 +52,10 @@ class Clients:
 
     @contextmanager
     def replaced(
-        self, open_storage: Callable[[], Storage], make: ClientFactory = Client
+        self,
+        open_storage: Callable[[], Storage],
+        make: ClientFactory = Client,
+        clock: WallClock = wall_clock,
     ) -> Iterator[None]:
         """Open storages and clients in another way while the block runs.
 
@@ -58,14 +64,15 @@ class Clients:
         Args:
             open_storage: as at the beginning.
             make: makes a client, as `Client` does.
+            clock: as `clock` is meanwhile.
         """
-        resting = self._open_storage, self._make, self._held, self._forks
-        self._open_storage, self._make = open_storage, make
+        resting = self._open_storage, self._make, self.clock, self._held, self._forks
+        self._open_storage, self._make, self.clock = open_storage, make, clock
         self._held, self._forks = {}, forks.count()
         try:
             yield
         finally:
-            self._open_storage, self._make, self._held, self._forks = resting
+            self._open_storage, self._make, self.clock, self._held, self._forks = resting
 
     def open_storage(self) -> Storage:
         """Return a storage that is not connected yet; the caller closes it."""

@@ -16,6 +16,8 @@ from headrace.plain import plain_seconds, shown
 
 Duration = float | timedelta
 Monotonic = Callable[[], float]
+WallClock = Callable[[], int]
+"""Returns the time in milliseconds since the epoch."""
 
 MAX_DURATION_MS = 10 * 366 * 24 * 3600 * 1000
 """Ten years: longer delays and timeouts are taken for a mistake of units."""
@@ -27,6 +29,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 monotonic: Monotonic = time.monotonic
+
+
+def wall_clock() -> int:
+    """Return this machine's time in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:

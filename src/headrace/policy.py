@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypedDict, cast
 
-from headrace.clock import Duration, datetime_of, duration_ms, instant_ms
+from headrace.clock import Duration, WallClock, datetime_of, duration_ms, instant_ms, wall_clock
 from headrace.errors import InvalidOption
 from headrace.foreign import of_option
 from headrace.job import check_text
@@ -125,7 +124,7 @@ def check_body(body: ScheduleBody) -> ScheduleBody:
         raise InvalidOption(
             f"end={_written(end_ms)} is before start={_written(start_ms)}: say a later end"
         )
-    gap_ms = body.timing.shortest_gap_ms(_now_ms()) if body.jitter_ms else None
+    gap_ms = body.timing.shortest_gap_ms(wall_clock()) if body.jitter_ms else None
     if gap_ms is not None and body.jitter_ms > gap_ms:
         raise InvalidOption(
             f"jitter={body.jitter_ms / 1000:g} s is over the shortest time between two "
@@ -134,23 +133,21 @@ def check_body(body: ScheduleBody) -> ScheduleBody:
     return body
 
 
-def check_to_come(schedule_id: str, body: ScheduleBody, *, tolerance_ms: int) -> None:
-    """See that there will be an occurrence, by this machine's clock.
+def check_to_come(
+    schedule_id: str, body: ScheduleBody, *, tolerance_ms: int, clock: WallClock = wall_clock
+) -> None:
+    """See that there will be an occurrence, by a clock of the caller's.
 
     Raises:
         InvalidOption: there will be none, not even if the clock is ahead by so much.
     """
-    now_ms = _now_ms()
+    now_ms = clock()
     if body.next_after(now_ms - tolerance_ms) is None:
         end = "" if body.end_ms is None else f" to the end, {_written(body.end_ms)}"
         raise InvalidOption(
             f"schedule {shown(schedule_id)} would never fire: {body.timing} has no occurrence from "
             f"now, {_written(now_ms)},{end or ' on'}: say a later instant"
         )
-
-
-def _now_ms() -> int:
-    return round(time.time() * 1000)
 
 
 def _written(instant: int) -> str:

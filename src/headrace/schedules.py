@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Unpack
 
+from headrace.clock import WallClock
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
 from headrace.occurrences import job_body
@@ -51,11 +52,13 @@ class Schedules:
         tasks: Mapping[str, Task[..., Any]],
         decode: Callable[[bytes], Any],
         handle_of: Callable[[JobRequest], JobHandle[Any]],
+        clock: WallClock,
     ) -> None:
         self._storage = storage
         self._tasks = tasks
         self._decode = decode
         self._handle_of = handle_of
+        self._clock = clock
 
     def __repr__(self) -> str:
         return "<Schedules>"
@@ -103,7 +106,7 @@ class Schedules:
         fields = policy_fields(policy, taker="Schedules.put")
         made = job_body(job, self._tasks)
         wanted = check_body(ScheduleBody(job=made, timing=check_timing(timing), **fields))
-        check_to_come(schedule_id, wanted, tolerance_ms=CLOCKS_DIFFER_MS)
+        check_to_come(schedule_id, wanted, tolerance_ms=CLOCKS_DIFFER_MS, clock=self._clock)
         is_paused = None if paused is None else check_flag(paused, name="paused")
         return self._view(
             await put_schedule(self._storage(), schedule_id, wanted, is_paused=is_paused)

@@ -147,6 +147,16 @@ async def test_a_one_off_is_fired_once(kit: Kit) -> None:
     assert await app.schedules.get("once") is None, "it has ended long ago"
 
 
+async def test_what_is_past_is_told_by_the_time_of_the_kit() -> None:
+    clock = ManualClock(datetime(2001, 2, 3, tzinfo=UTC))
+    async with Kit(app, clock=clock, schedules=False) as kit:
+        await app.schedules.put("once", sync.job(1), At(kit.now + HOUR), end=kit.now + 2 * HOUR)
+        await kit.advance(2 * HOUR)
+        kit.assert_enqueued(sync, occurrence=kit.now - HOUR)
+        with pytest.raises(InvalidOption, match="would never fire"):
+            await app.schedules.put("once", sync.job(1), At(kit.now - HOUR))
+
+
 async def test_a_one_off_may_be_due_at_once(kit: Kit) -> None:
     await app.schedules.put("once", sync.job(1), At(kit.now))
     assert len(await kit.run_until_idle()) == 1

@@ -76,7 +76,8 @@ class Simulation:
             raise UsageError(f"{app!r} is in a Kit already: leave that one first")
         _in_kits.add(app)
         try:
-            with clients_of(app).replaced(lambda: self.storage, partial(KitClient, self)):
+            make = partial(KitClient, self)
+            with clients_of(app).replaced(lambda: self.storage, make, self.clock):
                 yield
         finally:
             _in_kits.discard(app)
