@@ -42,7 +42,6 @@ from headrace.options import (
 from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
 from headrace.registry import function_of, new_task, with_executor
-from headrace.request import JobRequest
 from headrace.scheduled import Declared
 from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
@@ -396,7 +395,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             lambda: self._clients.current().storage,
             tasks=self.tasks,
             decode=self._decode_plain,
-            handle_of=self._handle_of,
+            submit=lambda job: self._clients.current().submit(job),
             clock=lambda: self._clients.clock(),
         )
 
@@ -413,11 +412,6 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
 
     def _open_storage(self) -> Storage:
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
-
-    def _handle_of(self, job: JobRequest) -> JobHandle[Any]:
-        return JobHandle(
-            job.id, job.queue, EnqueueOutcome.QUEUED, self._clients.jobs, self._decoder_of(job.task)
-        )
 
     def _operator(self) -> Operator:
         return self._clients.current().storage

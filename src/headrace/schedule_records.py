@@ -222,21 +222,38 @@ async def trigger_schedule(storage: ScheduleStorage, schedule_id: str) -> JobReq
         ScheduleNotFound: there is none of that id.
         StorageError: as `change_schedule`.
     """
-    record = await known_schedule(storage, schedule_id)
-    request = record.body.job.request(f"{schedule_id}:triggered:{new_job_id()}")
+    request = await triggered_job(storage, schedule_id)
     call = CallId(secrets.token_hex(8), 1)
     await storage.enqueue(request.queue, [request], call=call)
+    await note_trigger(storage, schedule_id, request.id)
+    return request
+
+
+async def triggered_job(storage: Scheduler, schedule_id: str) -> JobRequest:
+    """Return the job that is to be enqueued when a schedule is triggered.
+
+    Raises:
+        ScheduleNotFound: there is none of that id.
+        StorageError: as `find_schedule`.
+    """
+    record = await known_schedule(storage, schedule_id)
+    return record.body.job.request(f"{schedule_id}:triggered:{new_job_id()}")
+
+
+async def note_trigger(storage: Scheduler, schedule_id: str, job_id: str) -> None:
+    """Keep in a schedule's history that its job was enqueued, if it is still there.
+
+    Raises:
+        StorageError: as `change_schedule`.
+    """
 
     def edit(before: ScheduleBody | None, now_ms: int) -> ScheduleChange | None:
         if before is None:  # deleted meanwhile; the job was asked for before
             return None
-        entry = HistoryEntry(
-            instant_ms=now_ms, fired_ms=now_ms, outcome="triggered", job_id=request.id
-        )
-        return ScheduleChange(replace(before, last_ms=now_ms, last_job_id=request.id), (entry,))
+        entry = HistoryEntry(instant_ms=now_ms, fired_ms=now_ms, outcome="triggered", job_id=job_id)
+        return ScheduleChange(replace(before, last_ms=now_ms, last_job_id=job_id), (entry,))
 
     await change_schedule(storage, schedule_id, edit)
-    return request
 
 
 async def delete_schedule(storage: Scheduler, schedule_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from headrace.clock import WallClock
@@ -18,7 +18,6 @@ from headrace.policy import (
     check_to_come,
     policy_fields,
 )
-from headrace.request import JobRequest
 from headrace.schedule import CLOCKS_DIFFER_MS, ScheduleBody, decode_entry
 from headrace.schedule_records import (
     ScheduleRecord,
@@ -26,10 +25,11 @@ from headrace.schedule_records import (
     all_schedules,
     delete_schedule,
     find_schedule,
+    note_trigger,
     pause_schedule,
     put_schedule,
     resume_schedule,
-    trigger_schedule,
+    triggered_job,
 )
 from headrace.settings import check_flag
 from headrace.task import Task
@@ -51,13 +51,13 @@ class Schedules:
         *,
         tasks: Mapping[str, Task[..., Any]],
         decode: Callable[[bytes], Any],
-        handle_of: Callable[[JobRequest], JobHandle[Any]],
+        submit: Callable[[Job], Awaitable[JobHandle[Any]]],
         clock: WallClock,
     ) -> None:
         self._storage = storage
         self._tasks = tasks
         self._decode = decode
-        self._handle_of = handle_of
+        self._submit = submit
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -162,7 +162,9 @@ class Schedules:
             ScheduleNotFound: there is none of that id.
         """
         schedule_id = check_schedule_id(schedule_id)
-        return self._handle_of(await trigger_schedule(self._storage(), schedule_id))
+        handle = await self._submit(await triggered_job(self._storage(), schedule_id))
+        await note_trigger(self._storage(), schedule_id, handle.id)
+        return handle
 
     async def delete(self, schedule_id: str) -> bool:
         """Delete a schedule and its history; return whether there was one. Its jobs stay.

@@ -290,6 +290,14 @@ async def test_inline_a_job_runs_at_its_instant(inline: Kit) -> None:
     assert ended == [BEGIN + HOUR, BEGIN + 2 * HOUR]
 
 
+async def test_inline_a_triggered_job_has_run(inline: Kit) -> None:
+    await app.schedules.put("sync", sync.job(1), Every(3600))
+    job = await app.schedules.trigger("sync")
+    assert await job.result() == 1
+    assert ran == ["shop 1"]
+    assert [entry.outcome for entry in await app.schedules.history("sync")] == ["triggered"]
+
+
 async def test_inline_an_error_is_raised_when_time_has_passed(inline: Kit) -> None:
     await app.schedules.put("bad", sync.job(-1), Every(3600))
     with pytest.raises(ValueError, match="there is no shop -1"):
