@@ -122,6 +122,20 @@ def test_process_slots(redis_url: str) -> None:
         ]
 
 
+def test_schedules(redis_url: str) -> None:
+    for chosen in ([], ["--url", redis_url]):
+        assert run_example("09_schedules.py", *chosen) == [
+            "pulse: enqueued",
+            "stored: cron 0 9 * * 1-5 Europe/Berlin",
+            "triggered: report for eu",
+            "paused: True",
+            "pulse: every, set by code",
+            "report-all: at, set by operator",
+            "report-eu: cron, set by operator",
+            "report-us: cron, set by code",
+        ]
+
+
 def test_files_are_compressed_on_several_processors_without_a_server(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / f"{number}.py").write_text(f"# {number % 10}\n" * 20_000)
@@ -139,7 +153,7 @@ def test_files_are_compressed_on_several_processors_without_a_server(tmp_path: P
 
 def test_every_numbered_example_is_short() -> None:
     sizes = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.glob("[0-9]*.py")}
-    assert len(sizes) == 8
+    assert len(sizes) == 9
     assert {name: size for name, size in sizes.items() if size > 60} == {}
 
 
