@@ -24,7 +24,7 @@ TRIES = 3
 """How often a schedule is looked at that others change meanwhile; they are of the same release."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class SyncChange(msgspec.Struct, frozen=True):
     """What is to be done about one schedule."""
 
     kind: Literal["created", "changed", "stamped", "deleted"]
@@ -79,7 +79,7 @@ class Sync:
             read = await self._storage.read_schedules(ids)
             await self._settle(ids, read.schedules, read.now_ms)
             yield
-        self._tell()
+        self._tell_synced()
 
     def _size_of(self, schedule_id: str) -> int:
         return len(self._declared.schedules[schedule_id].job.payload)
@@ -97,7 +97,7 @@ class Sync:
             again = await self._storage.read_schedules(ids)
             read, now_ms = again.schedules, again.now_ms
 
-    async def _write(self, changes: Sequence[Change]) -> list[str]:
+    async def _write(self, changes: Sequence[SyncChange]) -> list[str]:
         """Make changes; return the ids of those that came too late."""
         lost = []
         for batch in batches(changes, lambda change: len(change.write.body or b"")):
@@ -112,13 +112,13 @@ class Sync:
 
     def _decide(
         self, schedule_id: str, stored: StoredSchedule | None, now_ms: int
-    ) -> Change | None:
+    ) -> SyncChange | None:
         wanted = self._declared.schedules.get(schedule_id)
         if stored is None:
             if wanted is None:
                 return None
             body = wanted.in_place_of(None, now_ms)
-            return Change("created", self._write_of(schedule_id, 0, body, now_ms))
+            return SyncChange("created", self._write_of(schedule_id, 0, body, now_ms))
         if stored.app != self._declared.app:
             if wanted is not None:
                 self._tell_conflict(stored)
@@ -135,15 +135,15 @@ class Sync:
         body: ScheduleBody,
         wanted: ScheduleBody | None,
         now_ms: int,
-    ) -> Change | None:
+    ) -> SyncChange | None:
         if wanted is None:
             if body.release in self._alive:
                 return None
-            return Change("deleted", ScheduleWrite(id=stored.id, expected=stored.version))
+            return SyncChange("deleted", ScheduleWrite(id=stored.id, expected=stored.version))
         if body.declaration != wanted.declaration:
             new = wanted.in_place_of(body, now_ms)
             write = self._write_of(stored.id, stored.version, new, now_ms)
-            return Change("changed", write)
+            return SyncChange("changed", write)
         if body.release == wanted.release:
             return None
         stamped = encode_body(replace(body, release=wanted.release))
@@ -154,7 +154,7 @@ class Sync:
             due_ms=stored.due_ms,
             body=stamped,
         )
-        return Change("stamped", write)
+        return SyncChange("stamped", write)
 
     def _write_of(
         self, schedule_id: str, expected: int, body: ScheduleBody, now_ms: int
@@ -173,7 +173,7 @@ class Sync:
             app = self._declared.app
             self._emit(ScheduleConflict(schedule=stored.id, app=app, owner=stored.app))
 
-    def _tell(self) -> None:
+    def _tell_synced(self) -> None:
         counts = {kind: count for kind, count in self._counts.items() if kind != "stamped"}
         if self._declared.schedules or any(counts.values()):
             declared = len(self._declared.schedules)
