@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from headrace.errors import StorageFault
 from headrace.events import ScheduleFailed, ScheduleFired, ScheduleSkipped, WorkerEvent
 from headrace.job import CancelOutcome, EnqueueOutcome, JobState
 from headrace.schedule import ENDED_TTL_MS, HistoryEntry, occurrence_id
 from headrace.scheduler.step import HOLD_MS, TAKEN_LIMIT, Steps
-from headrace.storage import Occurrence, ScheduleWrite
+from headrace.storage import End, Occurrence, ScheduleWrite
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock
 from headrace.timing import At, Every
@@ -252,6 +253,48 @@ class Meddled(SqliteStorage):
         if self.after is not None:
             await self.after()
         return answer
+
+
+class Faulty(SqliteStorage):
+    """A storage in which one queue can't be used."""
+
+    async def fire(
+        self, queue: str, occurrences: Sequence[Occurrence], *, until_ms: int
+    ) -> list[EnqueueOutcome] | None:
+        """Fire into the other queues."""
+        if queue == "broken":
+            raise StorageFault("strange data in the queue")
+        return await super().fire(queue, occurrences, until_ms=until_ms)
+
+    async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
+        """Look at the other queues."""
+        if queue == "broken":
+            raise StorageFault("strange data in the queue")
+        return await super().watch(queue, job_ids, channel=channel)
+
+
+async def test_a_queue_that_can_not_be_used_keeps_no_other_ones_schedules_up(
+    clock: ManualClock, log: EventLog
+) -> None:
+    storage = Faulty(f"memory://step-{secrets.token_hex(6)}", clock=clock)
+    broken = replace(JOB, queue="broken")
+    await put(storage, "a", Every(60), job=broken)
+    await put(storage, "b", Every(60), job=broken, overlap="skip", last_job_id="x")
+    await put(storage, "c", Every(60), overlap="skip", last_job_id="x")
+    clock.advance(60)
+    steps = Steps(storage, emit=log)
+    await steps.step()
+    assert await job_ids(storage) == ["c:2026-11-29T12:01:00Z"]
+    assert {event.schedule for event in log.of(ScheduleFailed)} == {"a", "b"}
+    # They are looked at again when the hold is over, and told of once.
+    clock.advance(HOLD_MS / 1000)
+    await steps.step()
+    assert len(log.of(ScheduleFailed)) == 2
+    for schedule_id in "ab":
+        body = await stored(storage, schedule_id)
+        assert body is not None
+        assert body.next_ms == NOON_MS + MINUTE_MS
+    await storage.aclose()
 
 
 @pytest.fixture

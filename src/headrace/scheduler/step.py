@@ -6,7 +6,8 @@ that dies between the two has fired, the next one fires in vain. So any number o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from operator import attrgetter
 from typing import Protocol
@@ -26,6 +27,9 @@ TAKEN_LIMIT = 100
 
 HOLD_MS = 5_000
 """How long others leave a taken schedule alone, and within which its occurrences are fired."""
+
+FAILED_LIMIT = 10_000
+"""Schedules that are remembered since they have failed."""
 
 WRITE_TRIES = 3
 """How often it is tried to move on a schedule that others change meanwhile."""
@@ -76,10 +80,8 @@ class Steps:
 
     async def _decide(self, stored: Iterable[StoredSchedule], now_ms: int) -> list[Decision]:
         due = [(one, body) for one in stored if (body := self._read(one)) is not None]
-        running = await self._running(body for _, body in due)
         decisions = []
-        for one, body in due:
-            is_running = (body.job.queue, body.last_job_id) in running
+        for one, body, is_running in await self._with_last_jobs(due):
             try:
                 decisions.append(Decision.about(one, body, now_ms, is_running=is_running))
             except Exception as error:  # whatever is wrong with one, the others go on
@@ -95,40 +97,52 @@ class Steps:
 
     def _fail(self, stored: StoredSchedule, error: Exception) -> None:
         if self._failed.get(stored.id) != stored.version:
+            if len(self._failed) == FAILED_LIMIT:
+                self._failed.clear()
             self._failed[stored.id] = stored.version
             self._emit(ScheduleFailed(schedule=stored.id, error=told(error)))
 
-    async def _running(self, bodies: Iterable[ScheduleBody]) -> set[tuple[str, str]]:
-        """Return by queue and id which last jobs have not ended, where that counts."""
-        asked: dict[str, list[str]] = {}
-        for body in bodies:
+    async def _with_last_jobs(
+        self, due: Iterable[Due]
+    ) -> list[tuple[StoredSchedule, ScheduleBody, bool]]:
+        """Return schedules with whether their last job has not ended, where that counts."""
+        found = []
+        asking: dict[str, list[Due]] = {}
+        for one, body in due:
             if body.overlap == "skip" and body.last_job_id:
-                asked.setdefault(body.job.queue, []).append(body.last_job_id)
-        return {
-            (queue, end.id)
-            for queue, ids in asked.items()
-            for end in await self._storage.watch(queue, ids, channel="")
-            if end.state is not None and not end.state.is_terminal
-        }
+                asking.setdefault(body.job.queue, []).append((one, body))
+            else:
+                found.append((one, body, False))
+        for queue, group in asking.items():
+            with self._of_one_queue([one for one, _ in group]):
+                ids = [body.last_job_id for _, body in group]
+                ends = await self._storage.watch(queue, ids, channel="")
+                for (one, body), end in zip(group, ends, strict=True):
+                    is_running = end.state is not None and not end.state.is_terminal
+                    found.append((one, body, is_running))
+        return found
+
+    @contextmanager
+    def _of_one_queue(self, schedules: Iterable[StoredSchedule]) -> Iterator[None]:
+        """Leave schedules as they are where their queue can't be used; others go on."""
+        try:
+            yield
+        except (StorageUnavailable, ReplyLost, StorageFull):
+            raise
+        except StorageError as error:
+            for stored in schedules:
+                self._fail(stored, error)
 
     async def _carry_out(self, decisions: Sequence[Decision], now_ms: int) -> bool:
-        """Fire and move on what goes into one call; False: it took too long, and others may have.
-
-        What can't be fired because of its queue keeps no other queue's schedules up.
-        """
+        """Fire and move on what goes into one call; False: it took too long, others may have."""
         done: list[Fired] = []
         is_in_time = True
         by_queue = attrgetter("body.job.queue")
         for queue, group in groupby(sorted(decisions, key=by_queue), by_queue):
             items = list(group)
-            try:
+            fired: list[Fired] | None = []
+            with self._of_one_queue([decision.stored for decision in items]):
                 fired = await self._fire(queue, items, now_ms)
-            except (StorageUnavailable, ReplyLost, StorageFull):
-                raise
-            except StorageError as error:
-                for decision in items:
-                    self._fail(decision.stored, error)
-                continue
             if fired is None:
                 is_in_time = False
                 break
