@@ -79,7 +79,8 @@ class SchedulerLoop:
                 self._is_held_up = False
                 backoff.reset()
                 if next_ms != 0:
-                    await self._sleep(self._poll_s if next_ms is None else next_ms / 1000)
+                    due_s = self._poll_s if next_ms is None else next_ms / 1000
+                    await self._sleep(min(due_s, self._poll_s))
         finally:
             self.is_firing = False
 
@@ -108,7 +109,7 @@ class SchedulerLoop:
             self._emit(SchedulesHeldUp(error=str(error)))
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait to be woken, for as long and at most until the next look."""
+        """Wait to be woken, for so long at most."""
         if not self._is_over:
-            with anyio.move_on_after(min(seconds, self._poll_s)):
+            with anyio.move_on_after(seconds):
                 await self._awake.wait()
