@@ -81,7 +81,6 @@ def worker(
     log_format: str,
     log_level: str,
     no_log_setup: bool,
-    no_scheduler: bool,
     health_host: str | None,
     health_port: int | None,
     processes: int,
@@ -111,7 +110,6 @@ def worker(
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
     logs = LogSetup(log_format, log_level)
-    settings["scheduler"] = not no_scheduler
     supervision = Supervision.of_environment()
     if supervision is None and not check:
         stand_in_front()

@@ -26,7 +26,7 @@ GROUPS = {
         "queues",
         "concurrency",
         "threads",
-        "no_scheduler",
+        "scheduler",
         "name",
         "loop",
         "check",
@@ -185,11 +185,11 @@ run_options: Decorator[Any] = _all(
         "Plain functions at once, of --concurrency.  [default: as many]",
     ),
     _option(
-        "--no-scheduler",
-        "HEADRACE_NO_SCHEDULER",
-        "Fire no schedules, and store none that the app declares: other workers do, or headrace "
-        "scheduler.",
-        is_flag=True,
+        "--scheduler/--no-scheduler",
+        "HEADRACE_SCHEDULER",
+        "Fire schedules when they are due, and store those that the app declares. Without it other "
+        "workers do, or headrace scheduler.",
+        default=True,
     ),
     _duration(
         "--lease",
