@@ -28,7 +28,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions \
+.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions bench-schedules \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind
 
 help: ## Show the targets
@@ -73,6 +73,9 @@ bench-peers: $(VENV)/.dev redis ## Run other job queues and ours side by side (A
 
 bench-growth: $(VENV)/.dev redis ## Measure how cost grows (ARGS="backlog slots --write")
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-schedules: $(VENV)/.dev redis ## Measure schedules: lateness, 100,000 of them, 10,000 due at once
+	@$(BIN)/python -m benchmarks schedules $(ARGS)
 
 soak-linearizability: $(VENV)/.dev redis ## Check 2,000 histories of each kind (HISTORIES=…, SEED=… that a run printed)
 	@HEADRACE_HISTORIES=$(or $(HISTORIES),2000) HEADRACE_SEED=$(SEED) \
