@@ -163,6 +163,8 @@ async def test_many_occurrences_of_one_schedule_are_fired_in_several_calls(
     assert len(fired) == len({event.job_id for event in fired}) == 1000
     assert [event.outcome for event in fired] == ["enqueued"] * 1000
     assert fired[-1].job_id == occurrence_id("report", NOON_MS + 200_000)
+    kept = await history(storage, "report")
+    assert [entry.job_id for entry in kept] == [event.job_id for event in fired[-100:]]
 
 
 async def test_more_schedules_than_a_step_takes_are_fired_in_several(

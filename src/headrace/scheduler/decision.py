@@ -18,6 +18,7 @@ from headrace.schedule import (
     encode_entry,
     occurrence_id,
 )
+from headrace.storage.limits import SCHEDULE_HISTORY
 from headrace.storage.schedules import Occurrence, ScheduleWrite, StoredSchedule
 
 
@@ -76,7 +77,7 @@ class Decision(msgspec.Struct, frozen=True):
             app=stored.app,
             due_ms=body.due_ms(stored.id, now_ms),
             body=encode_body(body),
-            history=tuple(map(encode_entry, history)),
+            history=tuple(map(encode_entry, history[-SCHEDULE_HISTORY:])),
         )
 
     def over(self, stored: StoredSchedule) -> Self | None:
