@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import anyio
 import pytest
@@ -15,12 +16,14 @@ from headrace.events import ScheduleFired, SchedulesHeldUp
 from headrace.guard import Guard
 from headrace.scheduler.scheduler import wake_by
 from headrace.scheduler.service import SchedulerService
-from headrace.storage import Storage, TakenSchedules
+from headrace.storage import CallId, Storage, TakenSchedules
 from headrace.storage.connect import open_storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog
 from headrace.timing import At, Every
-from tests.support.schedules import now_of, put, stored
+from headrace.worker.liveness import Liveness
+from headrace.worker.watch import LoopWatch
+from tests.support.schedules import JOB, QUEUE, now_of, put, stored
 from tests.support.until import until
 
 HOUR_S = 3600.0
@@ -62,6 +65,38 @@ async def test_a_schedule_that_is_put_wakes_a_scheduler_that_would_sleep_for_lon
         [fired] = await log.wait(ScheduleFired)
     assert fired.schedule == "soon"
     assert fired.late_ms >= 0
+
+
+async def test_a_worker_tells_a_word_about_schedules_from_one_about_its_jobs(
+    storage: Storage,
+) -> None:
+    log = EventLog()
+    heard: list[None] = []
+    liveness = Liveness(
+        lambda: storage.open_beater(timeout_s=1.0),
+        interval_s=HOUR_S,
+        max_loop_stall_s=HOUR_S,
+        watch=LoopWatch(worker="w", emit=log, guard=Guard(log)),
+        worker="w",
+        emit=log,
+        guard=Guard(log),
+    )
+    async with aclosing(storage.open_channel()) as channel, anyio.create_task_group() as group:
+        listen = partial(liveness.listen, on_schedule=partial(heard.append, None))
+        group.start_soon(listen, channel)
+        await until(lambda: len(heard) == 1, what="it has connected")
+        await storage.take_schedules(limit=1, hold_ms=1, channel=channel.name)
+        now_ms = await now_of(storage)
+        await put(storage, "soon", Every(3600), next_ms=now_ms + 60_000)
+        await until(lambda: len(heard) == 2, what="a schedule is due sooner")
+        # This ends a job that it watches, which says nothing of schedules.
+        job = JOB.request("job")
+        await storage.enqueue(QUEUE, [job], call=CallId("client", 1))
+        await storage.watch(QUEUE, ["job"], channel=channel.name)
+        await storage.cancel(QUEUE, ["job"])
+        await put(storage, "sooner", Every(3600), next_ms=now_ms + 30_000)
+        await until(lambda: len(heard) == 3, what="another is due sooner still")
+        group.cancel_scope.cancel()
 
 
 async def test_a_scheduler_looks_by_itself_where_no_word_comes(storage: Storage) -> None:

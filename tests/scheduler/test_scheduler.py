@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -227,3 +228,29 @@ async def test_a_worker_and_a_scheduler_share_what_is_due(ticking: App[None]) ->
     fired = [event for log in logs for event in log.of(ScheduleFired)]
     enqueued = [event.job_id for event in fired if event.outcome == "enqueued"]
     assert len(set(enqueued)) == len(enqueued) >= 8
+
+
+WITHOUT_CRON = """
+import asyncio, sys
+from headrace import App, Worker
+from headrace.events import ScheduleFired
+
+app = App("memory://")
+
+@app.every(0.1)
+@app.task
+async def tick() -> None: ...
+
+def emit(event: object) -> None:
+    if isinstance(event, ScheduleFired):
+        worker.stop()
+
+worker = Worker(app, emit=emit)
+asyncio.run(worker.run())
+print(sorted({"croniter", "dateutil"} & set(sys.modules)))
+"""
+
+
+async def test_a_worker_without_a_cron_expression_imports_nothing_for_them() -> None:
+    ended = await anyio.run_process([sys.executable, "-c", WITHOUT_CRON], stderr=None)
+    assert ended.stdout == b"[]\n"
