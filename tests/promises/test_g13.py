@@ -13,7 +13,7 @@ from headrace import App, Cron, EnqueueOutcome, Every, Worker
 from headrace.app import clients_of
 from headrace.events import ScheduleFired
 from headrace.schedule import occurrence_id
-from headrace.scheduler.step import HOLD_MS, Steps
+from headrace.scheduler.step import FIRE_WITHIN_MS, Steps
 from headrace.storage import Occurrence
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock, running
@@ -75,11 +75,11 @@ async def test_an_occurrence_is_fired_once_whatever_became_of_its_job(app: App[N
     now_ms = await now_of(storage)
     job_id = occurrence_id("report", now_ms)
     occurrence = Occurrence("report", now_ms, JOB.request(job_id))
-    assert await storage.fire(QUEUE, [occurrence], until_ms=now_ms + HOLD_MS) == [
+    assert await storage.fire(QUEUE, [occurrence], until_ms=now_ms + FIRE_WITHIN_MS) == [
         EnqueueOutcome.QUEUED
     ]
     await app.queue(QUEUE).purge("queued", job_id)
-    again = await storage.fire(QUEUE, [occurrence], until_ms=now_ms + HOLD_MS)
+    again = await storage.fire(QUEUE, [occurrence], until_ms=now_ms + FIRE_WITHIN_MS)
     assert again == [EnqueueOutcome.DUPLICATE]
     assert (await app.queue(QUEUE).stats()).queued == 0
 

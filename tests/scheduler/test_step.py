@@ -204,10 +204,28 @@ async def test_what_can_not_be_read_is_left_as_it_is_and_keeps_nobody_up(
     for _ in range(3):
         await steps.step()
         clock.advance(HOLD_MS / 1000)
+    assert await steps.step() is None
     assert await job_ids(storage) == ["report:2026-11-29T12:01:00Z"]
     assert [event.schedule for event in log.of(ScheduleFailed)] == ["newer"]
     [left] = (await storage.read_schedules(["newer"])).schedules
     assert (left.version, left.body) == (1, b"\x81\xa3new\x01")
+
+
+async def test_who_can_not_read_a_schedule_leaves_it_to_others_at_once(
+    storage: SqliteStorage, clock: ManualClock, steps: Steps
+) -> None:
+    """Else the workers of an old release would keep a new one's schedules from those of that."""
+    await storage.write_schedules(
+        [ScheduleWrite(id="newer", expected=0, due_ms=NOON_MS, body=b"\xc1")], wakes=False
+    )
+    assert await steps.step() is None
+    clock.advance(HOLD_MS / 1000)
+    for _ in range(5):
+        assert await steps.step() is None
+        clock.advance_ms(1)
+        newer = await storage.take_schedules(limit=1, hold_ms=1)
+        assert [each.id for each in newer.schedules] == ["newer"]
+        clock.advance_ms(1)
 
 
 async def test_a_schedule_that_skips_overlaps_waits_for_the_end_of_its_last_job(

@@ -6,6 +6,8 @@ that dies between the two has fired, the next one fires in vain. So any number o
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -20,13 +22,26 @@ from headrace.schedule import HistoryEntry, ScheduleBody, decode_body
 from headrace.scheduler.decision import Decision
 from headrace.storage.base import Producer, Scheduler
 from headrace.storage.batches import batches, fitting
+from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.schedules import StoredSchedule
 
 TAKEN_LIMIT = 100
 """Schedules of one step."""
 
-HOLD_MS = 5_000
-"""How long others leave a taken schedule alone, and within which its occurrences are fired."""
+HOLD_MS = 1_000
+"""How long others leave a taken schedule alone: many times what a step takes."""
+
+FIRE_WITHIN_MS = 5_000
+"""How long after it was taken a schedule's occurrences may be fired as was decided then."""
+
+WARY_S = 600.0
+"""How long a scheduler that has met what it can't fire leaves it to others that may be able to.
+
+It takes whatever is due for a moment only, else many workers of an old release would keep a new
+one's schedules from the few workers of that until they are late.
+"""
+
+WARY_HOLD_MS = 1
 
 FAILED_LIMIT = 10_000
 """Schedules that are remembered since they have failed."""
@@ -56,6 +71,8 @@ class Steps:
         self._channel = channel
         self._emit = emit
         self._failed: dict[str, int] = {}
+        self._failing: set[str] = set()
+        self._wary_until = -math.inf
 
     async def step(self) -> int | None:
         """Fire some of what is due; return the ms to the next step, None: nothing is in sight.
@@ -66,8 +83,13 @@ class Steps:
             StorageError: the storage does not answer, or is full; what was done stays, and another
                 step goes on from there.
         """
+        self._failing.clear()
+        is_wary = time.monotonic() < self._wary_until
         taken = await self._storage.take_schedules(
-            limit=TAKEN_LIMIT, hold_ms=HOLD_MS, channel=self._channel
+            # What it can't fire comes again each time, and must leave room for the rest.
+            limit=BATCH_LIMIT if is_wary else TAKEN_LIMIT,
+            hold_ms=WARY_HOLD_MS if is_wary else HOLD_MS,
+            channel=self._channel,
         )
         decisions = await self._decide(taken.schedules, taken.now_ms)
         while decisions:
@@ -75,8 +97,10 @@ class Steps:
             if not await self._carry_out(decisions[:count], taken.now_ms):
                 break
             decisions = decisions[count:]
-        # What was moved on may be due again by now.
-        return 0 if taken.schedules else taken.next_ms
+        if len(self._failing) < len(taken.schedules):
+            return 0  # what was moved on may be due again by now
+        # What can't be fired is due all the time.
+        return None if taken.schedules else taken.next_ms
 
     async def _decide(self, stored: Iterable[StoredSchedule], now_ms: int) -> list[Decision]:
         due = [(one, body) for one in stored if (body := self._read(one)) is not None]
@@ -96,6 +120,8 @@ class Steps:
             return None
 
     def _fail(self, stored: StoredSchedule, error: Exception) -> None:
+        self._failing.add(stored.id)
+        self._wary_until = time.monotonic() + WARY_S
         if self._failed.get(stored.id) != stored.version:
             if len(self._failed) == FAILED_LIMIT:
                 self._failed.clear()
@@ -156,7 +182,7 @@ class Steps:
         occurrences = [one for decision in decisions for one in decision.occurrences()]
         outcomes: list[EnqueueOutcome] = []
         for batch in batches(occurrences, lambda one: len(one.job.payload)):
-            answer = await self._storage.fire(queue, batch, until_ms=now_ms + HOLD_MS)
+            answer = await self._storage.fire(queue, batch, until_ms=now_ms + FIRE_WITHIN_MS)
             if answer is None:
                 return None
             outcomes += answer
