@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import anyio
 import pytest
 
 from headrace import App, Every
 from headrace.app import declared_of
-from headrace.events import ScheduleConflict, ScheduleFailed, SchedulesSynced
+from headrace.errors import StorageError, StorageFull, TooManySchedules
+from headrace.events import ScheduleConflict, ScheduleFailed, SchedulesHeldUp, SchedulesSynced
 from headrace.schedule import ScheduleBody
 from headrace.scheduler.releases import ALIVE_S, JOIN_S, Membership, Releases
 from headrace.storage import RELEASE_LEFT_MS, ScheduleWrite, Storage
@@ -40,6 +41,7 @@ class Release:
         *,
         app: str = "shop",
         clock: ManualClock | None = None,
+        interval_s: float = JOIN_S,
     ) -> None:
         self.log = EventLog()
         made: App[None] = App("memory://", name=app)
@@ -57,7 +59,13 @@ class Release:
             else Membership(storage, declared, monotonic=monotonic)
         )
         self.digest = declared.release
-        self._releases = Releases(storage, declared, emit=self.log, membership=self._membership)
+        self._releases = Releases(
+            storage,
+            declared,
+            emit=self.log,
+            membership=self._membership,
+            interval_s=interval_s,
+        )
 
     async def turn(self) -> None:
         """Say that it runs, and synchronise if that is due."""
@@ -66,6 +74,14 @@ class Release:
     async def leave(self) -> None:
         """End cleanly."""
         await self._membership.leave()
+
+    async def run(self) -> None:
+        """Do so again and again, until `stop`."""
+        await self._releases.run()
+
+    def stop(self) -> None:
+        """End it."""
+        self._releases.stop()
 
     @property
     def done(self) -> list[tuple[int, int, int]]:
@@ -319,3 +335,39 @@ async def test_the_first_to_come_back_after_an_outage_does_not_take_itself_for_t
         await new.turn()
         clock.advance(JOIN_S / 2)
     assert await intervals(timed) == {"a": 90, "new": 30}
+
+
+class Full(SqliteStorage):
+    """A storage without room for schedules."""
+
+    error: StorageError | None = None
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, wakes: bool
+    ) -> list[int | None]:
+        """Refuse it."""
+        if self.error is not None:
+            raise self.error
+        return await super().write_schedules(writes, wakes=wakes)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StorageFull("no room"), TooManySchedules("100,000 are there")],
+    ids=["full", "too many"],
+)
+async def test_a_storage_without_room_is_told_of_once_and_tried_again(
+    error: StorageError,
+) -> None:
+    storage = Full(f"memory://full-{secrets.token_hex(6)}")
+    storage.error = error
+    process = Release(storage, {"a": 60}, interval_s=0.02)
+    async with anyio.create_task_group() as group:
+        group.start_soon(process.run)
+        await process.log.wait(SchedulesHeldUp)
+        storage.error = None
+        await process.log.wait(SchedulesSynced, within=20)
+        process.stop()
+    assert len(process.log.of(SchedulesHeldUp)) == 1
+    assert await intervals(storage) == {"a": 60}
+    await storage.aclose()

@@ -28,10 +28,8 @@ JOIN_S = 5.0
 ALIVE_S = 15.0
 """How long after its last word a release counts as alive."""
 
-FULL_PAUSE_S = 30.0
-"""Time between two tries to store schedules for which there is no room."""
-
 LAST_WORD_S = 1.0
+"""How long the storage may take to hear that a process ends."""
 
 
 class Membership:
@@ -95,6 +93,7 @@ class Releases:
         declared: what this release declares.
         emit: told what was done.
         membership: of this process; default: one by real time.
+        interval_s: time between two words, at most.
     """
 
     def __init__(
@@ -104,11 +103,13 @@ class Releases:
         *,
         emit: Emit,
         membership: Membership | None = None,
+        interval_s: float = JOIN_S,
     ) -> None:
         self._storage = storage
         self._declared = declared
         self._emit = emit
         self._membership = membership or Membership(storage, declared)
+        self._interval_s = interval_s
         self._known: set[str] = set()
         self._synced: set[str] | None = None
         self._ended = asyncio.Event()
@@ -125,7 +126,7 @@ class Releases:
             StorageError: it can't be used; this may be called again.
         """
         while not self._ended.is_set():
-            pause_s = JOIN_S * random.uniform(0.9, 1.0)  # noqa: S311 (spreads load)
+            pause_s = self._interval_s * random.uniform(0.9, 1.0)  # noqa: S311 (spreads load)
             try:
                 await repeat_until_answered(
                     self.turn, is_over=self._ended.is_set, pause=self._sleep
