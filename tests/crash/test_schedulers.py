@@ -92,6 +92,15 @@ class Schedulers:
         """Return the ids of all schedules."""
         return {each.id for each in (await self.storage.list_schedules()).schedules}
 
+    async def intervals(self) -> dict[str, float]:
+        """Return all schedules with the seconds between two occurrences."""
+        found: dict[str, float] = {}
+        for schedule_id in await self.ids():
+            body = await stored(self.storage, schedule_id)
+            if body is not None and isinstance(body.timing, Every):
+                found[schedule_id] = body.timing.interval_ms / 1000
+        return found
+
     async def has_fired(self, count: int, *, within: float = 20.0) -> None:
         """Wait until so many occurrences more have been run."""
         goal = len(self.runs()) + count
@@ -235,3 +244,31 @@ async def test_what_the_code_declares_no_longer_goes_with_the_last_process_that_
 
     await until(is_gone, within=30, what="the schedule that is declared no longer goes")
     await schedulers.each_has_run_once()
+
+
+async def test_an_operators_changes_outlast_a_deploy_and_a_roll_back_takes_the_code_along(
+    schedulers: Schedulers,
+) -> None:
+    """Another app's schedules are left alone all the while."""
+    schedulers.start("billing", app="billing", schedules={"theirs": 3600.0})
+    first = schedulers.start("first", schedules={"tick": 30.0, "other": 60.0})
+    await first.told("SchedulesSynced")
+    await edit(schedulers.storage, "tick", timing=Every(20), set_by="operator")
+    await edit(schedulers.storage, "other", is_paused=True, set_by="operator")
+    second = schedulers.start("second", schedules={"tick": 30.0, "other": 60.0, "new": 90.0})
+    await second.told("SchedulesSynced")
+    assert await schedulers.intervals() == {"theirs": 3600, "tick": 20, "other": 60, "new": 90}
+    third = schedulers.start("third", schedules={"tick": 31.0, "other": 61.0, "new": 90.0})
+    await third.told("SchedulesSynced")
+    assert await schedulers.intervals() == {"theirs": 3600, "tick": 31, "other": 61, "new": 90}
+    other = await stored(schedulers.storage, "other")
+    assert other is not None
+    assert not other.is_paused
+    third.term()
+    assert await third.wait() == 0
+
+    async def is_rolled_back() -> bool:
+        wanted = {"theirs": 3600, "tick": 30, "other": 60, "new": 90}
+        return await schedulers.intervals() == wanted
+
+    await until(is_rolled_back, within=30, what="the second release takes over")

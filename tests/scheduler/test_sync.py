@@ -226,6 +226,10 @@ async def test_what_can_not_be_read_is_left_as_it_is(storage: Storage) -> None:
     assert len((await storage.list_schedules(app="shop")).schedules) == 2
 
 
+def test_the_others_of_a_release_that_a_process_has_left_join_in_time() -> None:
+    assert 1000 * JOIN_S < RELEASE_LEFT_MS < 1000 * ALIVE_S
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
