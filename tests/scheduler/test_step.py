@@ -351,13 +351,28 @@ async def test_a_schedule_that_another_has_moved_on_meanwhile_is_left_alone(
 ) -> None:
     await put(meddled, "report", Every(60))
     there_ms = NOON_MS + 10 * MINUTE_MS
-    meddled.after = partial(edit, meddled, "report", next_ms=there_ms)
+    moved = {"next_ms": there_ms, "last_ms": NOON_MS, "last_job_id": "another"}
+    meddled.after = partial(edit, meddled, "report", **moved)
     clock.advance(60)
     await Steps(meddled, emit=log).step()
     body = await stored(meddled, "report")
     assert body is not None
-    assert (body.next_ms, body.last_ms) == (there_ms, None)
+    assert (body.next_ms, body.last_ms, body.last_job_id) == tuple(moved.values())
     assert await history(meddled, "report") == []
+
+
+@pytest.mark.parametrize("next_ms", [NOON_MS + 10 * MINUTE_MS, None], ids=["later", "ended"])
+async def test_a_schedule_that_was_given_other_occurrences_meanwhile_notes_what_was_fired(
+    meddled: Meddled, clock: ManualClock, log: EventLog, next_ms: int | None
+) -> None:
+    await put(meddled, "report", Every(60))
+    meddled.after = partial(edit, meddled, "report", timing=Every(600), next_ms=next_ms)
+    clock.advance(60)
+    await Steps(meddled, emit=log).step()
+    body = await stored(meddled, "report")
+    assert body is not None
+    assert (body.next_ms, body.last_job_id) == (next_ms, "report:2026-11-29T12:01:00Z")
+    assert [entry.outcome for entry in await history(meddled, "report")] == ["enqueued"]
 
 
 async def test_a_schedule_that_is_deleted_while_it_is_fired_stays_deleted(

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from headrace.job import EnqueueOutcome
 from headrace.planning import SchedulePlan, plan
@@ -64,12 +65,12 @@ class Decision(msgspec.Struct, frozen=True):
     def write(self, fired: Sequence[HistoryEntry], now_ms: int) -> ScheduleWrite:
         """Return the change that moves the schedule on; one that has ended is deleted."""
         stored = self.stored
-        if self.body.next_ms is None:
+        if self.body.next_ms is None and not fired:
             return ScheduleWrite(id=stored.id, expected=stored.version)
-        body = msgspec.structs.replace(self.body, next_ms=self.plan.next_ms)
+        body = replace(self.body, next_ms=self.plan.next_ms)
         if fired:
             last = fired[-1]
-            body = msgspec.structs.replace(body, last_ms=last.instant_ms, last_job_id=last.job_id)
+            body = replace(body, last_ms=last.instant_ms, last_job_id=last.job_id)
         history = sorted((*self.plan.passed, *fired), key=attrgetter("instant_ms"))
         return ScheduleWrite(
             id=stored.id,
@@ -81,15 +82,21 @@ class Decision(msgspec.Struct, frozen=True):
         )
 
     def over(self, stored: StoredSchedule) -> Self | None:
-        """Return the same about the schedule as it was changed meanwhile.
+        """Return what is to be written of this over the schedule as it was changed meanwhile.
 
-        None if it has been moved on, or has other occurrences now.
+        One that has other occurrences now gets word of what was fired, and nothing else. None if
+        somebody has moved it on.
         """
-        body = decode_body(stored.body)
-        if body.next_ms is None or body.next_ms != self.body.next_ms:
+        was, body = self.body, decode_body(stored.body)
+        if was.next_ms is None:
             return None
-        next_ms = body.next_after(self._last_ms)
-        return type(self)(stored, body, msgspec.structs.replace(self.plan, next_ms=next_ms))
+        if body.next_ms == was.next_ms:
+            next_ms = body.next_after(self._last_ms)
+            return type(self)(stored, body, replace(self.plan, next_ms=next_ms))
+        is_told = (body.last_ms, body.last_job_id) != (was.last_ms, was.last_job_id)
+        if is_told or not self.plan.fire:
+            return None
+        return type(self)(stored, body, replace(self.plan, passed=(), next_ms=body.next_ms))
 
     @property
     def _last_ms(self) -> int:
