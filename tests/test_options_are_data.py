@@ -20,7 +20,7 @@ Patch = tuple[str, str, str]
 """A file, a text that it has once, and what comes in its place, where … is that text."""
 
 OPTIONS = "src/headrace/options.py"
-ENQUEUE = "src/headrace/cli/enqueue.py"
+NEW_JOB = "src/headrace/cli/new_job.py"
 LIST_JOBS = "lua/functions/list_jobs.lua"
 REPLIES = "src/headrace/storage/redis/calls/inspector.py"
 LISTING = "src/headrace/storage/sqlite/verbs/listing.py"
@@ -39,9 +39,13 @@ STORED: list[Patch] = [
         '    "headers": _same("headers", check_headers, is_stored=True),\n',
         '…    "note": _same("note", partial(check_text, what="note"), is_stored=True),\n',
     ),
-    (ENQUEUE, '@option("--wait",', '@option("--note", metavar="TEXT", help="To be shown.")\n…'),
-    (ENQUEUE, "    header: tuple[str, ...],\n", "…    note: str | None,\n"),
-    (ENQUEUE, '        "headers": _headers(header),\n', '…        "note": note,\n'),
+    (
+        NEW_JOB,
+        '    @option("--header",',
+        '    @option("--note", metavar="TEXT", help="To be shown.")\n…',
+    ),
+    (NEW_JOB, "        header: tuple[str, ...],\n", "…        note: str | None,\n"),
+    (NEW_JOB, '            "headers": _headers(header),\n', '…            "note": note,\n'),
 ]
 
 SEARCHABLE: list[Patch] = [
