@@ -41,7 +41,7 @@ def test_a_trigger_enqueues_the_job_at_once_and_is_in_the_history(cli: Cli, here
     [entry] = here("schedule", "history", "mondays", "-o", "json").json
     assert (entry["outcome"], entry["job_id"]) == ("triggered", job["id"])
     lines = cli("schedule", "history", "mondays").out.splitlines()
-    assert lines[0].split() == ["OCCURRENCE", "FIRED", "OUTCOME", "COUNT", "JOB"]
+    assert lines[0].split() == ["OCCURRENCE", "(UTC)", "FIRED", "OUTCOME", "COUNT", "JOB"]
     assert "triggered" in lines[1]
     document = here("schedule", "trigger", "mondays", "-o", "json").json
     assert (document["schedule"], document["task"]) == ("mondays", "shop.send")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -81,7 +82,10 @@ def notes(here: Cli) -> list[str]:
 
 
 def test_a_declared_schedule_shows_whose_it_is(cli: Cli, here: Cli) -> None:
-    assert "declared by the code of app 'shop'\n" in cli("schedule", "show", "mondays").out
+    text = cli("schedule", "show", "mondays").out
+    assert "declared by the code of app 'shop'\n" in text
+    assert "\nstate" not in text
+    assert re.search(r"^state +ended$", cli("schedule", "show", "over").out, re.M)
     found = here("schedule", "show", "mondays", "-o", "json").json
     assert (found["app"], found["set_by"], found["is_edited"]) == ("shop", "code", False)
     assert notes(here) == ["", "ended"]

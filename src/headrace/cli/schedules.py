@@ -34,7 +34,7 @@ COLUMNS = (
     Column("NOTE"),
 )
 HISTORY_COLUMNS = (
-    Column("OCCURRENCE"),
+    Column("OCCURRENCE (UTC)"),
     Column("FIRED", rank=2),
     Column("OUTCOME"),
     Column("COUNT", rank=3),
@@ -133,13 +133,15 @@ def show(*, target: Target, schedule_id: str, output: str) -> None:
 
 
 def _show(one: Schedule, words: str) -> None:
+    marks = _marks(one)
     last = f"{when(one.last_at)} as job {one.last_job_id}" if one.last_at else "never"
     pairs: list[tuple[str, str | Coloured]] = [
         ("schedule", one.id),
-        ("state", Coloured(", ".join(_marks(one)), "yellow")),
+        ("state", Coloured(", ".join(marks), "yellow") if marks else ""),
         ("timing", one.timing),
         ("in words", words),
         ("next", when(one.next_at) or "never again"),
+        ("fired", when(one.due_at) if one.jitter_s else ""),
         ("last", last),
         ("task", one.task),
         ("queue", one.queue),
