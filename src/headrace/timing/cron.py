@@ -99,8 +99,7 @@ class Cron(_Expression, frozen=True, kw_only=True, forbid_unknown_fields=True, t
             limit: most instants to return.
             start_ms: none is before it.
         """
-        if start_ms is not None:
-            after_ms = max(after_ms, start_ms - 1)
+        after_ms = max(after_ms, -1 if start_ms is None else start_ms - 1)
         newer = takewhile(lambda found: found * 1000 > after_ms, _back(self, until_ms // 1000))
         return [found * 1000 for found in islice(newer, limit)][::-1]
 
