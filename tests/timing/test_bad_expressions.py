@@ -157,6 +157,11 @@ def test_the_rarest_day_is_found_within_the_search() -> None:
     assert next(walls.before(second * DAY_S)) == first * DAY_S
 
 
+def test_a_search_goes_on_for_as_long_as_there_are_days() -> None:
+    walls = WallTimes(read_fields("@yearly", seconds=False))
+    assert len(list(islice(walls.since(0), 200))) == 200
+
+
 def test_the_newest_of_ages_take_as_many_steps_as_they_are() -> None:
     walls = Counted(read_fields("* * * * *", seconds=False))
     assert len(list(islice(walls.before(50 * 366 * DAY_S), 1000))) == 1000

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from headrace import Cron
+from headrace.timing.clock_changes import whenever_shown
 from headrace.timing.zones import offset_at, zone_of
 from tests.support.instants import following, ms
 from tests.support.minutes import Minutes, changes
@@ -128,6 +129,13 @@ def test_a_whole_year_is_as_a_search_of_every_minute_finds(zone: str) -> None:
         right = inside(expected(minutes, expression, "shift"), minutes)
         newest = Cron(expression, tz=zone).newest(minutes.begin_ms, minutes.end_ms, 600_000)
         assert inside(newest, minutes) == right, expression
+
+
+def test_the_second_time_is_not_lost_where_wall_times_end() -> None:
+    zone, wall_s = zone_of("America/New_York"), ms("2026-11-01T01:30Z") // 1000
+    twice = [ms("2026-11-01T01:30-04:00") // 1000, ms("2026-11-01T01:30-05:00") // 1000]
+    assert list(whenever_shown([wall_s], zone, is_ascending=True)) == twice
+    assert list(whenever_shown([wall_s], zone, is_ascending=False)) == twice[::-1]
 
 
 def test_a_day_that_a_country_left_out() -> None:
