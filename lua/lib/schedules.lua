@@ -99,11 +99,18 @@ function schedules.mend(unit)
   end
 end
 
--- Return the new version. Where it is found is written anew each time, as it may have been lost.
-local function put(unit, write, app, due_ms, body, ...)
+-- Note a place, to be written at the end with all others of its index.
+local function note(places, key, score, id)
+  local words = places[key] or {}
+  words[#words + 1], words[#words + 2] = score, id
+  places[key] = words
+end
+
+-- Return the new version. Where it is found is noted each time, as it may have been lost.
+local function put(unit, places, write, app, due_ms, body, ...)
   local root, id, old = unit.root, write.id, write.old
-  if not old then
-    schedules.erase(unit, id)
+  if not old then -- what is left of one whose record was lost is in the way
+    unit.call('UNLINK', keys.schedule(root, id), keys.schedule_history(root, id))
   elseif old.app ~= app and old.app ~= '' then
     unit.call('ZREM', keys.schedules_of(root, old.app), id)
   end
@@ -111,11 +118,11 @@ local function put(unit, write, app, due_ms, body, ...)
   unit.call(
     'HSET', keys.schedule(root, id), 'app', app, 'version', version, 'due_ms', due_ms, 'body', body
   )
-  unit.call('ZADD', keys.schedules(root), '0', id)
+  note(places, keys.schedules(root), '0', id)
+  note(places, keys.schedules_due(root), due_ms, id)
   if app ~= '' then
-    unit.call('ZADD', keys.schedules_of(root, app), '0', id)
+    note(places, keys.schedules_of(root, app), '0', id)
   end
-  schedules.look_at(unit, id, due_ms)
   if select('#', ...) > 0 then
     unit.call('LPUSH', keys.schedule_history(root, id), ...)
     unit.call('LTRIM', keys.schedule_history(root, id), '0', LAST_ENTRY)
@@ -140,11 +147,11 @@ local function read_writes(unit, args, at)
   return writes, growth
 end
 
-local function apply(unit, write, args)
+local function apply(unit, places, write, args)
   if not write.is_current then
     return '-'
   elseif write.first <= write.last then
-    return put(unit, write, unpack(args, write.first, write.last))
+    return put(unit, places, write, unpack(args, write.first, write.last))
   elseif write.old then
     schedules.erase(unit, write.id, write.old.app)
   end
@@ -162,9 +169,12 @@ function schedules.write(unit, args)
   if growth > 0 and unit.call('ZCARD', keys.schedules(unit.root)) + growth > limits.SCHEDULES_LIMIT then
     return redis.error_reply('TOOMANY a tenant has at most ' .. shown(limits.SCHEDULES_LIMIT) .. ' schedules')
   end
-  local before_ms, versions = schedules.first_ms(unit) or math.huge, {}
+  local before_ms, versions, places = schedules.first_ms(unit) or math.huge, {}, {}
   for n, write in ipairs(writes) do
-    versions[n] = apply(unit, write, args)
+    versions[n] = apply(unit, places, write, args)
+  end
+  for key, words in pairs(places) do
+    unit.call('ZADD', key, unpack(words))
   end
   if args[1] == '1' and (schedules.first_ms(unit) or math.huge) < before_ms then
     notify(unit)
