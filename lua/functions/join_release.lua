@@ -2,7 +2,7 @@
 -- alive, in any order.
 function functions.join_release(roots, args)
   local app, digest, alive_ms = unpack(args)
-  local unit = unit.open(roots[1])
+  local unit = schedules.open(roots)
   local known = releases.read(unit, app)
   local order, reply, newest, newest_alive = known[digest] and known[digest].order or 0, { '', digest }, 0, 0
   for name, release in pairs(known) do

@@ -1,7 +1,7 @@
 -- Say that a process of a release has ended. Reply: ok.
 function functions.leave_release(roots, args)
   local app, digest = unpack(args)
-  local unit = unit.open(roots[1])
+  local unit = schedules.open(roots)
   local release = releases.read(unit, app)[digest]
   if release then
     releases.note(unit, app, digest, { order = release.order, seen_ms = release.seen_ms, has_left = true })

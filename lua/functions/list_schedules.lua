@@ -2,7 +2,7 @@
 -- five words a schedule.
 function functions.list_schedules(roots, args)
   local cursor, limit, app = unpack(args)
-  local unit = unit.open(roots[1])
+  local unit = schedules.open(roots)
   local index = app and keys.schedules_of(unit.root, app) or keys.schedules(unit.root)
   -- One more than asked for tells whether there is a next page.
   local ids = unit.call('ZRANGE', index, '(' .. cursor, '+', 'BYLEX', 'LIMIT', '0', limit + 1)

@@ -3,7 +3,7 @@
 -- turn came: when it fell due, or the hold of it ended.
 function functions.take_schedules(roots, args)
   local limit, hold_ms, channel = unpack(args)
-  local unit = unit.open(roots[1])
+  local unit = schedules.open(roots)
   if channel ~= '' then
     schedules.hear(unit, channel)
   end

@@ -4,5 +4,5 @@
 -- Arguments: 1 to wake schedulers, then for each id, expected version, n, and n words: app, due_ms, body, and entries
 -- of the history, oldest first; n is 0 to delete it.
 function functions.write_schedules(roots, args)
-  return schedules.write(unit.open(roots[1]), args)
+  return schedules.write(schedules.open(roots), args)
 end

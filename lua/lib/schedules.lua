@@ -6,6 +6,11 @@ local LAST_ENTRY, ROOM = '' .. limits.SCHEDULE_HISTORY - 1, limits.BATCH_LIMIT_B
 local MENDED = '' .. limits.BATCH_LIMIT
 local FIRST_WORDS = 3 -- of a write: id, the version that it expects, and how many words follow
 
+-- Open the unit of a call whose key is that of all schedules: a user may have no right to the root, which is no key.
+function schedules.open(roots)
+  return unit.open((keys.parts(roots[1])))
+end
+
 -- nil where there is none, or what is there is no schedule.
 function schedules.load(unit, id)
   local v = unit.call('HMGET', keys.schedule(unit.root, id), 'app', 'version', 'due_ms', 'body')

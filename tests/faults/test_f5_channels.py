@@ -11,6 +11,7 @@ from headrace.job import JobState
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.redis.storage import RedisStorage
+from headrace.testing.contract.schedule_steps import a_schedule, names, take, write
 from headrace.testing.contract.steps import (
     ANY_OUTCOME,
     DEATH,
@@ -84,3 +85,15 @@ async def test_the_doctor_says_that_channels_are_refused(storage: Storage) -> No
     found = {f.topic: f for f in await storage.diagnose()}
     assert found["channels"].level == "warning"
     assert "&hr:{acme}:*" in found["channels"].detail
+
+
+async def test_a_schedule_is_written_whole_when_no_scheduler_may_be_told(
+    storage: Storage, server: redis.Redis
+) -> None:
+    await take(storage, channel=CHANNEL)
+    writes = [a_schedule(name, app="shop", history=(b"1",)) for name in "ab"]
+    assert await write(storage, *writes, wakes=True) == [1, 1]
+    assert names((await take(storage)).schedules) == ["a", "b"]
+    assert leaks.problems(server) == []
+    [detail] = [found.detail for found in await storage.diagnose() if found.topic == "channels"]
+    assert detail.startswith("schedules: 1 messages")

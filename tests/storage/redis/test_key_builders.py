@@ -64,12 +64,17 @@ def test_python_and_lua_build_the_same_keys(server: redis.Redis) -> None:
         local keys = {{}}
         {KEYS.read_text()}
         local token = keys.wake(KEYS[1], 'gpu')
-        return {{ token, keys.woken(KEYS[1]), keys.parts(token) }}
+        local schedules = keys.schedules(KEYS[2])
+        local root, kind = keys.parts(keys.schedule_history(KEYS[2], 'x:y'))
+        return {{ token, keys.woken(KEYS[1]), schedules, root, kind, keys.parts(token) }}
     """
-    root = keys.root("acme", "mail")
-    assert server.eval(script, 1, root) == [
+    root, tenant_root = keys.root("acme", "mail"), keys.tenant_root("acme")
+    assert server.eval(script, 2, root, tenant_root) == [
         keys.wake("acme", "mail", "gpu").encode(),
         keys.woken("acme", "mail").encode(),
+        keys.schedules("acme").encode(),
+        tenant_root.encode(),
+        b"schedule-history",
         root.encode(),
         b"wake",
     ]

@@ -36,6 +36,11 @@ def queues(tenant: str) -> str:
     return f"{tenant_root(tenant)}:queues"
 
 
+def schedules(tenant: str) -> str:
+    """Return the sorted set of a tenant's schedules, which is in the slot of all that is theirs."""
+    return f"{tenant_root(tenant)}:schedules"
+
+
 def tenant_of(queues_key: str) -> str:
     """Return the tenant of a set of queue names."""
     return queues_key[len("hr:{") : -len("}:queues")]

@@ -1,4 +1,7 @@
-"""The arguments and replies of what keeps schedules, and fires their occurrences."""
+"""The arguments and replies of what keeps schedules, and fires their occurrences.
+
+The key of all but ``fire`` is `keys.schedules`.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +28,16 @@ SCHEDULE_WIDTH = 5
 _TEXT = re.compile(r"[^\ud800-\udfff]*")
 
 
-def read_schedules(root: str, ids: Sequence[str]) -> Call[ScheduleRead]:
+def read_schedules(key: str, ids: Sequence[str]) -> Call[ScheduleRead]:
     """Build ``read_schedules``."""
 
     def read(reply: list[bytes]) -> ScheduleRead:
         return ScheduleRead(int(reply[0]), _schedules(reply))
 
-    return Call("read_schedules", root, ids, read)
+    return Call("read_schedules", key, ids, read)
 
 
-def list_schedules(root: str, app: str | None, cursor: str, limit: int) -> Call[SchedulePage]:
+def list_schedules(key: str, app: str | None, cursor: str, limit: int) -> Call[SchedulePage]:
     """Build ``list_schedules``.
 
     Raises:
@@ -47,16 +50,16 @@ def list_schedules(root: str, app: str | None, cursor: str, limit: int) -> Call[
         return SchedulePage(int(reply[0]), _schedules(reply), text(reply[1]))
 
     words: list[Word] = [cursor, min(limit, SCHEDULES_PAGE_LIMIT)]
-    return Call("list_schedules", root, words if app is None else [*words, app], read)
+    return Call("list_schedules", key, words if app is None else [*words, app], read)
 
 
-def schedule_history(root: str, schedule_id: str) -> Call[list[bytes]]:
+def schedule_history(key: str, schedule_id: str) -> Call[list[bytes]]:
     """Build ``schedule_history``."""
-    return Call("schedule_history", root, [schedule_id], list)
+    return Call("schedule_history", key, [schedule_id], list)
 
 
 def write_schedules(
-    root: str, writes: Sequence[ScheduleWrite], *, wakes: bool
+    key: str, writes: Sequence[ScheduleWrite], *, wakes: bool
 ) -> Call[list[int | None]]:
     """Build ``write_schedules``, or its twin that is not refused when memory is full."""
     words: list[Word] = [int(wakes)]
@@ -64,7 +67,7 @@ def write_schedules(
         said = _put_words(write)
         words += (write.id, write.expected, len(said), *said)
     grows = any(write.expected == 0 and write.body is not None for write in writes)
-    return Call("write_schedules" if grows else "change_schedules", root, words, _read_versions)
+    return Call("write_schedules" if grows else "change_schedules", key, words, _read_versions)
 
 
 def _put_words(write: ScheduleWrite) -> list[Word]:
@@ -77,14 +80,14 @@ def _read_versions(reply: bytes) -> list[int | None]:
     return [None if word == b"-" else int(word) for word in reply.split()]
 
 
-def take_schedules(root: str, limit: int, hold_ms: int, channel: str) -> Call[TakenSchedules]:
+def take_schedules(key: str, limit: int, hold_ms: int, channel: str) -> Call[TakenSchedules]:
     """Build ``take_schedules``."""
 
     def read(reply: list[bytes]) -> TakenSchedules:
         next_ms = int(reply[1]) if reply[1] else None
         return TakenSchedules(int(reply[0]), _schedules(reply), next_ms)
 
-    return Call("take_schedules", root, [limit, hold_ms, channel], read)
+    return Call("take_schedules", key, [limit, hold_ms, channel], read)
 
 
 def fire(
@@ -98,18 +101,18 @@ def fire(
     return Call("fire", root, words, lambda r: None if r == b"late" else read_outcomes(r))
 
 
-def join_release(root: str, app: str, digest: str, alive_ms: int) -> Call[ReleaseStanding]:
+def join_release(key: str, app: str, digest: str, alive_ms: int) -> Call[ReleaseStanding]:
     """Build ``join_release``."""
 
     def read(reply: list[bytes]) -> ReleaseStanding:
         return ReleaseStanding(reply[0] == b"1", sorted(text(word) for word in reply[1:]))
 
-    return Call("join_release", root, [app, digest, alive_ms], read)
+    return Call("join_release", key, [app, digest, alive_ms], read)
 
 
-def leave_release(root: str, app: str, digest: str) -> Call[None]:
+def leave_release(key: str, app: str, digest: str) -> Call[None]:
     """Build ``leave_release``."""
-    return Call("leave_release", root, [app, digest], nothing)
+    return Call("leave_release", key, [app, digest], nothing)
 
 
 def _schedules(reply: list[bytes]) -> list[StoredSchedule]:

@@ -23,31 +23,31 @@ class RedisScheduler(RedisRole):
     """What keeps schedules, and fires their occurrences."""
 
     @property
-    def _tenant_root(self) -> str:
-        return keys.tenant_root(self.tenant)
+    def _schedules(self) -> str:
+        return keys.schedules(self.tenant)
 
     async def read_schedules(self, ids: Sequence[str]) -> ScheduleRead:
-        return await self._client.run(scheduler.read_schedules(self._tenant_root, ids))
+        return await self._client.run(scheduler.read_schedules(self._schedules, ids))
 
     async def list_schedules(
         self, *, app: str | None = None, cursor: str = "", limit: int = SCHEDULES_PAGE_LIMIT
     ) -> SchedulePage:
-        call = scheduler.list_schedules(self._tenant_root, app, cursor, limit)
+        call = scheduler.list_schedules(self._schedules, app, cursor, limit)
         return await self._client.run(call)
 
     async def schedule_history(self, schedule_id: str) -> list[bytes]:
-        return await self._client.run(scheduler.schedule_history(self._tenant_root, schedule_id))
+        return await self._client.run(scheduler.schedule_history(self._schedules, schedule_id))
 
     async def write_schedules(
         self, writes: Sequence[ScheduleWrite], *, wakes: bool
     ) -> list[int | None]:
-        call = scheduler.write_schedules(self._tenant_root, writes, wakes=wakes)
+        call = scheduler.write_schedules(self._schedules, writes, wakes=wakes)
         return await self._client.run(call)
 
     async def take_schedules(
         self, *, limit: int, hold_ms: int, channel: str = ""
     ) -> TakenSchedules:
-        call = scheduler.take_schedules(self._tenant_root, limit, hold_ms, channel)
+        call = scheduler.take_schedules(self._schedules, limit, hold_ms, channel)
         return await self._client.run(call)
 
     async def fire(
@@ -59,8 +59,8 @@ class RedisScheduler(RedisRole):
         return await self._client.run(scheduler.fire(root, occurrences, until_ms))
 
     async def join_release(self, app: str, digest: str, *, alive_ms: int) -> ReleaseStanding:
-        call = scheduler.join_release(self._tenant_root, app, digest, alive_ms)
+        call = scheduler.join_release(self._schedules, app, digest, alive_ms)
         return await self._client.run(call)
 
     async def leave_release(self, app: str, digest: str) -> None:
-        await self._client.run(scheduler.leave_release(self._tenant_root, app, digest))
+        await self._client.run(scheduler.leave_release(self._schedules, app, digest))
