@@ -1,0 +1,87 @@
+"""The user that docs/operations.md makes for a tenant can do what its workers do, and no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from headrace.errors import StorageRefused
+from headrace.job import JobState
+from headrace.storage.base import Storage
+from headrace.storage.redis.storage import RedisStorage
+from headrace.testing.contract.schedule_steps import (
+    a_schedule,
+    an_occurrence,
+    deletion,
+    fire,
+    listed,
+    names,
+    read,
+    take,
+    write,
+)
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_job,
+    completed,
+    state_of,
+)
+from headrace.testing.contract.watch import next_end, open_channel
+from tests.support.redis_server import RedisServer
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "operations.md"
+
+
+@pytest.fixture
+async def storage(redis_server: RedisServer, server: redis.Redis) -> AsyncIterator[Storage]:
+    """Return the storage of that user."""
+    server.flushall()
+    line = re.search(r"^ACL SETUSER shop .*$", DOCUMENT.read_text(), re.MULTILINE)
+    assert line is not None
+    server.execute_command(*line[0].split())
+    url = redis_server.url.replace("redis://", "redis://shop:password@")
+    storage = RedisStorage(url).for_tenant("shop")
+    yield storage
+    await storage.aclose()
+    server.execute_command("ACL", "DELUSER", "shop")
+
+
+async def test_jobs_are_enqueued_run_and_waited_for(storage: Storage) -> None:
+    worker = await ContractIncarnation(storage, "w1").register()
+    async with open_channel(storage) as channel:
+        await ContractClient(storage).enqueue(a_job(channel=channel.name))
+        assert await worker.settle(await worker.claim_one(), completed())
+        assert (await next_end(channel)).state is JobState.COMPLETED
+    assert await storage.queues() == [QUEUE]
+    assert await storage.retire(QUEUE, "w1") == 0
+
+
+async def test_schedules_are_kept_taken_and_fired(storage: Storage) -> None:
+    async with open_channel(storage) as channel:
+        await take(storage, channel=channel.name)
+        assert await write(storage, a_schedule(app="shop", history=(b"1",)), wakes=True) == [1]
+        assert (await next_end(channel)).id == ""
+    assert names((await take(storage)).schedules) == ["s"]
+    assert await fire(storage, an_occurrence(5)) == ["queued"]
+    assert await state_of(storage, "s:5") is JobState.QUEUED
+    assert await write(storage, a_schedule(app="bank", expected=1)) == [2]
+    assert await read(storage) is not None
+    assert await listed(storage, app="bank") == [["s"]]
+    assert await storage.schedule_history("s") == [b"1"]
+    assert (await storage.join_release("shop", "v1", alive_ms=9)).is_newest
+    await storage.leave_release("shop", "v1")
+    assert await write(storage, deletion(expected=2)) == [0]
+
+
+async def test_another_tenants_keys_are_refused(storage: Storage) -> None:
+    others = storage.for_tenant("shop2")
+    for call in (others.stats(QUEUE), others.list_schedules(), take(others)):
+        with pytest.raises(StorageRefused):
+            await call
+    await others.aclose()
