@@ -336,4 +336,5 @@ class StorageMachine(ScheduleRules):
             self._driver.prune()
             self.forget_releases()
             self._driver.advance(-1 if what == "step back 1 ms" else -asks.HOUR_MS)
+            self.name_our_channel()
         self._hit(what)

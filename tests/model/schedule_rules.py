@@ -177,3 +177,7 @@ class ScheduleRules(MachineMemory):
         """
         for app in sorted(self._driver.model.forgetting):
             self.join_or_leave(app, [(ask.DIGESTS[0], ask.ALIVE_MS[0])])
+
+    def name_our_channel(self) -> None:
+        """Name it again, once the clock was set back: the storage may have forgotten it before."""
+        self._take(ask.LIMITS[0], ask.HOLDS_MS[0], asks.OURS)
