@@ -12,11 +12,11 @@ from headrace.storage.schedules import Occurrence, StoredSchedule, TakenSchedule
 from tests.model import asks
 from tests.model import schedule_asks as ask
 from tests.model.memory import MachineMemory
-from tests.model.schedules import FIRED_TTL_MS, RELEASES_TTL_MS
+from tests.model.schedules import FIRED_TTL_MS, LEFT_MS, RELEASES_TTL_MS
 from tests.model.subjects import QUEUE
 
-EDGES = ("look", "alive", "mark", "memory")
-"""Where something begins or ends: a schedule's turn, a release's life, a mark, a memory."""
+EDGES = ("look", "mark", "memory")
+"""Where something begins or ends: a schedule's turn, a mark, the memory of a release."""
 ids = st.sampled_from(ask.IDS)
 changes = st.tuples(
     ids,
@@ -143,6 +143,23 @@ class ScheduleRules(MachineMemory):
             self._hit(f"a release is {'the newest' if standing.is_newest else 'older'}")
 
     @rule(
+        app=st.sampled_from(ask.APPS),
+        drawn=st.permutations(ask.DIGESTS),
+        alive_ms=st.sampled_from(ask.ALIVE_MS),
+        has_left=st.booleans(),
+        past=st.integers(-1, 1),
+    )
+    def roll_back(
+        self, app: str, drawn: list[str], alive_ms: int, *, has_left: bool, past: int
+    ) -> None:
+        """Join with a release and a newer one, and with the first again when that may be dead."""
+        old, new, _ = drawn
+        self._hit(f"roll back{' as one leaves' if has_left else ''}")
+        self.join_or_leave(app, [(old, alive_ms), (new, alive_ms), *[(new, 0)] * has_left])
+        self._driver.advance((min(alive_ms, LEFT_MS) if has_left else alive_ms) + past)
+        self.join_or_leave(app, [(old, alive_ms), (new, alive_ms)])
+
+    @rule(
         some=st.lists(st.sampled_from((*ask.IDS, ask.UNKNOWN_ID)), unique=True),
         app=st.sampled_from((None, *ask.APPS)),
         limit=st.sampled_from(ask.LIMITS),
@@ -161,7 +178,6 @@ class ScheduleRules(MachineMemory):
         releases = [each for known in model.releases.values() for each in known.values()]
         instants = {
             "look": [known.look for known in model.schedules.values()],
-            "alive": [each.seen + ask.ALIVE_MS[0] for each in releases],
             "mark": [mark.at + FIRED_TTL_MS for mark in model.queue(QUEUE).fired.values()],
             "memory": [each.seen + RELEASES_TTL_MS for each in releases],
         }[edge]

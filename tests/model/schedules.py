@@ -24,6 +24,7 @@ SCHEDULES_LIMIT = 3
 HISTORY = 100
 HEARD_MS = 10_000
 FIRED_TTL_MS = 7 * 24 * 3_600_000
+LEFT_MS = 6_000
 RELEASES_TTL_MS = 30 * 24 * 3_600_000
 WORD = End("", "", None)
 """What schedulers are told when something is due sooner."""
@@ -49,9 +50,9 @@ class Release:
     seen: int
     has_left: bool = False
 
-    def is_alive(self, since: int) -> bool:
-        """Whether it has joined since then, and is there still."""
-        return not self.has_left and self.seen >= since
+    def is_alive(self, now: int, alive_ms: int) -> bool:
+        """Whether it has joined of late; the others of one that a process has left join soon."""
+        return self.seen + (min(alive_ms, LEFT_MS) if self.has_left else alive_ms) >= now
 
 
 class SchedulerModel(ProducerModel):
@@ -221,7 +222,7 @@ class SchedulerModel(ProducerModel):
         known = self.releases.setdefault(app, {})
         mine = known.pop(digest, None)
         last = max((other.place for other in known.values()), default=0)
-        alive = {i: r for i, r in known.items() if r.is_alive(self.now - alive_ms)}
+        alive = {i: r for i, r in known.items() if r.is_alive(self.now, alive_ms)}
         is_newest = mine is None or all(other.place < mine.place for other in alive.values())
         place = last + 1 if mine is None or is_newest else mine.place
         known[digest] = Release(place, self.now)

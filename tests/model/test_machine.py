@@ -39,8 +39,8 @@ DISTURBANCES = (
     "repeat claim", "repeat settle", "enqueue late", "claim late", "settle late",
     "settle as a stranger", "repeat write_schedules", "repeat take_schedules", "repeat fire",
     "too many schedules", "schedulers are told", "a release is the newest", "a release is older",
-    "take over", "work as a scheduler", "work as a scheduler dies",
-    "work as a scheduler another one writes",
+    "roll back", "roll back as one leaves", "take over", "work as a scheduler",
+    "work as a scheduler dies", "work as a scheduler another one writes",
     *(f"advance to an edge of schedules: {edge}" for edge in EDGES),
 )
 # fmt: on
