@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -48,7 +48,24 @@ def problems_of_jobs(lines: Iterable[Line]) -> list[str]:
     return found
 
 
-def shown(lines: Sequence[Line], verdict: JobVerdict) -> str:
+class Recorded(Protocol):
+    """A call that was recorded, of whatever object."""
+
+    @property
+    def client(self) -> str: ...
+    @property
+    def call(self) -> object: ...
+    @property
+    def invoked(self) -> int: ...
+    @property
+    def returned(self) -> int | None: ...
+    @property
+    def reply(self) -> object: ...
+    @property
+    def operation(self) -> Operation[Any, Any]: ...
+
+
+def shown(lines: Sequence[Recorded], verdict: Verdict[Any, Any, Any]) -> str:
     """Return the calls by the time of their start, in µs, numbered as the longest try has them."""
     numbers = {operation: n for n, operation in enumerate(verdict.order, start=1)}
     ordered = sorted(lines, key=lambda line: line.invoked)

@@ -15,9 +15,7 @@ import msgspec
 
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.linearizability.faults import Impatience
-from tests.linearizability.fifo import Moment
-from tests.linearizability.history import Line
-from tests.linearizability.runner import NOW_MS, TENANT, Kind, Plan, run_clients
+from tests.linearizability.runner import NOW_MS, TENANT, Kind, Plan, Told, run_clients
 from tests.support.until import until
 
 MEETING_SECONDS = 60
@@ -38,7 +36,7 @@ class Report(msgspec.Struct, frozen=True):
     """What the clients of one process saw of one history."""
 
     number: int
-    lines: list[Line | Moment]
+    lines: list[Told]
 
 
 def arrive(own: Assignment, number: int) -> list[Path]:

@@ -9,12 +9,14 @@ import anyio
 import msgspec
 
 from headrace.storage.base import Storage
-from tests.linearizability import fifo
+from tests.linearizability import fifo, schedules
 from tests.linearizability.caller import Caller
 from tests.linearizability.clients import Board, RandomClient
 from tests.linearizability.faults import Faults, NoFaults
 from tests.linearizability.fifo import FifoClient, Moment
 from tests.linearizability.history import Line, problems_of_jobs
+from tests.linearizability.schedules import Entry, ScheduleClient
+from tests.model.schedules import SCHEDULES_LIMIT
 
 TENANT = "acme"
 NOW_MS = 1_800_000_000_000
@@ -25,15 +27,18 @@ MOST_CLIENTS = 5
 CALLS = 34
 """Calls of all clients of a history together, so that no job id has more than 40."""
 
-Kind = Literal["jobs", "order"]
-Client: TypeAlias = RandomClient | FifoClient
+Kind = Literal["jobs", "order", "schedules"]
+Client: TypeAlias = RandomClient | FifoClient | ScheduleClient
+Told: TypeAlias = Line | Moment | Entry
+"""What a client tells of a call."""
 
 
 class Plan(msgspec.Struct, frozen=True):
     """One history: what it is about, and from which seed its clients choose.
 
     Attributes:
-        kind: what happens to a few job ids, or the order in which jobs are taken.
+        kind: what happens to a few job ids, or to a few schedules, or the order in which jobs are
+            taken.
         number: of the history.
         seed: of all histories.
     """
@@ -68,20 +73,22 @@ class Plan(msgspec.Struct, frozen=True):
         )
         if self.kind == "order":
             return FifoClient(caller)
+        if self.kind == "schedules":
+            return ScheduleClient(caller, names=self.job_ids[:SCHEDULES_LIMIT])
         return RandomClient(caller, job_ids=self.job_ids, board=board)
 
-    def problems(self, lines: list[Line | Moment]) -> list[str]:
+    def problems(self, lines: list[Told]) -> list[str]:
         """Return what is wrong with all that was recorded, nothing if all is well."""
         if self.kind == "order":
             found = fifo.problems(line for line in lines if isinstance(line, Moment))
+        elif self.kind == "schedules":
+            found = schedules.problems(line for line in lines if isinstance(line, Entry))
         else:
             found = problems_of_jobs([line for line in lines if isinstance(line, Line)])
         return [f"{self}: {problem}" for problem in found]
 
 
-async def run_clients(
-    plan: Plan, clients: Mapping[str, tuple[Storage, Faults]]
-) -> list[Line | Moment]:
+async def run_clients(plan: Plan, clients: Mapping[str, tuple[Storage, Faults]]) -> list[Told]:
     """Let the named clients make their share of the calls, all at once; return what they saw."""
     board = Board()
     running = [plan.client(name, *own, board=board) for name, own in clients.items()]
@@ -91,7 +98,7 @@ async def run_clients(
     return [line for client in running for line in client.lines]
 
 
-async def look(plan: Plan, storage: Storage) -> list[Line | Moment]:
+async def look(plan: Plan, storage: Storage) -> list[Told]:
     """See what is left of every job once the clients have ended."""
     client = plan.client("last", storage, NoFaults(), board=Board())
     await client.look()

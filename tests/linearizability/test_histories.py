@@ -42,7 +42,7 @@ PROCESSES = 2
 pytestmark = [
     pytest.mark.timeout(300 + int(ASKED or 0)),
     pytest.mark.parametrize("histories", HISTORIES),
-    pytest.mark.parametrize("kind", ["jobs", "order"]),
+    pytest.mark.parametrize("kind", ["jobs", "order", "schedules"]),
 ]
 
 
@@ -55,7 +55,7 @@ def plans(kind: Kind, histories: int) -> list[Plan]:
 async def test_histories_on_redis_have_an_explanation(
     kind: Kind, histories: int, redis_server: RedisServer, redis_url: str
 ) -> None:
-    """G1, G5-G8, G10: through proxies that delay, lose replies and reset connections."""
+    """G1, G5-G8, G10, G13: through proxies that delay, lose replies and reset connections."""
     library = library_with_test_clock()
     found = []
     async with AsyncExitStack() as stack:
@@ -80,7 +80,7 @@ async def test_histories_on_redis_have_an_explanation(
 
 
 async def test_histories_in_memory_have_an_explanation(kind: Kind, histories: int) -> None:
-    """G1, G5-G8, G10: several storages of one loop, whose callers lose their patience."""
+    """G1, G5-G8, G10, G13: several storages of one loop, whose callers lose their patience."""
     url = f"memory://test-{secrets.token_hex(6)}"
     found = []
     async with AsyncExitStack() as stack:
@@ -102,7 +102,7 @@ async def test_histories_in_memory_have_an_explanation(kind: Kind, histories: in
 async def test_histories_of_several_processes_on_a_directory_have_an_explanation(
     kind: Kind, histories: int, tmp_path: Path
 ) -> None:
-    """G1, G5-G8, G10: each process has some of the clients, on storages of its own."""
+    """G1, G5-G8, G10, G13: each process has some of the clients, on storages of its own."""
     assignments = [
         Assignment(str(tmp_path), kind, SEED, histories, index, PROCESSES)
         for index in range(PROCESSES)

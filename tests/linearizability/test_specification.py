@@ -13,9 +13,8 @@ import pytest
 from headrace.storage.base import Storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.linearizability.faults import NoFaults
-from tests.linearizability.fifo import Moment
 from tests.linearizability.history import Line
-from tests.linearizability.runner import NOW_MS, TENANT, Kind, Plan, look, run_clients
+from tests.linearizability.runner import NOW_MS, TENANT, Kind, Plan, Told, look, run_clients
 from tests.linearizability.spec import Claimed
 from tests.model.model import Model
 
@@ -36,13 +35,13 @@ class ModelStorage:
         return call
 
 
-async def recorded(plan: Plan, storage: Storage) -> list[Line | Moment]:
+async def recorded(plan: Plan, storage: Storage) -> list[Told]:
     """Return what the clients of a history see when nothing goes wrong."""
     lines = await run_clients(plan, {name: (storage, NoFaults()) for name in plan.names})
     return [*lines, *await look(plan, storage)]
 
 
-@pytest.mark.parametrize("kind", ["jobs", "order"])
+@pytest.mark.parametrize("kind", ["jobs", "order", "schedules"])
 async def test_histories_of_the_model_have_an_explanation(kind: Kind) -> None:
     found = []
     for number in range(HISTORIES):
