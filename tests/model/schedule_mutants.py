@@ -94,6 +94,7 @@ class KeepsAllHistory(SqliteStorage):
     ) -> list[int | None]:
         sql = """
 CREATE TEMP TRIGGER IF NOT EXISTS keep BEFORE DELETE ON main.schedule_history
+WHEN (SELECT count(*) FROM schedule_history WHERE schedule = OLD.schedule) > 100
 BEGIN SELECT RAISE(IGNORE); END
 """
         await self._do("write_schedules", lambda step: step.db.execute(sql).rowcount)
