@@ -79,12 +79,18 @@ class ScheduleRules(MachineMemory):
     @rule(
         drawn=st.lists(occurrences, min_size=1, max_size=3),
         when=st.sampled_from(("in time", *ask.UNTIL_MS)),
+        is_repeated=st.booleans(),
     )
-    def fire(self, drawn: list[tuple[str, int, list[str], str]], when: str) -> None:
-        """Fire occurrences before, at and after the last ones."""
+    def fire(
+        self, drawn: list[tuple[str, int, list[str], str]], when: str, *, is_repeated: bool
+    ) -> None:
+        """Fire occurrences before, at and after the last ones, on demand twice."""
         made = [self._occurrence(*each) for each in drawn]
         self._hit(f"fire {when}")
         self._fire(made, when)
+        if is_repeated:
+            self._hit("repeat fire")
+            self._fire(made, when)
 
     def _occurrence(
         self, schedule_id: str, later_ms: int, kinds: list[str], job_id: str
