@@ -71,7 +71,7 @@ async def test_a_worker_fires_what_its_app_declares_and_runs_it(ticking: App[Non
     async with running(Worker(ticking, emit=log)):
         [fired, *_] = await log.wait(ScheduleFired)
         await ticking.job(fired.job_id, queue="ticks").result(timeout=10)
-    assert [event.created for event in log.of(SchedulesSynced)] == [1]
+    assert [event.added for event in log.of(SchedulesSynced)] == [1]
 
 
 async def test_a_scheduler_alone_fires_and_runs_nothing(ticking: App[None]) -> None:

@@ -85,8 +85,8 @@ class Release:
 
     @property
     def done(self) -> list[tuple[int, int, int]]:
-        """How many were created, changed and deleted, of each pass."""
-        return [(e.created, e.changed, e.deleted) for e in self.log.of(SchedulesSynced)]
+        """How many were added, changed and deleted, of each pass."""
+        return [(e.added, e.changed, e.deleted) for e in self.log.of(SchedulesSynced)]
 
 
 async def intervals(storage: Storage, app: str | None = "shop") -> dict[str, float]:
@@ -212,7 +212,7 @@ async def test_several_processes_of_a_release_start_at_once(storage: Storage) ->
         for process in processes:
             group.start_soon(process.turn)
     assert await intervals(storage) == declared
-    assert sum(created for process in processes for created, _, _ in process.done) == 200
+    assert sum(added for process in processes for added, _, _ in process.done) == 200
     assert {each.version for each in (await storage.list_schedules()).schedules} == {1}
 
 

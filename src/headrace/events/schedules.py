@@ -84,14 +84,14 @@ class SchedulesSynced(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         app: its name.
         declared: how many it declares.
-        created: how many were not there.
+        added: how many were not there.
         changed: how many were declared otherwise.
         deleted: how many it declares no more.
     """
 
     app: str
     declared: int
-    created: int
+    added: int
     changed: int
     deleted: int
 

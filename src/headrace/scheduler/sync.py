@@ -27,7 +27,7 @@ TRIES = 3
 class SyncChange(msgspec.Struct, frozen=True):
     """What is to be done about one schedule."""
 
-    kind: Literal["created", "changed", "stamped", "deleted"]
+    kind: Literal["added", "changed", "stamped", "deleted"]
     write: ScheduleWrite
 
 
@@ -56,7 +56,7 @@ class Sync:
         self._alive = alive
         self._known = known
         self._emit = emit
-        self._counts = {"created": 0, "changed": 0, "stamped": 0, "deleted": 0}
+        self._counts = {"added": 0, "changed": 0, "stamped": 0, "deleted": 0}
 
     async def run(self) -> AsyncGenerator[None]:
         """Make the pass, a bounded piece at a time; it may be left between two.
@@ -118,7 +118,7 @@ class Sync:
             if wanted is None:
                 return None
             body = wanted.in_place_of(None, now_ms)
-            return SyncChange("created", self._write_of(schedule_id, 0, body, now_ms))
+            return SyncChange("added", self._write_of(schedule_id, 0, body, now_ms))
         if stored.app != self._declared.app:
             if wanted is not None:
                 self._tell_conflict(stored)
