@@ -103,7 +103,7 @@ def edit(
     no_end: bool,
     asked: JobOptions,
 ) -> None:
-    """ScheduleChange of a schedule what is said, and leave the rest as it is.
+    """Change of a schedule what is said, and leave the rest as it is.
 
     Defaults below are those of a new one. One that code declares shows as edited then, until its
     declaration changes. With --app new --args are checked against the task's signature and types.
