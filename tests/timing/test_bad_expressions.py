@@ -17,6 +17,7 @@ REFUSED = [
     # How many fields.
     ("", "has 0 fields and not 5"),
     ("   ", "has 0 fields and not 5"),
+    ("hourly", "'hourly' has 1 field and not 5: give minute"),
     ("* * * *", "'\\* \\* \\* \\*' has 4 fields and not 5: give minute, hour, day of the month"),
     ("* * * * * *", "has 6 fields and not 5: .* \\(seconds=True is for six fields"),
     ("* * * * * * *", "has 7 fields and not 5"),

@@ -156,7 +156,8 @@ def _wrong_count(expression: str, count: int, *, seconds: bool) -> str:
     hint = f"give {', '.join(['second', *names] if seconds else names)}"
     if count == 5 + (not seconds):
         hint += " (seconds=True is for six fields, the second first)"
-    return f"Cron: {shown(expression)} has {count} fields and not {5 + seconds}: {hint}"
+    noun = "field" if count == 1 else "fields"
+    return f"Cron: {shown(expression)} has {count} {noun} and not {5 + seconds}: {hint}"
 
 
 def _why_refused(field: Field, text: str) -> str:
