@@ -1,10 +1,11 @@
--- Say that a release of an app runs. Reply: 1 where no newer one is alive, else 0, then the digests of those that are
--- alive, in any order.
+-- Say that a release of an app runs. Reply: 1 where no newer one is alive, else 0; 1 where it was not known, else 0;
+-- then the digests of those that are alive, in any order.
 function functions.join_release(roots, args)
   local app, digest, alive_ms = unpack(args)
   local unit = schedules.open(roots)
   local known = releases.read(unit, app)
-  local order, reply, newest, newest_alive = known[digest] and known[digest].order or 0, { '', digest }, 0, 0
+  local order, newest, newest_alive = known[digest] and known[digest].order or 0, 0, 0
+  local reply = { '', known[digest] and '0' or '1', digest }
   for name, release in pairs(known) do
     newest = math.max(newest, release.order)
     if name ~= digest and releases.is_alive(unit, release, tonumber(alive_ms)) then

@@ -226,7 +226,7 @@ class SchedulerModel(ProducerModel):
         is_newest = mine is None or all(other.place < mine.place for other in alive.values())
         place = last + 1 if mine is None or is_newest else mine.place
         known[digest] = Release(place, self.now)
-        return ReleaseStanding(is_newest, sorted([*alive, digest]))
+        return ReleaseStanding(is_newest, sorted([*alive, digest]), mine is None)
 
     def leave_release(self, app: str, digest: str) -> None:
         """Note that a process of a release has ended."""

@@ -18,6 +18,7 @@ from headrace.storage import RELEASE_LEFT_MS, ScheduleWrite, Storage
 from headrace.storage.connect import open_storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock
+from tests.support.redis_server import RedisServer
 from tests.support.schedules import edit, put, stored
 
 MANY = 1_203
@@ -203,6 +204,26 @@ async def test_what_another_app_or_an_operator_has_is_left_and_told_of(
     conflicts = {(e.schedule, e.app, e.owner) for e in ours.log.of(ScheduleConflict)}
     assert conflicts == {("a", "shop", "billing"), ("manual", "shop", "")}
     assert set(await intervals(storage, "billing")) == {"a", "theirs"}
+
+
+async def test_what_the_storage_has_lost_is_declared_again(
+    redis_url: str, redis_server: RedisServer
+) -> None:
+    """E3."""
+    storage = open_storage(redis_url, tenant=f"test-{secrets.token_hex(6)}")
+    release = Release(storage, {"a": 60, "b": 30})
+    await release.turn()
+    [lost, *_] = (await storage.read_schedules(["a"])).schedules
+    with redis_server.client() as client:
+        client.flushall()
+    await release.turn()
+    assert await intervals(storage) == {"a": 60, "b": 30}
+    assert release.done == [(2, 0, 0)] * 2
+    # What an operator deletes is not lost.
+    await storage.write_schedules([ScheduleWrite(id="a", expected=lost.version)], wakes=False)
+    await release.turn()
+    assert await intervals(storage) == {"b": 30}
+    await storage.aclose()
 
 
 async def test_several_processes_of_a_release_start_at_once(storage: Storage) -> None:

@@ -85,6 +85,11 @@ class Membership:
             await self._storage.leave_release(self._declared.app, self._declared.release)
 
 
+def _is_still(standing: ReleaseStanding) -> bool:
+    """Whether a release that has joined before is the newest, and the storage knows of that."""
+    return standing.is_newest and not standing.is_new
+
+
 class Releases:
     """Keeps the schedules of an app as this release declares them, while it is the newest.
 
@@ -145,8 +150,9 @@ class Releases:
 
     def _is_due(self, standing: ReleaseStanding) -> bool:
         """Whether this is the newest release, and has not seen to everything yet."""
+        if standing.is_new or not standing.is_newest:
+            self._synced = None  # others may have changed all, or the storage has lost it
         if not standing.is_newest:
-            self._synced = None
             return False
         if self._synced is None or not self._synced.issubset(standing.alive):
             return True  # what a release declared that has gone may go too
@@ -166,7 +172,7 @@ class Releases:
             async for _ in pieces:
                 if self._ended.is_set():
                     return False
-                if self._membership.is_due and not (await self._membership.join()).is_newest:
+                if self._membership.is_due and not _is_still(await self._membership.join()):
                     return False
         return True
 

@@ -89,7 +89,10 @@ class ReleaseStanding(msgspec.Struct, frozen=True):
     Attributes:
         is_newest: no newer one is alive.
         alive: the digests of those that are alive, this one among them, sorted.
+        is_new: the storage did not know it. To a release that has joined before, this says that the
+            storage has lost what it knew.
     """
 
     is_newest: bool
     alive: list[str]
+    is_new: bool

@@ -38,6 +38,13 @@ from headrace.testing.contract.steps import (
 from tests.support.clock import CLOCK, library_with_test_clock
 from tests.support.redis_server import RedisServer
 
+
+async def join(storage: Storage) -> tuple[bool, list[str]]:
+    """Join as a release, and return all but whether it was new."""
+    standing = await storage.join_release("shop", "v1", alive_ms=1)
+    return standing.is_newest, standing.alive
+
+
 VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "beats": lambda storage: storage.beats(QUEUE),
     "cancel": lambda storage: storage.cancel(QUEUE, ["x"]),
@@ -47,7 +54,7 @@ VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "forget": lambda storage: storage.forget(QUEUE, "nobody"),
     "get": lambda storage: storage.get(QUEUE, "x"),
     "held": lambda storage: storage.held(QUEUE, "nobody"),
-    "join_release": lambda storage: storage.join_release("shop", "v1", alive_ms=1),
+    "join_release": lambda storage: join(storage),
     "leave_release": lambda storage: storage.leave_release("shop", "v1"),
     "list_jobs": lambda storage: storage.list_jobs(QUEUE, JobState.QUEUED),
     "list_schedules": lambda storage: storage.list_schedules(),

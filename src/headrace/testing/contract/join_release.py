@@ -21,7 +21,7 @@ class JoinReleaseContract(Contract):
 
     async def test_a_release_that_comes_first_is_the_newest(self, storage: Storage) -> None:
         assert await storage.join_release(APP, "v1", alive_ms=ALIVE_MS) == ReleaseStanding(
-            is_newest=True, alive=["v1"]
+            is_newest=True, alive=["v1"], is_new=True
         )
         assert await join(storage, "v1") == (True, "v1")
 
@@ -52,7 +52,7 @@ class JoinReleaseContract(Contract):
         assert await join(storage, "v1") == (True, "v1")
         # By what the caller says.
         standing = await storage.join_release(APP, "v1", alive_ms=ALIVE_MS + 1)
-        assert standing == ReleaseStanding(is_newest=True, alive=["v1", "v2"])
+        assert standing == ReleaseStanding(is_newest=True, alive=["v1", "v2"], is_new=False)
 
     async def test_after_a_roll_back_the_other_is_the_older(
         self, storage: Storage, advance: Advance
@@ -96,7 +96,7 @@ class JoinReleaseContract(Contract):
         assert await join(storage, "v1") == (True, "v1")
         # A caller may ask for less.
         standing = await storage.join_release(APP, "v3", alive_ms=1)
-        assert standing == ReleaseStanding(is_newest=True, alive=["v1", "v3"])
+        assert standing == ReleaseStanding(is_newest=True, alive=["v1", "v3"], is_new=True)
         await storage.leave_release(APP, "v3")
         await advance(2)
         assert (await storage.join_release(APP, "v1", alive_ms=1)).is_newest
@@ -139,6 +139,22 @@ class JoinReleaseContract(Contract):
         await join(storage, "v3")
         # Forgotten, so it comes for the first time.
         assert await join(storage, "v1") == (True, "v1 v3")
+
+    async def test_a_release_is_new_until_it_has_joined(
+        self, storage: Storage, advance: Advance
+    ) -> None:
+        async def is_new(app: str = APP) -> bool:
+            return (await storage.join_release(app, "v1", alive_ms=ALIVE_MS)).is_new
+
+        await storage.leave_release(APP, "v1")
+        assert await is_new()
+        assert await is_new("shop.eu")
+        assert not await is_new()
+        await storage.leave_release(APP, "v1")
+        await advance(ALIVE_MS + 1)
+        assert not await is_new()
+        await advance(RELEASES_TTL_MS)
+        assert await is_new()
 
     async def test_apps_have_releases_of_their_own(self, storage: Storage) -> None:
         await join(storage, "v1")

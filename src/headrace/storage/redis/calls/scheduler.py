@@ -105,7 +105,8 @@ def join_release(key: str, app: str, digest: str, alive_ms: int) -> Call[Release
     """Build ``join_release``."""
 
     def read(reply: list[bytes]) -> ReleaseStanding:
-        return ReleaseStanding(reply[0] == b"1", sorted(text(word) for word in reply[1:]))
+        is_newest, is_new = reply[0] == b"1", reply[1] == b"1"
+        return ReleaseStanding(is_newest, sorted(text(word) for word in reply[2:]), is_new)
 
     return Call("join_release", key, [app, digest, alive_ms], read)
 

@@ -36,12 +36,13 @@ def join_release(
     places = {name: place for name, place, _ in known}
     alive = {name for name, _, is_alive in known if is_alive}
     own = places.get(digest)
+    is_new = own is None
     is_newest = own is None or all(places[name] <= own for name in alive)
     last = max(places.values(), default=0)
     if own is None or (is_newest and own < last):
         own = last + 1
     step.db.execute(_JOIN, (tenant, app, digest, own, step.now_ms))
-    return ReleaseStanding(is_newest, sorted({digest, *alive}))
+    return ReleaseStanding(is_newest, sorted({digest, *alive}), is_new)
 
 
 def leave_release(step: Step, tenant: str, app: str, digest: str) -> None:
