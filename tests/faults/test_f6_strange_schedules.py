@@ -179,6 +179,15 @@ async def test_schedules_whose_place_was_lost_are_due_again(
     assert leaks.problems(server) == []
 
 
+async def test_a_listing_comes_to_its_end_behind_ids_that_are_no_text(
+    storage: Storage, server: redis.Redis
+) -> None:
+    ids = ["%", "%ff", "%zz", "a\x0bb", "ü"]
+    await write(storage, *(a_schedule(name) for name in ids))
+    server.zadd(f"{ROOT}:schedules", {b"\xfd": 0, b"\xfe": 0, b"\xff": 0})
+    assert flat(await listed(storage, limit=1)) == ids
+
+
 async def test_rubbish_among_the_due_ones_holds_nobody_up(
     storage: Storage, server: redis.Redis
 ) -> None:

@@ -106,9 +106,12 @@ async def test_channels_that_were_not_named_for_long_are_forgotten(
     assert await named((-3_600_000, "c")) == [b"c", b"b"]
 
 
-async def test_a_cursor_that_is_no_text_is_refused_before_any_io(storage: Storage) -> None:
+@pytest.mark.parametrize("cursor", ["\ud800", "%", "%f", "%FF", "%zz"], ids=ascii)
+async def test_a_cursor_that_is_none_is_refused_before_any_io(
+    storage: Storage, cursor: str
+) -> None:
     with pytest.raises(InvalidOption, match="cursor"):
-        await storage.list_schedules(cursor="\ud800")
+        await storage.list_schedules(cursor=cursor)
 
 
 Damage = Callable[[redis.Redis], object]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from headrace.errors import InvalidOption
 from headrace.job import EnqueueOutcome
@@ -25,7 +26,8 @@ from headrace.storage.schedules import (
 
 SCHEDULE_WIDTH = 5
 
-_TEXT = re.compile(r"[^\ud800-\udfff]*")
+# An id, or in hexadecimal behind a % one that is no text or begins with a %.
+_CURSOR = re.compile(r"(?!%)[^\ud800-\udfff]*|%(?:[0-9a-f]{2})+", re.ASCII | re.DOTALL)
 
 
 def read_schedules(key: str, ids: Sequence[str]) -> Call[ScheduleRead]:
@@ -43,14 +45,22 @@ def list_schedules(key: str, app: str | None, cursor: str, limit: int) -> Call[S
     Raises:
         InvalidOption: no page of schedules has given out this cursor.
     """
-    if not _TEXT.fullmatch(cursor):
+    if not _CURSOR.fullmatch(cursor):
         raise InvalidOption(f"cursor={cursor!r} is not one of a page of schedules")
+    behind = bytes.fromhex(cursor[1:]) if cursor.startswith("%") else cursor
 
     def read(reply: list[bytes]) -> SchedulePage:
-        return SchedulePage(int(reply[0]), _schedules(reply), text(reply[1]))
+        return SchedulePage(int(reply[0]), _schedules(reply), _cursor(reply[1]))
 
-    words: list[Word] = [cursor, min(limit, SCHEDULES_PAGE_LIMIT)]
+    words: list[Word] = [behind, min(limit, SCHEDULES_PAGE_LIMIT)]
     return Call("list_schedules", key, words if app is None else [*words, app], read)
+
+
+def _cursor(last: bytes) -> str:
+    with suppress(UnicodeDecodeError):
+        if not last.startswith(b"%"):
+            return last.decode()
+    return f"%{last.hex()}"
 
 
 def schedule_history(key: str, schedule_id: str) -> Call[list[bytes]]:
