@@ -26,7 +26,7 @@ def name(step: Step, tenant: str, channel: str) -> None:
     step.db.execute(_NAME, (tenant, channel, step.now_ms))
 
 
-def tell(step: Step, tenant: str) -> None:
+def notify_all(step: Step, tenant: str) -> None:
     """Tell those that were named last."""
     since_ms = step.now_ms - SCHEDULES_HEARD_MS
     for (channel,) in step.db.execute(_NAMED, (tenant, since_ms, CHANNELS_LIMIT)).fetchall():

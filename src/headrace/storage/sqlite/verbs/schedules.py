@@ -107,7 +107,7 @@ def write_schedules(
         _check_number(step, tenant, limit)
     after_ms = _first_look_ms(step, tenant)
     if wakes and after_ms is not None and (before_ms is None or after_ms < before_ms):
-        listeners.tell(step, tenant)
+        listeners.notify_all(step, tenant)
     return answers
 
 
