@@ -141,7 +141,7 @@ def _show(one: Schedule, words: str) -> None:
         ("timing", one.timing),
         ("in words", words),
         ("next", when(one.next_at) or "never again"),
-        ("fired", when(one.due_at) if one.jitter_s else ""),
+        ("fires", when(one.due_at) if one.jitter_s else ""),
         ("last", last),
         ("task", one.task),
         ("queue", one.queue),
