@@ -49,7 +49,7 @@ async def test_it_stores_what_an_app_declares_and_fires_it(site: Site) -> None:
     [connecting] = logged(process, "scheduler.connecting")
     assert (connecting["scheduler"], connecting["app"]) == ("alone", APP)
     [synced] = logged(process, "schedules.synced")
-    assert (synced["app"], synced["declared"], synced["created"]) == ("ticking", 1, 1)
+    assert (synced["app"], synced["declared"], synced["added"]) == ("ticking", 1, 1)
     [stopped] = logged(process, "scheduler.stopped")
     assert stopped["scheduler"] == "alone"
     job = await site.app.job(fired["job_id"], queue=QUEUE).status()
