@@ -128,13 +128,8 @@ class Driver:
         same("what is wrong", look.problems, [])
         return real
 
-    def is_sure(self, verb: str, *args: Any, **kwargs: Any) -> bool:
-        """Whether a call that was made already is known as that, if it needs to be."""
-        if verb == "fire":
-            return all(self.model.knows_the_last(QUEUE, each) for each in args[0])
-        return verb != "enqueue" or self._remembers(kwargs["call"])
-
-    def _remembers(self, call: CallId) -> bool:
+    def remembers(self, call: CallId) -> bool:
+        """Whether an enqueue of that number would be answered from memory."""
         known = self.model.queue(QUEUE).calls.get(call.client, {}).get(call.number % 2)
         return known is not None and known.number >= call.number
 

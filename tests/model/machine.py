@@ -191,11 +191,10 @@ class StorageMachine(ScheduleRules):
     def repeat_the_last_call(self) -> None:
         """Call again in the very same words.
 
-        An enqueue of ids that were just drawn is not repeated once its memory has ended, and
-        neither is what was fired so long ago.
+        An enqueue of ids that were just drawn is not repeated once its memory has ended.
         """
         verb, args, kwargs = self._last
-        if not self._driver.is_sure(verb, *args, **kwargs):
+        if verb == "enqueue" and not self._driver.remembers(kwargs["call"]):
             return
         self._hit(f"repeat {verb}")
         if call := kwargs.get("call"):
@@ -310,7 +309,9 @@ class StorageMachine(ScheduleRules):
     @rule(edge=st.sampled_from(("due", "dies", "expires")), short=st.integers(0, 1))
     def advance_to_an_edge(self, edge: str, short: int) -> None:
         """Move the clock to where something happens to a job, or a millisecond before."""
-        if edge != "dies":
+        if edge == "dies":
+            self.run_a_job(asks.WORKERS[0], "", [], asks.SAID[0], "completed")
+        else:
             self.enqueue_one("", ["in an hour" if edge == "due" else "expires in an hour"])
         model = self._driver.model
         instants = [getattr(job, edge) for job in model.queue(QUEUE).jobs.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis.stateful import rule
@@ -39,10 +40,13 @@ class ScheduleRules(MachineMemory):
     """The rules of the verbs of the role `Scheduler`."""
 
     @rule(
-        drawn=st.lists(changes, min_size=1, max_size=3, unique_by=lambda change: change[0]),
+        drawn=st.lists(changes, min_size=1, max_size=4, unique_by=lambda change: change[0]),
         wakes=st.booleans(),
+        is_repeated=st.booleans(),
     )
-    def write_schedules(self, drawn: list[tuple[str, str, str, str]], *, wakes: bool) -> None:
+    def write_schedules(
+        self, drawn: list[tuple[str, str, str, str]], *, wakes: bool, is_repeated: bool = False
+    ) -> None:
         """Make, change and delete schedules, some of which are not what is expected."""
         model = self._driver.model
         writes = []
@@ -52,17 +56,37 @@ class ScheduleRules(MachineMemory):
             version = max(0, model.version(schedule_id) + ask.EXPECTED[expected])
             due_ms = None if due == "deleted" else model.now + ask.DUE_IN_MS[due]
             writes.append(ask.make_write(schedule_id, version, due_ms, ask.CHANGES[change]))
-        if self._numbered("write_schedules", writes, wakes=wakes) is TooManySchedules:
+        answers = self._ask("write_schedules", writes, wakes=wakes, is_repeated=is_repeated)
+        if answers is TooManySchedules:
             self._hit("too many schedules")
 
-    @rule(limit=st.sampled_from(ask.LIMITS), hold_ms=st.sampled_from(ask.HOLDS_MS), where=channels)
-    def take_schedules(self, limit: int, hold_ms: int, where: str) -> None:
-        self._take(limit, hold_ms, where)
+    def _ask(self, verb: str, *args: Any, is_repeated: bool = False, **kwargs: Any) -> Any:
+        """Make a call, on demand once more in the very same words."""
+        answer = self._driver.call(verb, *args, **kwargs)
+        if is_repeated:
+            self._hit(f"repeat {verb}")
+            self._driver.call(verb, *args, **kwargs)
+        return answer
 
-    def _take(self, limit: int, hold_ms: int, where: str) -> list[StoredSchedule]:
+    @rule(
+        limit=st.sampled_from(ask.LIMITS),
+        hold_ms=st.sampled_from(ask.HOLDS_MS),
+        where=channels,
+        is_repeated=st.booleans(),
+    )
+    def take_schedules(self, limit: int, hold_ms: int, where: str, *, is_repeated: bool) -> None:
+        self._take(limit, hold_ms, where, is_repeated=is_repeated)
+
+    def _take(
+        self, limit: int, hold_ms: int, where: str, *, is_repeated: bool = False
+    ) -> list[StoredSchedule]:
         channel = self._driver.channel if where == asks.OURS else where
-        taken: TakenSchedules = self._numbered(
-            "take_schedules", limit=limit, hold_ms=hold_ms, channel=channel
+        taken: TakenSchedules = self._ask(
+            "take_schedules",
+            limit=limit,
+            hold_ms=hold_ms,
+            channel=channel,
+            is_repeated=is_repeated,
         )
         self._hits["a schedule is taken"] += len(taken.schedules)
         return taken.schedules
@@ -87,10 +111,7 @@ class ScheduleRules(MachineMemory):
         """Fire occurrences before, at and after the last ones, on demand twice."""
         made = [self._occurrence(*each) for each in drawn]
         self._hit(f"fire {when}")
-        self._fire(made, when)
-        if is_repeated:
-            self._hit("repeat fire")
-            self._fire(made, when)
+        self._fire(made, when, is_repeated=is_repeated)
 
     def _occurrence(
         self, schedule_id: str, later_ms: int, kinds: list[str], job_id: str
@@ -103,12 +124,14 @@ class ScheduleRules(MachineMemory):
             schedule_id, last + later_ms, kinds, now=now, channel=channel, job_id=job_id
         )
 
-    def _fire(self, made: Sequence[Occurrence], when: str = "in time") -> None:
+    def _fire(
+        self, made: Sequence[Occurrence], when: str = "in time", *, is_repeated: bool = False
+    ) -> None:
         """Fire what the storage has to know whether it is fired for the first time."""
         until_ms = self._driver.model.now + ask.UNTIL_MS[when]
         known = [each for each in made if self._driver.model.knows_the_last(QUEUE, each)]
         if known:
-            outcomes = self._numbered("fire", known, until_ms=until_ms)
+            outcomes = self._ask("fire", known, until_ms=until_ms, is_repeated=is_repeated)
             self._hits.update(f"an occurrence {outcome}" for outcome in outcomes or ["late"])
 
     @rule(how=st.sampled_from(("", "", "dies", "another one writes")), wakes=st.booleans())
@@ -133,7 +156,7 @@ class ScheduleRules(MachineMemory):
             )
             for each in taken
         ]
-        self._numbered("write_schedules", writes, wakes=False)
+        self._ask("write_schedules", writes, wakes=False)
 
     @rule(
         app=st.sampled_from(ask.APPS),
@@ -143,9 +166,9 @@ class ScheduleRules(MachineMemory):
         """Join with one of two notions of what is alive, or leave."""
         for digest, alive_ms in drawn:
             if not alive_ms:
-                self._numbered("leave_release", app, digest)
+                self._ask("leave_release", app, digest)
                 continue
-            standing = self._numbered("join_release", app, digest, alive_ms=alive_ms)
+            standing = self._ask("join_release", app, digest, alive_ms=alive_ms)
             self._hit(f"a release is {'the newest' if standing.is_newest else 'older'}")
 
     @rule(
@@ -180,6 +203,14 @@ class ScheduleRules(MachineMemory):
     @rule(edge=st.sampled_from(EDGES), past=st.integers(-1, 1))
     def advance_to_an_edge_of_schedules(self, edge: str, past: int) -> None:
         """Move the clock to where something begins or ends, or a millisecond before or after."""
+        if edge == "look":
+            self.write_schedules(
+                [(ask.IDS[0], "the version", "in a minute", "declared")], wakes=True
+            )
+        elif edge == "mark":
+            self._fire([self._occurrence(ask.IDS[0], ask.LATER_MS[-1], [], "")])
+        else:
+            self.join_or_leave(ask.APPS[0], [(ask.DIGESTS[0], ask.ALIVE_MS[0])])
         model = self._driver.model
         releases = [each for known in model.releases.values() for each in known.values()]
         instants = {
