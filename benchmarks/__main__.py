@@ -93,7 +93,7 @@ def main() -> int:
     words = sys.argv[1:]
     is_written = "--write" in words
     asked = [word for word in words if word != "--write"]
-    unknown = [word for word in asked if word not in SCENARIOS]
+    unknown = [word for word in asked if not any(is_meant(word, name) for name in SCENARIOS)]
     if unknown:
         print(f"no scenario {', '.join(unknown)}: use {', '.join(SCENARIOS)}", file=sys.stderr)
         return 2
