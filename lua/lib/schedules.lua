@@ -112,14 +112,14 @@ local function note(places, key, score, id)
 end
 
 -- Return the new version. Where it is found is noted each time, as it may have been lost.
-local function put(unit, places, write, app, due_ms, body, ...)
+local function put(unit, places, write, app, due_ms, first_version, body, ...)
   local root, id, old = unit.root, write.id, write.old
   if not old then -- what is left of one whose record was lost is in the way
     unit.call('UNLINK', keys.schedule(root, id), keys.schedule_history(root, id))
   elseif old.app ~= app and old.app ~= '' then
     unit.call('ZREM', keys.schedules_of(root, old.app), id)
   end
-  local version = old and numbers.text(old.version + 1) or '1'
+  local version = old and numbers.text(old.version + 1) or first_version
   unit.call(
     'HSET', keys.schedule(root, id), 'app', app, 'version', version, 'due_ms', due_ms, 'body', body
   )

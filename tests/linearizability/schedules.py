@@ -193,6 +193,7 @@ class ScheduleClient:
                 id=each,
                 expected=call.expected,
                 body=None if call.body is None else call.body.encode(),
+                first_version=1,
             )
             for each, call in calls.items()
         ]

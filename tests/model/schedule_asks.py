@@ -33,6 +33,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "with much history": {"history": tuple(b"%d" % n for n in range(60))},
 }
 EXPECTED = {"the version": 0, "an earlier version": -1, "a later version": 1}
+FIRST_VERSION = 10**14
 LATER_MS = (-asks.HOUR_MS, -1, 0, 1, 1, asks.HOUR_MS)
 """By how much an occurrence is later than the last that was fired."""
 UNTIL_MS = {"in time": asks.HOUR_MS, "just in time": 0, "late": -1}
@@ -45,7 +46,11 @@ def make_write(
     if due_ms is None:
         return ScheduleWrite(id=schedule_id, expected=version)
     return ScheduleWrite(
-        id=schedule_id, expected=version, due_ms=due_ms, **{"body": b"body", **changes}
+        id=schedule_id,
+        expected=version,
+        due_ms=due_ms,
+        first_version=FIRST_VERSION,
+        **{"body": b"body", **changes},
     )
 
 

@@ -158,15 +158,16 @@ class SchedulerModel(ProducerModel):
         if write.body is None:
             return 0
         older = [] if known is None else known.history
+        version = write.first_version if known is None else known.version + 1
         self.schedules[write.id] = Schedule(
             app=write.app,
-            version=write.expected + 1,
+            version=version,
             due=write.due_ms,
             look=write.due_ms,
             body=write.body,
             history=[*reversed(write.history), *older][:HISTORY],
         )
-        return write.expected + 1
+        return version
 
     def _first_look(self) -> int | None:
         return min((schedule.look for schedule in self.schedules.values()), default=None)

@@ -208,7 +208,7 @@ async def test_what_can_not_be_read_is_left_as_it_is_and_keeps_nobody_up(
     assert await job_ids(storage) == ["report:2026-11-29T12:01:00Z"]
     assert [event.schedule for event in log.of(ScheduleFailed)] == ["newer"]
     [left] = (await storage.read_schedules(["newer"])).schedules
-    assert (left.version, left.body) == (1, b"\x81\xa3new\x01")
+    assert left.body == b"\x81\xa3new\x01"
 
 
 async def test_who_can_not_read_a_schedule_leaves_it_to_others_at_once(
@@ -379,11 +379,31 @@ async def test_a_schedule_that_is_deleted_while_it_is_fired_stays_deleted(
     meddled: Meddled, clock: ManualClock, log: EventLog
 ) -> None:
     await put(meddled, "report", Every(60))
-    deletion = ScheduleWrite(id="report", expected=1)
+    [due] = (await meddled.read_schedules(["report"])).schedules
+    deletion = ScheduleWrite(id="report", expected=due.version)
     meddled.after = partial(meddled.write_schedules, [deletion], wakes=False)
     clock.advance(60)
     await Steps(meddled, emit=log).step()
     assert await stored(meddled, "report") is None
+
+
+async def test_a_schedule_that_is_deleted_and_made_anew_while_it_is_fired_is_the_new_one(
+    meddled: Meddled, clock: ManualClock, log: EventLog
+) -> None:
+    await put(meddled, "report", Every(60))
+    [due] = (await meddled.read_schedules(["report"])).schedules
+
+    async def make_anew() -> None:
+        deletion = ScheduleWrite(id="report", expected=due.version)
+        await meddled.write_schedules([deletion], wakes=False)
+        await put(meddled, "report", Every(30))
+
+    meddled.after = make_anew
+    clock.advance(60)
+    await Steps(meddled, emit=log).step()
+    body = await stored(meddled, "report")
+    assert body is not None
+    assert (body.timing, body.next_ms) == (Every(30), NOON_MS + MINUTE_MS + 30_000)
 
 
 async def test_a_scheduler_that_stood_still_fires_nothing_but_what_is_still_to_be_fired(

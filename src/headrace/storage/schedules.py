@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import msgspec
 
 from headrace.request import JobRequest
@@ -13,7 +15,7 @@ class StoredSchedule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: unique in its tenant, 1 to 200 bytes of UTF-8 without control characters.
         app: the app that declared it, "" if none did.
-        version: counts its writes, from 1. A schedule that is deleted and made anew begins again.
+        version: counts its writes, from the `ScheduleWrite.first_version` of the one that made it.
         due_ms: when a scheduler is to look at it.
         body: all that only schedulers and their users know of it.
     """
@@ -23,6 +25,14 @@ class StoredSchedule(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     due_ms: int
     body: bytes
+
+
+_VERSION_BITS = 46
+"""Of a first version: it has 14 digits then, which leaves room to count in 15."""
+
+
+def _any_version() -> int:
+    return 1 + secrets.randbits(_VERSION_BITS)
 
 
 class ScheduleWrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +45,9 @@ class ScheduleWrite(msgspec.Struct, frozen=True, kw_only=True):
         due_ms: as in `StoredSchedule`.
         body: as in `StoredSchedule`; None: delete the schedule and its history.
         history: entries to add to its history, oldest first.
+        first_version: the version of a schedule that this makes, 1 to 10**14. Drawn at random, so
+            that a write that was meant for a schedule that was deleted since is not made to
+            another one that was given its id.
     """
 
     id: str
@@ -43,6 +56,7 @@ class ScheduleWrite(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int = 0
     body: bytes | None = None
     history: tuple[bytes, ...] = ()
+    first_version: int = msgspec.field(default_factory=_any_version)
 
 
 class ScheduleRead(msgspec.Struct, frozen=True):

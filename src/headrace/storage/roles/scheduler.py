@@ -56,7 +56,8 @@ class Scheduler(Protocol):
         """Make changes of schedules, each by itself, and return the new versions, in order.
 
         None says that the schedule is not the one that was expected, and was not changed; 0 that it
-        is deleted. A deleted schedule takes its history along; the marks of `fire` stay.
+        is deleted. A deleted schedule takes its history along; the marks of `fire` stay. Versions
+        count up from the `ScheduleWrite.first_version` of the write that makes a schedule.
 
         Args:
             writes: at most `BATCH_LIMIT`, of different schedules.

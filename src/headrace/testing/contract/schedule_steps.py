@@ -24,7 +24,8 @@ STRANGE_ID = "é/ü: a {b} [1]*? 😀"
 
 def a_schedule(schedule_id: str = "s", **changes: Any) -> ScheduleWrite:
     """Return a write that makes a schedule, due at once; with ``expected`` one that changes it."""
-    return ScheduleWrite(**{"id": schedule_id, "expected": 0, "body": b"body", **changes})
+    made = {"id": schedule_id, "expected": 0, "body": b"body", "first_version": 1}
+    return ScheduleWrite(**{**made, **changes})
 
 
 def deletion(schedule_id: str = "s", *, expected: int = 1) -> ScheduleWrite:

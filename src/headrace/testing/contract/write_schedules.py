@@ -70,11 +70,34 @@ class WriteSchedulesContract(Contract):
         assert await listed(storage) == await listed(storage, app="shop") == [[]]
         assert set(await dump()) == before
 
-    async def test_a_schedule_that_is_made_anew_begins_again(self, storage: Storage) -> None:
+    @pytest.mark.parametrize("first", [1, 7, 10**14])
+    async def test_a_schedule_that_is_made_anew_begins_where_it_is_told(
+        self, storage: Storage, first: int
+    ) -> None:
         for each in THIRD:
             await write(storage, each)
         assert await write(storage, deletion(expected=3)) == [0]
-        assert await write(storage, a_schedule()) == [1]
+        assert await write(storage, a_schedule(first_version=first)) == [first]
+        for version in range(first, first + 3):
+            changed = a_schedule(expected=version, first_version=5)
+            assert await write(storage, changed) == [version + 1]
+        found = await read(storage)
+        assert found is not None
+        assert found.version == first + 3
+
+    @pytest.mark.parametrize("is_deletion", [False, True])
+    async def test_what_was_meant_for_a_deleted_schedule_is_not_made_to_one_of_its_id(
+        self, storage: Storage, *, is_deletion: bool
+    ) -> None:
+        [old] = await write(storage, ScheduleWrite(id="s", expected=0, body=b"old"))
+        assert old
+        await write(storage, deletion(expected=old))
+        [new] = await write(storage, ScheduleWrite(id="s", expected=0, body=b"new"))
+        late = ScheduleWrite(id="s", expected=old, body=None if is_deletion else b"late")
+        assert await write(storage, late) == [None]
+        found = await read(storage)
+        assert found is not None
+        assert (found.version, found.body) == (new, b"new")
 
     async def test_each_change_of_a_call_is_made_or_not_by_itself(self, storage: Storage) -> None:
         await write(storage, *(a_schedule(name) for name in "abcd"))

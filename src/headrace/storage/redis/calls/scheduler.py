@@ -83,7 +83,8 @@ def write_schedules(
 def _put_words(write: ScheduleWrite) -> list[Word]:
     if write.body is None:
         return []
-    return [write.app, write.due_ms, write.body, *write.history[-SCHEDULE_HISTORY:]]
+    history = write.history[-SCHEDULE_HISTORY:]
+    return [write.app, write.due_ms, write.first_version, write.body, *history]
 
 
 def _read_versions(reply: bytes) -> list[int | None]:

@@ -42,10 +42,10 @@ ORDER BY key DESC LIMIT ?
 _STANDING = "SELECT key, version FROM schedules WHERE tenant = ? AND id = ?"
 _ADD = """
 INSERT INTO schedules (version, app, due_ms, look_ms, body, tenant, id)
-VALUES (1, ?, ?, ?, ?, ?, ?) RETURNING key
+VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING key
 """
 _CHANGE = """
-UPDATE schedules SET version = version + 1, app = ?, due_ms = ?, look_ms = ?, body = ? WHERE key = ?
+UPDATE schedules SET version = ?, app = ?, due_ms = ?, look_ms = ?, body = ? WHERE key = ?
 """
 _DELETE = (
     "DELETE FROM schedule_history WHERE schedule = ?",
@@ -103,7 +103,7 @@ def write_schedules(
     """
     before_ms = _first_look_ms(step, tenant)
     answers = [_write(step, tenant, each) for each in writes]
-    if 1 in answers:
+    if any(version and not each.expected for each, version in zip(writes, answers, strict=True)):
         _check_number(step, tenant, limit)
     after_ms = _first_look_ms(step, tenant)
     if wakes and after_ms is not None and (before_ms is None or after_ms < before_ms):
@@ -156,14 +156,15 @@ def _write(step: Step, tenant: str, write: ScheduleWrite) -> int | None:
         for sql in _DELETE:
             step.db.execute(sql, (key,))
         return 0
-    values = (write.app, write.due_ms, write.due_ms, write.body)
+    version = write.first_version if key is None else version + 1
+    values = (version, write.app, write.due_ms, write.due_ms, write.body)
     if key is None:
         [key] = step.db.execute(_ADD, (*values, tenant, write.id)).fetchone()
     else:
         step.db.execute(_CHANGE, (*values, key))
     if write.history:
         _add_history(step, key, write.history)
-    return version + 1
+    return int(version)
 
 
 def _add_history(step: Step, key: int, entries: Sequence[bytes]) -> None:
