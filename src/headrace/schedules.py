@@ -32,6 +32,7 @@ from headrace.schedule_records import (
     triggered_job,
 )
 from headrace.settings import check_flag
+from headrace.storage.base import check_keeps_schedules
 from headrace.task import Task
 from headrace.timing import Timing
 from headrace.views.schedules import Schedule, ScheduleEvent
@@ -41,7 +42,8 @@ class Schedules:
     """The schedules that a tenant's storage keeps, whoever has made them.
 
     Any worker or scheduler of the tenant fires them. All methods may raise `StorageError`, and
-    `InvalidOption` for what can't be an id. Changes are whole or not made, and nobody's gets lost
+    `InvalidOption` for what can't be an id; before any I/O `StorageRefused`, where a storage of
+    another distribution keeps no schedules. Changes are whole or not made, and nobody's gets lost
     when several come at once.
     """
 
@@ -54,7 +56,7 @@ class Schedules:
         submit: Callable[[Job], Awaitable[JobHandle[Any]]],
         clock: WallClock,
     ) -> None:
-        self._storage = storage
+        self._open = storage
         self._tasks = tasks
         self._decode = decode
         self._submit = submit
@@ -172,6 +174,11 @@ class Schedules:
         One that code declares comes back with the next worker that starts.
         """
         return await delete_schedule(self._storage(), check_schedule_id(schedule_id))
+
+    def _storage(self) -> ScheduleStorage:
+        storage = self._open()
+        check_keeps_schedules(storage)
+        return storage
 
     def _view(self, record: ScheduleRecord) -> Schedule:
         return Schedule.of(record.id, record.app, record.body, self._decode)

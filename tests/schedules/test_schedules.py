@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -21,6 +22,7 @@ from headrace import (
     ScheduleEvent,
     ScheduleNotFound,
     StorageFault,
+    StorageRefused,
     StorageUnavailable,
     Task,
     Worker,
@@ -33,8 +35,10 @@ from headrace.schedule_records import (
     pause_schedule,
     trigger_schedule,
 )
-from headrace.storage import ScheduleWrite, Storage
+from headrace.storage import VERBS, ScheduleWrite, Storage
+from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import running
+from tests.storage.foreign import OldStorage
 from tests.support.until import patience
 
 RARELY = Every(timedelta(days=3000))
@@ -374,3 +378,23 @@ def test_a_run_of_occurrences_is_told_with_its_end() -> None:
 @pytest.mark.parametrize("kind", [Schedule, ScheduleEvent])
 def test_a_web_framework_can_describe_and_return_them(kind: type[Any]) -> None:
     assert TypeAdapter(kind).json_schema(mode="serialization")["title"] == kind.__name__
+
+
+async def test_a_storage_that_keeps_no_schedules_is_refused_before_any_io(report: Report) -> None:
+    old = OldStorage(SqliteStorage(f"memory://old-{secrets.token_hex(6)}"))
+    app = App[None]("memory://")
+    with clients_of(app).replaced(lambda: cast(Storage, old)):
+        for call in (
+            lambda: app.schedules.put("one", report.job("eu"), RARELY),
+            lambda: app.schedules.get("one"),
+            lambda: anext(app.schedules.list()),
+            lambda: app.schedules.history("one"),
+            lambda: app.schedules.pause("one"),
+            lambda: app.schedules.resume("one"),
+            lambda: app.schedules.trigger("one"),
+            lambda: app.schedules.delete("one"),
+        ):
+            with pytest.raises(StorageRefused, match="OldStorage keeps no schedules"):
+                await call()
+        assert VERBS.keys() & old.calls.keys() == set()
+        await app.aclose()

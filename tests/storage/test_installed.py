@@ -29,10 +29,30 @@ def open_acme(url: str, *, allow_eviction: bool) -> Storage:
     return open_storage(f"file://{urlsplit(url).path}")
 
 
+def open_old(url: str, *, allow_eviction: bool) -> Storage:
+    from tests.storage.foreign import OldStorage
+
+    return OldStorage(open_acme(url, allow_eviction=allow_eviction))
+
+
 text = "no callable"
 '''
 
 Install = Callable[..., None]
+
+
+def headrace(site: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command for a storage of a distribution that is at ``site``."""
+    clean = {name: value for name, value in os.environ.items() if "HEADRACE" not in name}
+    return subprocess.run(
+        [sys.executable, "-m", "headrace", *words, "--url", url],
+        cwd=ROOT,
+        env={**clean, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(60),
+    )
 
 
 @pytest.fixture
@@ -82,21 +102,34 @@ async def test_the_command_line_takes_an_installed_scheme(
     url = f"acme://user:{CANARY}@host{tmp_path}/data"
 
     def run(*words: str) -> str:
-        clean = {name: value for name, value in os.environ.items() if "HEADRACE" not in name}
-        ran = subprocess.run(
-            [sys.executable, "-m", "headrace", *words, "--url", url],
-            cwd=ROOT,
-            env={**clean, "PYTHONPATH": str(site)},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=patience(60),
-        )
+        ran = headrace(site, url, *words)
+        assert ran.returncode == 0
         assert CANARY not in ran.stdout + ran.stderr
         return ran.stdout
 
     run("enqueue", "add", "-q", "sums")
     assert "sums" in run("queue", "list")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "one", "report", "-q", "reports", "--every", "30s"),
+        ("list",),
+        ("show", "one"),
+        ("edit", "one", "--every", "60s"),
+        ("delete", "one", "--yes"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_command_line_says_of_a_storage_that_it_keeps_no_schedules(
+    install: Install, site: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    install("old-storage", "old", "old_one:open_old")
+    ran = headrace(site, f"old://host{tmp_path}/data", "schedule", *words)
+    assert ran.returncode == 3
+    assert "OldStorage keeps no schedules" in ran.stderr
+    assert not (tmp_path / "data").exists()
 
 
 async def test_the_password_of_an_installed_scheme_is_not_shown(

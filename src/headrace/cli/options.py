@@ -19,7 +19,7 @@ from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
 from headrace.queues import Operator, Queue
 from headrace.settings import URL_VARIABLES, variable
-from headrace.storage.base import Inspector, Storage
+from headrace.storage.base import Inspector, Storage, check_keeps_schedules
 from headrace.storage.connect import check_exists, open_storage, redacted
 
 T = TypeVar("T")
@@ -118,17 +118,22 @@ class Target(msgspec.Struct, frozen=True):
         )
 
     @asynccontextmanager
-    async def open(self, *, makes: bool = False) -> AsyncIterator[Storage]:
+    async def open(
+        self, *, makes: bool = False, keeps_schedules: bool = False
+    ) -> AsyncIterator[Storage]:
         """Connect and yield the storage; close it afterwards.
 
         Args:
             makes: make the database of a directory that has none, rather than refuse it.
+            keeps_schedules: refuse one of another distribution that keeps no schedules.
 
         Raises:
             StorageUnavailable: it can't be reached.
             StorageRefused: it can't be used, or isn't there.
         """
         storage = self.storage()
+        if keeps_schedules:
+            check_keeps_schedules(storage)
         if not makes:
             check_exists(self.url_or_default)
         try:

@@ -65,7 +65,7 @@ async def open_schedules(target: Target, *, makes: bool = False) -> AsyncIterato
     Raises:
         ClickException: a schedule was looked for that is not there.
     """
-    async with target.open(makes=makes) as storage:
+    async with target.open(makes=makes, keeps_schedules=True) as storage:
         try:
             yield storage
         except ScheduleNotFound as error:

@@ -118,6 +118,7 @@ class Scheduler:
         self._emit(SchedulerStopped(scheduler=self.name))
 
     async def _connect(self, storage: Storage) -> None:
+        check_keeps_schedules(storage)
         await repeat_until_answered(
             storage.check,
             is_over=lambda: self._is_stopping,
@@ -125,7 +126,6 @@ class Scheduler:
             for_s=STARTUP_RETRY_S,
         )
         self._outage.ended()
-        check_keeps_schedules(storage)
 
     async def _serve(self, storage: Storage) -> None:
         channel = storage.open_channel()
