@@ -31,7 +31,7 @@ def tenant() -> None:
 @output_option
 @on_app_target
 def list_command(*, target: Target, is_wide: bool, output: str) -> None:
-    """List the tenants that have queues, and how many.
+    """List the tenants that have queues or schedules, and how many queues.
 
     A server looks at all of its keys for it, in many small steps.
     """

@@ -41,9 +41,9 @@ def schedules(tenant: str) -> str:
     return f"{tenant_root(tenant)}:schedules"
 
 
-def tenant_of(queues_key: str) -> str:
-    """Return the tenant of a set of queue names."""
-    return queues_key[len("hr:{") : -len("}:queues")]
+def tenant_of(key: str) -> str:
+    """Return the tenant of its set of queue names, or of its sorted set of schedules."""
+    return key[len("hr:{") : key.rindex("}:")]
 
 
 def channel(tenant: str, suffix: str) -> str:

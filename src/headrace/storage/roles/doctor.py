@@ -22,9 +22,10 @@ class Doctor(Protocol):
 
     @reads
     async def tenants(self) -> list[str]:
-        """Return all tenants that have a queue on their list, sorted, and not this one alone.
+        """Return all tenants that have a queue on their list or a schedule, sorted.
 
-        For operators only. A server looks at all of its keys for it, in many small steps.
+        Not this one alone: for operators only. A server looks at all of its keys for it, twice and
+        in many small steps.
         """
 
     @reads

@@ -99,6 +99,15 @@ class WriteSchedulesContract(Contract):
         assert found is not None
         assert (found.version, found.body) == (new, b"new")
 
+    async def test_a_tenant_is_known_while_it_has_schedules(self, storage: Storage) -> None:
+        await put(storage, app="shop", history=(b"1",))
+        neighbour = storage.for_tenant("a.neighbour")
+        await put(neighbour)
+        assert await storage.tenants() == sorted([storage.tenant, "a.neighbour"])
+        await write(storage, deletion())
+        assert await storage.tenants() == ["a.neighbour"]
+        await neighbour.aclose()
+
     async def test_each_change_of_a_call_is_made_or_not_by_itself(self, storage: Storage) -> None:
         await write(storage, *(a_schedule(name) for name in "abcd"))
         answers = await write(

@@ -15,15 +15,21 @@ FIRST_CURSOR = "0"
 KEYS_A_STEP = 1_000
 """Keys that the server looks at in one step: half a millisecond."""
 
+TenantSign = tuple[str, str]
+"""What a key is called that tells of a tenant, and its type."""
+
+TENANT_SIGNS: tuple[TenantSign, ...] = ((keys.queues("*"), "set"), (keys.schedules("*"), "zset"))
+
 
 def ping() -> Call[None]:
     """Build ``check``."""
     return command("check", "", "PING", read=nothing)
 
 
-def tenants(cursor: str) -> Call[tuple[str, list[str]]]:
+def tenants(sign: TenantSign, cursor: str) -> Call[tuple[str, list[str]]]:
     """Build one step of the look for tenants: the next cursor, and those that were met."""
-    words = ("SCAN", cursor, "MATCH", keys.queues("*"), "COUNT", KEYS_A_STEP, "TYPE", "set")
+    pattern, kind = sign
+    words = ("SCAN", cursor, "MATCH", pattern, "COUNT", KEYS_A_STEP, "TYPE", kind)
     return command("tenants", "", *words, read=_read_tenants)
 
 

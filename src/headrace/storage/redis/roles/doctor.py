@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.storage.redis.calls import doctor
-from headrace.storage.redis.calls.doctor import FIRST_CURSOR
+from headrace.storage.redis.calls.doctor import FIRST_CURSOR, TENANT_SIGNS, TenantSign
 from headrace.storage.redis.damage import damage_findings
 from headrace.storage.redis.doctor import remove_libraries, server_findings
 from headrace.storage.redis.roles.role import RedisRole
@@ -17,13 +17,17 @@ class RedisDoctor(RedisRole):
         await self._client.run(doctor.ping())
 
     async def tenants(self) -> list[str]:
+        found = [await self._tenants_by(sign) for sign in TENANT_SIGNS]
+        return sorted(set().union(*found))
+
+    async def _tenants_by(self, sign: TenantSign) -> set[str]:
         found: set[str] = set()
         cursor = FIRST_CURSOR
         while True:
-            cursor, names = await self._client.run(doctor.tenants(cursor))
+            cursor, names = await self._client.run(doctor.tenants(sign, cursor))
             found.update(names)
             if cursor == FIRST_CURSOR:
-                return sorted(found)
+                return found
 
     async def diagnose(self) -> list[Finding]:
         found = await server_findings(self._client)

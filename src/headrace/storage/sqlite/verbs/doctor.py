@@ -11,11 +11,14 @@ from headrace.storage.values import Finding
 
 PROBLEMS_SHOWN = 5
 
+_TENANTS = """
+SELECT tenant FROM queues WHERE is_listed UNION SELECT tenant FROM schedules ORDER BY tenant
+"""
+
 
 def tenants(step: Step) -> list[str]:
-    """Return the tenants that have a queue on their list."""
-    sql = "SELECT DISTINCT tenant FROM queues WHERE is_listed ORDER BY tenant"
-    return [tenant for (tenant,) in step.db.execute(sql)]
+    """Return the tenants that have a queue on their list, or a schedule."""
+    return [tenant for (tenant,) in step.db.execute(_TENANTS)]
 
 
 def diagnose(step: Step, place: DatabaseLocation) -> list[Finding]:
