@@ -15,8 +15,8 @@ from headrace.errors import StorageFault
 from headrace.events import ScheduleFailed, ScheduleFired, ScheduleSkipped, WorkerEvent
 from headrace.job import CancelOutcome, EnqueueOutcome, JobState
 from headrace.schedule import ENDED_TTL_MS, HistoryEntry, occurrence_id
-from headrace.scheduler.step import HOLD_MS, TAKEN_LIMIT, Steps
-from headrace.storage import End, Occurrence, ScheduleWrite
+from headrace.scheduler.step import FIRE_WITHIN_MS, HOLD_MS, TAKEN_LIMIT, Steps
+from headrace.storage import BATCH_LIMIT_BYTES, End, Occurrence, ScheduleWrite
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock
 from headrace.timing import At, Every
@@ -404,6 +404,26 @@ async def test_a_schedule_that_is_deleted_and_made_anew_while_it_is_fired_is_the
     body = await stored(meddled, "report")
     assert body is not None
     assert (body.timing, body.next_ms) == (Every(30), NOON_MS + MINUTE_MS + 30_000)
+
+
+async def test_occurrences_of_many_bytes_that_take_too_long_are_fired_in_several_steps(
+    meddled: Meddled, clock: ManualClock, log: EventLog
+) -> None:
+    payload = b"x" * (BATCH_LIMIT_BYTES // 4)
+    await put(meddled, "report", Every(60), catch_up=9, job=replace(JOB, payload=payload))
+    clock.advance(12 * 60)
+    meddled.before = lambda: clock.advance(FIRE_WITHIN_MS / 1000 / 2)
+    steps = Steps(meddled, emit=log)
+    found = []
+    for _ in range(3):
+        await steps.step()
+        found.append(len(await job_ids(meddled)))
+    assert found == [8, 11, 11]
+    outcomes = [entry.outcome for entry in await history(meddled, "report")]
+    assert outcomes == ["skipped", *["enqueued"] * 11]
+    body = await stored(meddled, "report")
+    assert body is not None
+    assert body.next_ms == NOON_MS + 13 * MINUTE_MS
 
 
 async def test_a_scheduler_that_stood_still_fires_nothing_but_what_is_still_to_be_fired(

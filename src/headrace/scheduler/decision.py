@@ -43,6 +43,20 @@ class Decision(msgspec.Struct, frozen=True):
         count = len(self.plan.fire)
         return max(1, count), count * len(self.body.job.payload)
 
+    def first(self, count: int) -> Self | None:
+        """Return what is done where no more occurrences than this were fired; None: nothing.
+
+        The next step goes on behind them. Were it to begin again, it might never get further.
+        """
+        fire = self.plan.fire
+        if len(fire) <= count:
+            return self
+        if count == 0:
+            return None
+        # What is passed over comes before: where an overlap is, one alone is fired.
+        part = replace(self.plan, fire=fire[:count], next_ms=fire[count])
+        return type(self)(self.stored, self.body, part)
+
     def occurrences(self) -> Iterable[Occurrence]:
         """Return what is to be fired, the oldest first."""
         schedule_id, job = self.stored.id, self.body.job

@@ -166,32 +166,41 @@ class Steps:
         by_queue = attrgetter("body.job.queue")
         for queue, group in groupby(sorted(decisions, key=by_queue), by_queue):
             items = list(group)
-            fired: list[Fired] | None = []
             with self._of_one_queue([decision.stored for decision in items]):
-                fired = await self._fire(queue, items, now_ms)
-            if fired is None:
-                is_in_time = False
+                outcomes, is_in_time = await self._fire(queue, items, now_ms)
+                done += self._note_fired(items, outcomes, now_ms)
+            if not is_in_time:
                 break
-            done += fired
         await self._move_on(done, now_ms)
         return is_in_time
 
     async def _fire(
         self, queue: str, decisions: Sequence[Decision], now_ms: int
-    ) -> list[Fired] | None:
+    ) -> tuple[list[EnqueueOutcome], bool]:
+        """Return the outcomes of the first occurrences, and whether these are all."""
         occurrences = [one for decision in decisions for one in decision.occurrences()]
         outcomes: list[EnqueueOutcome] = []
         for batch in batches(occurrences, lambda one: len(one.job.payload)):
             answer = await self._storage.fire(queue, batch, until_ms=now_ms + FIRE_WITHIN_MS)
             if answer is None:
-                return None
+                return outcomes, False
             outcomes += answer
-        answers = iter(outcomes)
+        return outcomes, True
+
+    def _note_fired(
+        self, decisions: Iterable[Decision], outcomes: Sequence[EnqueueOutcome], now_ms: int
+    ) -> list[Fired]:
+        """Return what is to be moved on, the last of it perhaps by a part of its occurrences."""
         fired = []
         for decision in decisions:
-            entries = decision.entries([next(answers) for _ in decision.plan.fire], now_ms)
-            fired.append((decision, entries))
-            self._tell_fired(decision, entries, now_ms)
+            done = decision.first(len(outcomes))
+            if done is None:
+                break
+            count = len(done.plan.fire)
+            entries = done.entries(outcomes[:count], now_ms)
+            outcomes = outcomes[count:]
+            fired.append((done, entries))
+            self._tell_fired(done, entries, now_ms)
         return fired
 
     async def _move_on(self, fired: Sequence[Fired], now_ms: int) -> None:
