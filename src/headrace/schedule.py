@@ -111,7 +111,7 @@ class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         Its occurrences are those from now on. One of before that is due, and about which no
         scheduler has decided yet, stays if it is an occurrence of this one too and that was not
         paused; and so does a one-off that has just passed by the storage's clock, since the
-        caller's may be behind.
+        caller's may be behind. One that was fired already does not come again.
 
         Args:
             before: what is stored of it now, None if it is new.
@@ -125,6 +125,8 @@ class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if pending_ms is not None and pending_ms <= now_ms and not before.is_paused:
             is_kept = self.next_after(pending_ms - 1) == pending_ms
             next_ms = pending_ms if is_kept else next_ms
+        if next_ms is not None and next_ms == before.last_ms:
+            next_ms = self.next_after(next_ms)
         return replace(
             self,
             next_ms=next_ms,

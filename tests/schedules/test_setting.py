@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from headrace import At, Every
 from headrace.schedule import JobBody, ScheduleBody
 
@@ -39,6 +41,12 @@ def test_a_new_one_begins_with_its_next_occurrence() -> None:
 def test_a_one_off_that_has_just_passed_is_still_to_come() -> None:
     assert body(at(NOON - 59_000)).in_place_of(None, NOON).next_ms == NOON - 59_000
     assert body(at(NOON - 60_000)).in_place_of(None, NOON).next_ms is None
+
+
+def test_a_one_off_that_has_been_fired_is_not_fired_again() -> None:
+    fired = replace(body(at(NOON)), last_ms=NOON, last_job_id="the job", created_ms=1, changed_ms=1)
+    assert body(at(NOON)).in_place_of(fired, NOON + 5).next_ms is None
+    assert body(at(NOON + 1)).in_place_of(fired, NOON + 5).next_ms == NOON + 1
 
 
 def test_one_in_place_of_another_keeps_its_past() -> None:
