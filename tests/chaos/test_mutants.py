@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.mutants import IGNORES_CLAIMS, MUTANTS
+from headrace.storage.redis.library import library
+from tests.chaos.mutants import IGNORES_CLAIMS, MUTANTS, library_that_ignores_claims
 from tests.chaos.short import LIMIT_S, soak
 
 PLAIN = ("--one-in", "odd=0", "poison=0", "crash=0", "hang=0", "slow=0")
@@ -21,7 +22,7 @@ FOUND_BY = {
     "CountsNoAttempt": ("counts other than planned", "file"),
     "MixesResults": ("waits that ended wrongly", "file"),
     "LosesClaims": ("jobs stuck", "file"),
-    "EnqueuesAgain": ("counts, places and keys that disagree", "redis"),
+    "EnqueuesAgain": ("jobs without exactly one outcome", "redis"),
     "CondemnsTheLiving": ("stalls that no death explains", "file"),
     "StartsEarly": ("jobs started early", "file"),
     IGNORES_CLAIMS: ("outcomes of another than the last claim", "redis"),
@@ -58,3 +59,7 @@ def test_a_storage_that_is_wrong_is_found_out(mutant: str, tmp_path: Path) -> No
 
 def test_every_wrong_storage_is_tried() -> None:
     assert FOUND_BY.keys() == {IGNORES_CLAIMS, *MUTANTS}
+
+
+def test_the_library_that_ignores_claims_is_made_of_the_present_one() -> None:
+    assert library_that_ignores_claims().source != library().source
