@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -14,15 +14,13 @@ import pytest
 from headrace.errors import StorageFull, StorageUnavailable
 from headrace.events import ScheduleFired, SchedulesHeldUp
 from headrace.guard import Guard
-from headrace.scheduler.scheduler import wake_by
+from headrace.listening import listen
 from headrace.scheduler.service import SchedulerService
 from headrace.storage import CallId, Storage, TakenSchedules
 from headrace.storage.connect import open_storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog
 from headrace.timing import At, Every
-from headrace.worker.liveness import Liveness
-from headrace.worker.watch import LoopWatch
 from tests.support.schedules import JOB, QUEUE, now_of, put, stored
 from tests.support.until import until
 
@@ -44,14 +42,13 @@ async def firing(storage: Storage, log: EventLog, *, poll_s: float) -> AsyncIter
         storage, None, channel=channel.name, emit=log, guard=Guard(log), poll_s=poll_s
     )
     async with anyio.create_task_group() as group:
-        group.start_soon(wake_by, channel, service)
+        group.start_soon(partial(listen, channel, service.hear, guard=Guard(log)))
         async with anyio.create_task_group() as runs:
             runs.start_soon(service.run)
             await until(lambda: service.is_firing)
             yield
             service.stop()
         group.cancel_scope.cancel()
-    await channel.aclose()
 
 
 async def test_a_schedule_that_is_put_wakes_a_scheduler_that_would_sleep_for_long(
@@ -67,23 +64,22 @@ async def test_a_schedule_that_is_put_wakes_a_scheduler_that_would_sleep_for_lon
     assert fired.late_ms >= 0
 
 
-async def test_a_worker_tells_a_word_about_schedules_from_one_about_its_jobs(
+async def test_a_scheduler_tells_a_word_about_schedules_from_one_about_jobs(
     storage: Storage,
 ) -> None:
     log = EventLog()
     heard: list[None] = []
-    liveness = Liveness(
-        lambda: storage.open_beater(timeout_s=1.0),
-        interval_s=HOUR_S,
-        max_loop_stall_s=HOUR_S,
-        watch=LoopWatch(worker="w", emit=log, guard=Guard(log)),
-        worker="w",
-        emit=log,
-        guard=Guard(log),
-    )
-    async with aclosing(storage.open_channel()) as channel, anyio.create_task_group() as group:
-        listen = partial(liveness.listen, on_schedule=partial(heard.append, None))
-        group.start_soon(listen, channel)
+
+    class Heard(SchedulerService):
+        """Notes when it is woken."""
+
+        def wake(self) -> None:
+            heard.append(None)
+
+    service = Heard(storage, None, emit=log, guard=Guard(log))
+    async with anyio.create_task_group() as group:
+        channel = storage.open_channel()
+        group.start_soon(partial(listen, channel, service.hear, guard=Guard(log)))
         await until(lambda: len(heard) == 1, what="it has connected")
         await storage.take_schedules(limit=1, hold_ms=1, channel=channel.name)
         now_ms = await now_of(storage)

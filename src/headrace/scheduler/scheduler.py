@@ -12,16 +12,15 @@ from typing import Any
 import anyio
 
 from headrace.app import App, clients_of, declared_of
-from headrace.backoff import Backoff
-from headrace.errors import StorageError
 from headrace.events import Emit, SchedulerStarted, SchedulerStopped
 from headrace.guard import Guard
 from headrace.job import check_text
+from headrace.listening import listen
 from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
-from headrace.scheduler.service import SchedulerService, is_hint
-from headrace.storage.base import Channel, Storage, check_keeps_schedules
+from headrace.scheduler.service import SchedulerService
+from headrace.storage.base import Storage, check_keeps_schedules
 
 STARTUP_RETRY_S = 10.0
 """How long the storage may be away at the start."""
@@ -139,27 +138,6 @@ class Scheduler:
         )
         self._act()  # on what was asked for meanwhile
         async with anyio.create_task_group() as group:
-            group.start_soon(self._listen, channel, service)
+            group.start_soon(partial(listen, channel, service.hear, guard=self._guard))
             await service.run()
             group.cancel_scope.cancel()
-
-    async def _listen(self, channel: Channel, service: SchedulerService) -> None:
-        try:
-            await self._guard.keep("control", partial(wake_by, channel, service))
-        finally:
-            with anyio.CancelScope(shield=True):
-                await channel.aclose()
-
-
-async def wake_by(channel: Channel, service: SchedulerService) -> None:
-    """Wake a scheduler for every hint of a channel, and whenever it has been away."""
-    backoff = Backoff()
-    while True:
-        try:
-            message = await channel.receive()
-        except StorageError:
-            await backoff.pause()
-        else:
-            backoff.reset()
-            if message is None or is_hint(message):
-                service.wake()

@@ -30,7 +30,7 @@ class SchedulerService:
     Args:
         storage: where they are.
         declared: what the app declares; None: there is no app.
-        channel: whose messages come to `wake`; "" for none.
+        channel: whose messages come to `hear`; "" for none.
         emit: told what happens.
         guard: keeps its loops alive.
         outage: told of steps that go unanswered, if somebody is to be.
@@ -67,6 +67,11 @@ class SchedulerService:
     def wake(self) -> None:
         """Look now: something may be due sooner than was thought."""
         self._loop.wake()
+
+    def hear(self, message: End | None) -> None:
+        """Look now if a message says that a schedule is due sooner, or None that one may have."""
+        if message is None or is_hint(message):
+            self.wake()
 
     def stop(self) -> None:
         """Have `run` return soon; in the loop, and safe to repeat."""

@@ -16,12 +16,10 @@ from typing import Self
 
 import anyio
 
-from headrace.backoff import Backoff
 from headrace.errors import StorageError
 from headrace.events import Emit, LoopStalled
 from headrace.guard import Guard
-from headrace.scheduler.service import is_hint
-from headrace.storage.base import Beater, Channel
+from headrace.storage.base import Beater
 from headrace.storage.values import BeatReply
 from headrace.worker.watch import LoopWatch
 
@@ -171,29 +169,13 @@ class Liveness:
         if self._leases.get(lease.queue) is lease:
             self._leases = {q: other for q, other in self._leases.items() if other is not lease}
 
-    async def listen(self, channel: Channel, *, on_schedule: Callable[[], None]) -> None:
-        """Beat at once for every message, until this is cancelled; the caller closes the channel.
+    def beat_now(self) -> None:
+        """Beat at once: somebody may want a job of this worker stopped.
 
-        Each says that somebody wants a job of this worker stopped. It is only a hint: the beat's
-        answer says which. One that is lost costs a beat's time at most.
-
-        Args:
-            channel: the worker's.
-            on_schedule: called where a message says that a schedule is due sooner, or may have.
+        That word is only a hint: the beat's answer says which job. One that is lost costs a beat's
+        time at most.
         """
-        backoff = Backoff()
-        while True:
-            try:
-                message = await channel.receive()
-            except StorageError:
-                await backoff.pause()
-                continue
-            backoff.reset()
-            is_of_schedules = message is not None and is_hint(message)
-            if not is_of_schedules:
-                self._due.set()
-            if message is None or is_of_schedules:
-                on_schedule()
+        self._due.set()
 
     def _run(self) -> None:
         self._guard.keep_thread("beat", self._beat_forever, sleep=self._is_closing.wait)

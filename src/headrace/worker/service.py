@@ -18,10 +18,11 @@ from headrace.app import App, declared_of
 from headrace.errors import StorageError
 from headrace.events import Emit, SchedulerMissing, WorkerEnding, WorkerQuiet, WorkerStarted
 from headrace.guard import Guard
+from headrace.listening import listen
 from headrace.release import VERSION
-from headrace.scheduler.service import SchedulerService
+from headrace.scheduler.service import SchedulerService, is_hint
 from headrace.storage.base import Channel, Storage, keeps_schedules
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.values import End, IncarnationInfo
 from headrace.worker.consumer import QueueConsumer
 from headrace.worker.coverage import coverage, not_served, without_tasks
 from headrace.worker.end_observer import EndObserver
@@ -208,17 +209,14 @@ class Service:
             guard=self._guard,
         )
 
-    def _look_at_schedules(self) -> None:
-        if self._scheduler is not None:
-            self._scheduler.wake()
-
     async def _listen(self, channel: Channel, liveness: Liveness) -> None:
-        listen = partial(liveness.listen, channel, on_schedule=self._look_at_schedules)
-        try:
-            await self._guard.keep("control", listen)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await channel.aclose()
+        def hear(message: End | None) -> None:
+            if message is None or not is_hint(message):
+                liveness.beat_now()
+            if self._scheduler is not None:
+                self._scheduler.hear(message)
+
+        await listen(channel, hear, guard=self._guard)
 
     async def _warn_of_queues_left_out(self, storage: Storage) -> None:
         with suppress(StorageError):  # who claims will tell of it
