@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 
 from headrace.backoff import LONGEST_S
 from headrace.errors import StorageError
 from headrace.events import Emit, StorageRecovered, StorageWaiting
 from headrace.guard import log
+from headrace.repeat import repeat_until_answered
 
 TOLD_AFTER_S = 1.0
+
+STARTUP_RETRY_S = 10.0
+"""How long the storage may be away when a process starts."""
 
 
 class ClientOutage:
@@ -46,6 +51,26 @@ class ClientOutage:
             after_ms = _ms(time.monotonic() - self.began_at)
             self._emit(StorageRecovered(queue="", after_ms=after_ms))
         self.began_at, self._is_told = None, False
+
+
+async def connect(
+    check: Callable[[], Awaitable[None]], outage: ClientOutage, *, is_over: Callable[[], bool]
+) -> None:
+    """See at the start of a process that the storage can be used; wait a while if it is away.
+
+    Args:
+        check: the storage's.
+        outage: told of it.
+        is_over: whether nobody waits any more.
+
+    Raises:
+        StorageUnavailable: it could not be reached for `STARTUP_RETRY_S`.
+        StorageError: it can't be used.
+    """
+    await repeat_until_answered(
+        check, is_over=is_over, on_pause=outage.waits, for_s=STARTUP_RETRY_S
+    )
+    outage.ended()
 
 
 def _ms(seconds: float) -> int:

@@ -17,13 +17,9 @@ from headrace.guard import Guard
 from headrace.job import check_text
 from headrace.listening import listen
 from headrace.logs.lines import emitter
-from headrace.outage import ClientOutage
-from headrace.repeat import repeat_until_answered
+from headrace.outage import ClientOutage, connect
 from headrace.scheduler.service import SchedulerService
 from headrace.storage.base import Storage, check_keeps_schedules
-
-STARTUP_RETRY_S = 10.0
-"""How long the storage may be away at the start."""
 
 STALL_S = 60.0
 """How long the event loop may stand still before it counts as dead: four leases of a worker."""
@@ -109,22 +105,13 @@ class Scheduler:
         storage = clients_of(self._app).open_storage()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
-            await self._connect(storage)
+            check_keeps_schedules(storage)
+            await connect(storage.check, self._outage, is_over=lambda: self._is_stopping)
             if not self._is_stopping:
                 app = "" if self._declared is None else self._declared.app
                 self._emit(SchedulerStarted(scheduler=self.name, app=app))
                 await self._serve(storage)
         self._emit(SchedulerStopped(scheduler=self.name))
-
-    async def _connect(self, storage: Storage) -> None:
-        check_keeps_schedules(storage)
-        await repeat_until_answered(
-            storage.check,
-            is_over=lambda: self._is_stopping,
-            on_pause=self._outage.waits,
-            for_s=STARTUP_RETRY_S,
-        )
-        self._outage.ended()
 
     async def _serve(self, storage: Storage) -> None:
         channel = storage.open_channel()

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.app import App, clients_of
 from headrace.clock import Duration
@@ -19,19 +19,12 @@ from headrace.events import (
 from headrace.guard import Guard
 from headrace.job import check_text
 from headrace.logs.lines import emitter
-from headrace.outage import ClientOutage
-from headrace.repeat import repeat_until_answered
-from headrace.storage.base import Storage
+from headrace.outage import ClientOutage, connect
 from headrace.worker.cause import sole_cause
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_limits, process_functions, queue_weights
 from headrace.worker.service import Service
 from headrace.worker.stops import Stops
-
-if TYPE_CHECKING:
-    pass
-
-STARTUP_RETRY_S = 10.0
 
 
 class Worker:
@@ -243,7 +236,8 @@ class Worker:
         storage = clients_of(self._app).open_storage()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.aclose)
-            await self._connect(storage)
+            outage = ClientOutage(self._emit)
+            await connect(storage.check, outage, is_over=lambda: self._stops.is_closing)
             if self._stops.is_closing:
                 return
             # What handlers and the lifespan enqueue goes through the app's own client.
@@ -258,13 +252,3 @@ class Worker:
                 await self._service.run(storage, state)
             finally:
                 self._stops.acted_on()
-
-    async def _connect(self, storage: Storage) -> None:
-        outage = ClientOutage(self._emit)
-        await repeat_until_answered(
-            storage.check,
-            is_over=lambda: self._stops.is_closing,
-            on_pause=outage.waits,
-            for_s=STARTUP_RETRY_S,
-        )
-        outage.ended()
