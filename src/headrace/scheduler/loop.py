@@ -9,9 +9,10 @@ import anyio
 
 from headrace.backoff import Backoff
 from headrace.errors import StorageError, StorageFull
-from headrace.events import Emit, SchedulesHeldUp
+from headrace.events import Emit
 from headrace.outage import ClientOutage
 from headrace.repeat import repeat_until_answered
+from headrace.scheduler.hold_up import HoldUp
 from headrace.scheduler.step import Steps
 
 POLL_S = 1.0
@@ -41,12 +42,11 @@ class SchedulerLoop:
         poll_s: float = POLL_S,
     ) -> None:
         self._steps = steps
-        self._emit = emit
+        self._hold_up = HoldUp(emit)
         self._outage = outage
         self._poll_s = poll_s
         self._awake = asyncio.Event()
         self._is_over = False
-        self._is_held_up = False
         self.is_firing: bool = False
         self.turned_at: float = time.monotonic()
 
@@ -73,10 +73,10 @@ class SchedulerLoop:
                 try:
                     next_ms = await self._step()
                 except StorageFull as error:
-                    self._hold_up(error)
+                    self._hold_up.begins(error)
                     await self._sleep(backoff.next_s())
                     continue
-                self._is_held_up = False
+                self._hold_up.ends()
                 backoff.reset()
                 if next_ms != 0:
                     due_s = self._poll_s if next_ms is None else next_ms / 1000
@@ -102,11 +102,6 @@ class SchedulerLoop:
         self.is_firing = False
         self.turned_at = time.monotonic()
         self._awake.clear()
-
-    def _hold_up(self, error: StorageError) -> None:
-        if not self._is_held_up:
-            self._is_held_up = True
-            self._emit(SchedulesHeldUp(error=str(error)))
 
     async def _sleep(self, seconds: float) -> None:
         """Wait to be woken, for so long at most."""

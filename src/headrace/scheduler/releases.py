@@ -15,9 +15,10 @@ import anyio
 
 from headrace.clock import Monotonic
 from headrace.errors import StorageError, StorageFull, TooManySchedules
-from headrace.events import Emit, SchedulesHeldUp
+from headrace.events import Emit
 from headrace.repeat import repeat_until_answered
 from headrace.scheduled import Declared
+from headrace.scheduler.hold_up import HoldUp
 from headrace.scheduler.sync import Sync
 from headrace.storage.base import Scheduler
 from headrace.storage.schedules import ReleaseStanding
@@ -118,7 +119,7 @@ class Releases:
         self._known: set[str] = set()
         self._synced: set[str] | None = None
         self._ended = asyncio.Event()
-        self._is_held_up = False
+        self._hold_up = HoldUp(emit)
 
     def stop(self) -> None:
         """Have `run` return soon."""
@@ -136,9 +137,9 @@ class Releases:
                 await repeat_until_answered(
                     self.turn, is_over=self._ended.is_set, pause=self._sleep
                 )
-                self._is_held_up = False
+                self._hold_up.ends()
             except (StorageFull, TooManySchedules) as error:
-                self._hold_up(error)
+                self._hold_up.begins(error)
             await self._sleep(pause_s)
         await self._membership.leave()
 
@@ -175,11 +176,6 @@ class Releases:
                 if self._membership.is_due and not _is_still(await self._membership.join()):
                     return False
         return True
-
-    def _hold_up(self, error: StorageError) -> None:
-        if not self._is_held_up:
-            self._is_held_up = True
-            self._emit(SchedulesHeldUp(error=str(error)))
 
     async def _sleep(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
