@@ -60,17 +60,7 @@ def job_body(job: Job, tasks: Mapping[str, Task[..., Any]]) -> JobBody:
     task = tasks.get(made.task)
     if task is not None:
         task.signature.check(made.payload)
-    return JobBody(
-        task=made.task,
-        queue=made.queue,
-        payload=made.payload,
-        priority=made.priority,
-        max_stalls=made.max_stalls,
-        keep_ms=made.keep_ms,
-        lane=made.lane,
-        expires_in_ms=made.expires_in_ms,
-        options=made.options,
-    )
+    return JobBody.of(made)
 
 
 def arguments_of(args: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from headrace.job import Job
 from headrace.request import JobRequest
 from headrace.timing import At, Timing
 
@@ -43,18 +44,12 @@ class JobBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def request(self, job_id: str) -> JobRequest:
         """Return the job of an occurrence."""
-        return JobRequest(
-            id=job_id,
-            queue=self.queue,
-            task=self.task,
-            payload=self.payload,
-            priority=self.priority,
-            max_stalls=self.max_stalls,
-            keep_ms=self.keep_ms,
-            lane=self.lane,
-            expires_in_ms=self.expires_in_ms,
-            options=self.options,
-        )
+        return JobRequest(id=job_id, **msgspec.structs.asdict(self))
+
+    @classmethod
+    def of(cls, job: Job) -> JobBody:
+        """Return what is kept of a job, of which it has the fields by the same names."""
+        return cls(*(getattr(job, name) for name in cls.__struct_fields__))
 
 
 class ScheduleBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
