@@ -14,20 +14,10 @@ from msgspec.structs import replace
 
 from headrace import At, Cron, Every
 from headrace.planning import LOOKED_AT, ON_TIME_MS, SchedulePlan, plan
-from headrace.schedule import HistoryEntry, JobBody, ScheduleBody
+from headrace.schedule import HistoryEntry, ScheduleBody
+from tests.support.schedules import JOB
 
 ID = "report"
-JOB = JobBody(
-    task="report",
-    queue="default",
-    payload=b"{}",
-    priority=5,
-    max_stalls=3,
-    keep_ms=0,
-    lane="default",
-    expires_in_ms=0,
-    options=b"",
-)
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 NOON = 1_764_417_600_000
 """2025-11-29 12:00 UTC."""

@@ -9,19 +9,9 @@ import pytest
 
 from headrace import At, Cron, Every, InvalidOption
 from headrace.policy import check_body, check_schedule_id, check_timing, policy_fields
-from headrace.schedule import JobBody, ScheduleBody
+from headrace.schedule import ScheduleBody
+from tests.support.schedules import JOB
 
-JOB = JobBody(
-    task="report",
-    queue="default",
-    payload=b"{}",
-    priority=5,
-    max_stalls=3,
-    keep_ms=0,
-    lane="default",
-    expires_in_ms=0,
-    options=b"",
-)
 NEW_YEAR = datetime(2030, 1, 1, tzinfo=UTC)
 
 

@@ -8,19 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from headrace import At, Every
-from headrace.schedule import JobBody, ScheduleBody
+from headrace.schedule import ScheduleBody
+from tests.support.schedules import JOB
 
-JOB = JobBody(
-    task="report",
-    queue="default",
-    payload=b"{}",
-    priority=5,
-    max_stalls=3,
-    keep_ms=0,
-    lane="default",
-    expires_in_ms=0,
-    options=b"",
-)
 MINUTE = 60_000
 NOON = 1_764_417_600_000
 
