@@ -10,7 +10,14 @@ import click
 from headrace.app import App, sender_of
 from headrace.cli.awaiting import Awaited, print_end
 from headrace.cli.loading import load_app_with_tasks
-from headrace.cli.new_job import args_option, make_job, on_asked, read_arguments, sender_for
+from headrace.cli.new_job import (
+    args_option,
+    check_import,
+    make_job,
+    on_asked,
+    read_arguments,
+    sender_for,
+)
 from headrace.cli.options import (
     Target,
     app_option,
@@ -75,8 +82,7 @@ def enqueue(
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     if timeout is not None and not wait:
         raise click.UsageError("--timeout goes with --wait")
-    if modules and app_path is None:
-        raise click.UsageError("--import goes with --app")
+    check_import(app_path, modules)
     options: JobOptions = {
         **asked,
         # Drawn here if it is to be named when the wait times out.

@@ -73,6 +73,12 @@ def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
     return found or None
 
 
+def check_import(app_path: str | None, modules: tuple[str, ...]) -> None:
+    """Refuse ``--import`` where no app is to have the modules."""
+    if modules and app_path is None:
+        raise click.UsageError("--import goes with --app")
+
+
 def read_arguments(text: str) -> Arguments:
     """Return what ``--args`` says; ``-`` is standard input.
 

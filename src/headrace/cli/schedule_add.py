@@ -8,7 +8,7 @@ from headrace.cli.app_target import place_of_app
 from headrace.cli.awaiting import plain_app
 from headrace.cli.grouped import GroupedCommand
 from headrace.cli.loading import load_app_with_tasks
-from headrace.cli.new_job import args_option, make_job, on_asked, read_arguments
+from headrace.cli.new_job import args_option, check_import, make_job, on_asked, read_arguments
 from headrace.cli.options import (
     Target,
     app_option,
@@ -71,8 +71,7 @@ def add(
     headrace schedule add mondays shop.report -q reports --cron '0 9 * * mon' --tz Europe/Berlin
     headrace schedule add poll shop.poll --app shop:app --every 30s --overlap skip
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
-    if modules and app_path is None:
-        raise click.UsageError("--import goes with --app")
+    check_import(app_path, modules)
     when, how = timing.timing(), policy.fields()
     app = None if app_path is None else load_app_with_tasks(app_path, target, modules)
     options: JobOptions = {**asked, "queue": queue}

@@ -14,7 +14,14 @@ from headrace.cli.app_target import place_of_app, target_of
 from headrace.cli.awaiting import plain_app
 from headrace.cli.grouped import GroupedCommand
 from headrace.cli.loading import load_app_with_tasks
-from headrace.cli.new_job import Arguments, args_option, make_job, on_asked, read_arguments
+from headrace.cli.new_job import (
+    Arguments,
+    args_option,
+    check_import,
+    make_job,
+    on_asked,
+    read_arguments,
+)
 from headrace.cli.options import (
     Target,
     app_option,
@@ -112,8 +119,7 @@ def edit(
     headrace schedule edit mondays --cron '0 8 * * mon' --priority 8
     headrace schedule edit mondays --no-end --catch-up latest
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
-    if modules and app_path is None:
-        raise click.UsageError("--import goes with --app")
+    check_import(app_path, modules)
     options: JobOptions = {**asked, "queue": queue}
     fields = policy.fields()
     for name, is_gone in (("start", no_start), ("end", no_end)):
