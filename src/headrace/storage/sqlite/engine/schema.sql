@@ -2,7 +2,8 @@
 -- clock. A record whose `purge_at_ms` has passed is gone: every reader looks, and `prune` deletes it.
 
 -- A queue with its settings, the counts of its jobs, and where its sequences stand: `tail` and
--- `head` order what is ready, `event` numbers the event entries, `wake` counts the wake-ups.
+-- `head` order what is ready, `event` numbers the event entries and `told` the events, `wake` counts
+-- the wake-ups. `events` entries are kept, and up to `events_cap` while a reader has not seen them.
 CREATE TABLE queues (
   key INTEGER PRIMARY KEY,
   tenant TEXT NOT NULL,
@@ -23,6 +24,8 @@ CREATE TABLE queues (
   tail INTEGER NOT NULL DEFAULT 0,
   event INTEGER NOT NULL DEFAULT 0,
   wake INTEGER NOT NULL DEFAULT 0,
+  told INTEGER NOT NULL DEFAULT 0,
+  events_cap INTEGER NOT NULL DEFAULT 50000,
   UNIQUE (tenant, name)
 ) STRICT;
 
@@ -133,8 +136,23 @@ CREATE TABLE calls (
   PRIMARY KEY (queue, client, slot)
 ) STRICT, WITHOUT ROWID;
 
--- Entries of 1 to 20 events; the key is the queue's, shifted by 40 bits, and the entry's number.
-CREATE TABLE events (key INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, lines TEXT NOT NULL) STRICT;
+-- Entries of 1 to 20 events; the key is the queue's, shifted by 40 bits, and the entry's number. `n`
+-- is the number of its last event.
+CREATE TABLE events (
+  key INTEGER PRIMARY KEY,
+  at_ms INTEGER NOT NULL,
+  lines TEXT NOT NULL,
+  n INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Named readers of a queue's events, with the last entry that each has acknowledged.
+CREATE TABLE readers (
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  entry INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY (queue, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE stats (
   queue INTEGER NOT NULL,
@@ -209,3 +227,39 @@ CREATE TABLE fired (
 ) STRICT;
 CREATE UNIQUE INDEX fired_schedule ON fired (queue, schedule);
 CREATE INDEX fired_purged ON fired (purge_at_ms);
+
+-- What a writer has staged for a write, in chunks; `place` orders the stages that are to be
+-- published, and is not set before the commit.
+CREATE TABLE stages (
+  key INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  write_id TEXT NOT NULL,
+  token TEXT NOT NULL,
+  jobs INTEGER NOT NULL,
+  place INTEGER,
+  purge_at_ms INTEGER
+) STRICT;
+CREATE UNIQUE INDEX stages_token ON stages (queue, write_id, token);
+CREATE INDEX stages_place ON stages (queue, place) WHERE place IS NOT NULL;
+CREATE INDEX stages_purged ON stages (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
+CREATE TABLE staged (
+  key INTEGER PRIMARY KEY,
+  stage INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX staged_stage ON staged (stage);
+
+-- Committed writes: their last batch, the stages that are left to publish, and what came of them.
+CREATE TABLE writes (
+  key INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  stages_left INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  added INTEGER NOT NULL,
+  keep_ms INTEGER NOT NULL,
+  purge_at_ms INTEGER
+) STRICT;
+CREATE UNIQUE INDEX writes_id ON writes (queue, id);
+CREATE INDEX writes_purged ON writes (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
