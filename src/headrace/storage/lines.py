@@ -1,34 +1,88 @@
-"""Reads the lines in which every storage of ours keeps job events."""
+"""The lines in which every storage of ours keeps events.
+
+Eight fields, a tab between two: kind, job id, task, start, incarnation, wait, run and detail. That
+has parts of its own, by the kind, and again a tab between two: who splits a line at seven tabs at
+most reads the lines of every release, since what a newer one adds stands behind the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from headrace.events import EventRecord, JobEventKind
 
+_ERROR = ("error", "message", "frame")
+_INCARNATION = ("worker", "host", "release", "version")
+_PARTS = {
+    JobEventKind.QUEUED: ("detail",),
+    JobEventKind.SCHEDULED: ("due_ms",),
+    JobEventKind.RETRYING: (*_ERROR, "due_ms"),
+    JobEventKind.SNOOZED: ("detail", "due_ms"),
+    JobEventKind.PUT_BACK: ("detail", "due_ms"),
+    JobEventKind.STALLED: _ERROR,
+    JobEventKind.COMPLETED: ("created_ms",),
+    JobEventKind.FAILED: ("detail", *_ERROR, "created_ms"),
+    JobEventKind.CANCELLED: ("detail", "created_ms"),
+    JobEventKind.PURGED: ("detail", "created_ms"),
+    JobEventKind.JOINED: _INCARNATION,
+    JobEventKind.LEFT: ("detail", *_INCARNATION),
+}
+"""The parts of detail, as fields of `EventRecord`; of a kind that is not here it is one text."""
 
-def read_lines(lines: str, *, stream_id: str, at_ms: int) -> Iterator[EventRecord]:
-    """Read the events of one stream entry: a line each, tab-separated, on every storage.
+_MOST_DIGITS = 15
 
-    A line that can't be read is passed over.
+
+def read_lines(lines: str, *, stream_id: str, at_ms: int, last: int) -> Iterator[EventRecord]:
+    """Read the events of one stream entry, a line each.
+
+    A line that can't be read, or of a kind that a newer release writes, is passed over; its number
+    is not given to another. Parts that an older release did not write are empty.
+
+    Args:
+        lines: the entry's.
+        stream_id: of the entry.
+        at_ms: when they happened.
+        last: the number of the entry's last event, 0 where that is not known.
     """
-    for line in lines.split("\n"):
+    told = lines.split("\n")
+    for number, line in enumerate(told, last - len(told) + 1):
         with suppress(ValueError):
-            yield _read_line(line, stream_id, at_ms)
+            yield _read_line(line, stream_id, at_ms, max(number, 0))
 
 
-def _read_line(line: str, stream_id: str, at_ms: int) -> EventRecord:
+def _read_line(line: str, stream_id: str, at_ms: int, number: int) -> EventRecord:
     kind, job_id, task, start, incarnation, wait, run, detail = line.split("\t", 7)
+    kind = JobEventKind(kind)
+    parts = _read_parts(kind, detail)
     return EventRecord(
         stream_id=stream_id,
+        number=number,
         at_ms=at_ms,
-        kind=JobEventKind(kind),
+        kind=kind,
         job_id=job_id,
         task=task,
         start=int(start or 0),
         incarnation=incarnation,
         wait_ms=int(wait or 0),
         run_ms=int(run or 0),
-        detail=detail,
+        **parts,
     )
+
+
+def _read_parts(kind: JobEventKind, detail: str) -> dict[str, Any]:
+    names = _PARTS.get(kind)
+    if names is None:
+        return {"detail": detail}
+    parts: dict[str, Any] = dict(zip(names, detail.split("\t"), strict=False))
+    for name in ("due_ms", "created_ms"):
+        if name in parts:
+            parts[name] = _ms(parts[name])
+    parts.setdefault("detail", parts.get("error", ""))
+    return parts
+
+
+def _ms(word: str) -> int:
+    is_number = word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS
+    return int(word) if is_number else 0

@@ -80,7 +80,7 @@ def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[Even
     return [
         event
         for key, at_ms, lines in rows
-        for event in read_lines(lines, stream_id=f"{at_ms}-{key - base}", at_ms=at_ms)
+        for event in read_lines(lines, stream_id=f"{at_ms}-{key - base}", at_ms=at_ms, last=0)
     ]
 
 

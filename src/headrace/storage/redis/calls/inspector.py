@@ -302,7 +302,12 @@ def _read_events(entries: Sequence[Any]) -> EventPage:
 def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[EventRecord]:
     values = dict(zip(fields[::2], fields[1::2], strict=True))
     at_ms = int(entry_id.partition(b"-")[0])
-    return read_lines(text(values.get(b"events")), stream_id=entry_id.decode(), at_ms=at_ms)
+    return read_lines(
+        text(values.get(b"events")),
+        stream_id=entry_id.decode(),
+        at_ms=at_ms,
+        last=_int(values.get(b"n")),
+    )
 
 
 def queue_names(names: Iterable[bytes]) -> list[str]:
