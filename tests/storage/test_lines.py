@@ -35,7 +35,7 @@ def test_the_parts_of_detail_are_read_by_the_kind() -> None:
     worker = ("mailer", "box-1", "1.0", "2025-11")
     said = dict(zip(("error", "message", "frame"), error, strict=True))
     of_worker: dict[str, object] = dict(
-        zip(("worker", "host", "release", "version"), worker, strict=True)
+        zip(("worker", "host", "version", "app_version"), worker, strict=True)
     )
     parts: dict[tuple[str, ...], dict[str, object]] = {
         ("queued", ""): {},

@@ -53,8 +53,8 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
         created_ms: when the job was created, where it has ended or was purged.
         worker: the name of the worker that has joined or left.
         host: its host.
-        release: the release of headrace that it runs.
-        version: the user's own, ``Worker(version=…)``.
+        version: the release of headrace that it runs.
+        app_version: the user's own, ``Worker(version=…)``.
     """
 
     stream_id: str
@@ -75,5 +75,5 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int = 0
     worker: str = ""
     host: str = ""
-    release: str = ""
     version: str = ""
+    app_version: str = ""

@@ -14,7 +14,7 @@ from typing import Any
 from headrace.events import EventRecord, JobEventKind
 
 _ERROR = ("error", "message", "frame")
-_INCARNATION = ("worker", "host", "release", "version")
+_INCARNATION = ("worker", "host", "version", "app_version")
 _PARTS = {
     JobEventKind.QUEUED: ("detail",),
     JobEventKind.SCHEDULED: ("due_ms",),
