@@ -23,6 +23,7 @@ from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
 
 R_co = TypeVar("R_co", covariant=True)
+Asked = TypeVar("Asked")
 
 STREAM_LOOK_S = (0.01, 0.25)
 """Pauses between two looks at a job's output: the first and the longest."""
@@ -47,8 +48,8 @@ class JobClient(Protocol):
         """Return arguments, a result or a piece of output as plain data."""
 
 
-class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
-    """One job, by its id and queue.
+class HandledJob(Generic[R_co, Asked]):
+    """What every handle is: which job, and what an end of it comes to; asks the storage nothing.
 
     Attributes:
         id: the job's id.
@@ -65,7 +66,7 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
         job_id: str,
         queue: str,
         outcome: EnqueueOutcome,
-        client: JobClient,
+        client: Asked,
         decode: Callable[[bytes], Any],
     ) -> None:
         self.id: str = job_id
@@ -76,72 +77,12 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
 
     def __repr__(self) -> str:
         # Without a state: whatever it was once, it may be another by now.
-        return f"<JobHandle {self.id!r} in {self.queue!r}>"
+        return f"<{type(self).__name__} {self.id!r} in {self.queue!r}>"
 
-    async def status(self) -> JobStatus:
-        """Return what is kept of the job now: state, counts, times, progress and error history.
-
-        Its ``state`` is a `JobState`, which equals its name: ``status.state == "queued"``. The
-        status itself equals no text.
-
-        Raises:
-            JobNotFound: there is no record.
-            StorageError: the storage can't be reached.
-        """
-        record = await self._client.look(self.queue, self.id)
+    def _status_of(self, record: JobRecord | None, decode: Callable[[bytes], Any]) -> JobStatus:
         if record is None:
             raise self._not_found()
-        return JobStatus.of(record, self._client.decode)
-
-    async def result(self, timeout: Duration | None = None) -> R_co:
-        """Wait for the job to end and return its result. Safe to cancel and to repeat.
-
-        Args:
-            timeout: seconds or a `timedelta`; None waits as long as the job takes.
-
-        Raises:
-            JobFailed: it became a dead letter.
-            JobCancelled: it was cancelled.
-            JobNotFound: there is no record of it, or it was deleted.
-            ResultExpired: it completed, but the result is no longer kept.
-            ResultMismatch: it completed, but the result is not of the type that its task declares.
-            WaitTimeout: it has not ended in time; a look, of a second at most, says how it stands.
-        """
-        timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
-        try:
-            end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
-        except WaitTimeout as error:
-            error.handle = self
-            raise
-        return self._result_of(end)
-
-    async def stream(self) -> AsyncIterator[Any]:
-        """Yield what the handler passes on by ``context.emit``, until the job has ended.
-
-        A piece comes within a quarter of a second, the first ones after a pause sooner. A new
-        attempt begins anew, and its pieces follow. Whoever reads more slowly than 1,000 pieces are
-        emitted misses some. How the job has ended tells `result`.
-
-        Raises:
-            JobNotFound: there is no record of it.
-            StorageError: the storage can't be reached; iterating anew begins at the first piece.
-        """
-        cursor = ""
-        pause_s = STREAM_LOOK_S[0]
-        while True:
-            end, page = await self._client.output(self.queue, self.id, after=cursor)
-            if end.state is None:
-                raise self._not_found()
-            for chunk in page.chunks:
-                yield self._client.decode(chunk)
-            cursor = page.cursor
-            if page.chunks:
-                pause_s = STREAM_LOOK_S[0]
-            elif end.state.is_terminal:
-                return
-            else:
-                await anyio.sleep(pause_s)
-                pause_s = min(2 * pause_s, STREAM_LOOK_S[1])
+        return JobStatus.of(record, decode)
 
     def _result_of(self, end: End) -> R_co:
         if end.state is JobState.COMPLETED and end.result is not None:
@@ -193,6 +134,81 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
             queue=self.queue,
         )
 
+
+class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES):
+    """One job, by its id and queue.
+
+    Attributes:
+        id: the job's id.
+        queue: its queue.
+        outcome: what enqueueing came to, see `HandledJob`.
+    """
+
+    __slots__ = ()
+
+    async def status(self) -> JobStatus:
+        """Return what is kept of the job now: state, counts, times, progress and error history.
+
+        Its ``state`` is a `JobState`, which equals its name: ``status.state == "queued"``. The
+        status itself equals no text.
+
+        Raises:
+            JobNotFound: there is no record.
+            StorageError: the storage can't be reached.
+        """
+        record = await self._client.look(self.queue, self.id)
+        return self._status_of(record, self._client.decode)
+
+    async def result(self, timeout: Duration | None = None) -> R_co:
+        """Wait for the job to end and return its result. Safe to cancel and to repeat.
+
+        Args:
+            timeout: seconds or a `timedelta`; None waits as long as the job takes.
+
+        Raises:
+            JobFailed: it became a dead letter.
+            JobCancelled: it was cancelled.
+            JobNotFound: there is no record of it, or it was deleted.
+            ResultExpired: it completed, but the result is no longer kept.
+            ResultMismatch: it completed, but the result is not of the type that its task declares.
+            WaitTimeout: it has not ended in time; a look, of a second at most, says how it stands.
+        """
+        timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
+        try:
+            end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+        except WaitTimeout as error:
+            error.handle = self
+            raise
+        return self._result_of(end)
+
+    async def stream(self) -> AsyncIterator[Any]:
+        """Yield what the handler passes on by ``context.emit``, until the job has ended.
+
+        A piece comes within a quarter of a second, the first ones after a pause sooner. A new
+        attempt begins anew, and its pieces follow. Whoever reads more slowly than 1,000 pieces are
+        emitted misses some. How the job has ended tells `result`.
+
+        Raises:
+            JobNotFound: there is no record of it.
+            StorageError: the storage can't be reached; iterating anew begins at the first piece.
+        """
+        cursor = ""
+        pause_s = STREAM_LOOK_S[0]
+        while True:
+            end, page = await self._client.output(self.queue, self.id, after=cursor)
+            if end.state is None:
+                raise self._not_found()
+            for chunk in page.chunks:
+                yield self._client.decode(chunk)
+            cursor = page.cursor
+            if page.chunks:
+                pause_s = STREAM_LOOK_S[0]
+            elif end.state.is_terminal:
+                return
+            else:
+                await anyio.sleep(pause_s)
+                pause_s = min(2 * pause_s, STREAM_LOOK_S[1])
+
     async def cancel(self) -> CancelOutcome:
         """Cancel the job: a waiting one never starts, an active one is asked to stop.
 
@@ -203,6 +219,6 @@ class JobHandle(WithForeignWords, Generic[R_co], words=OF_HANDLES):
         return await self._client.cancel(self.queue, self.id)
 
 
-def result_of(handle: JobHandle[R_co], end: End) -> R_co:
+def result_of(handle: HandledJob[R_co, Any], end: End) -> R_co:
     """Return the result that the end of the handle's job carries, or raise as its `result` does."""
     return handle._result_of(end)  # noqa: SLF001 (this is its door for clients)
