@@ -17,7 +17,7 @@ from headrace.description import told
 from headrace.errors import ReplyLost, StorageError, StorageFault
 from headrace.job import EnqueueOutcome
 from headrace.outage import ClientOutage
-from headrace.repeat import repeat_until_answered
+from headrace.repeat import Doubt, repeat_until_answered
 from headrace.request import JobRequest
 from headrace.storage.base import Producer
 from headrace.storage.batches import fitting
@@ -146,27 +146,20 @@ class Batcher:
             self._end(number)
 
     async def _repeat(self, call: CallId, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
-        lost: ReplyLost | None = None
+        doubt = Doubt()
 
         def on_failure(error: StorageError) -> None:
-            nonlocal lost
-            if isinstance(error, ReplyLost):
-                lost = error
+            doubt.note(error)
             if self._is_closed:
                 raise _closed()
 
-        try:
+        with doubt:
             outcomes = await repeat_until_answered(
                 partial(self._storage.enqueue, self._queue, jobs, call=call),
                 on_failure=on_failure,
                 on_pause=self._outage.waits,
                 for_s=self._retry_for_s,
             )
-        except StorageError as error:
-            # Once an answer was lost, the jobs may be stored, whatever came after.
-            if lost is None or isinstance(error, ReplyLost):
-                raise
-            raise lost from error
         assert outcomes is not None, "it is never over"  # noqa: S101
         if self._outage.began_at is not None:
             self._outage.ended()
