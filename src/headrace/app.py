@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
+from headrace.client import find_record
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec, read
@@ -365,7 +366,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
         """
         job_id = check_text(job_id, what="job id")
         wanted = None if task is None else self._known_task(task)
-        record = await self._clients.current().find(job_id)
+        record = await find_record(self._clients.current().storage, job_id)
         known = self.tasks.get(record.task) if wanted is None else wanted
         if known is not None:
             return self.job(job_id, queue=record.queue, task=known)

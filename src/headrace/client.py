@@ -26,7 +26,7 @@ from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import End, OutputPage
-from headrace.waiting import Waits
+from headrace.waiting import Waits, whole
 
 CHUNKS_AHEAD = 3
 """Chunks of a bulk enqueue that are packed before the oldest is answered."""
@@ -99,7 +99,7 @@ class Client:
         handles: list[JobHandle[Any]] = []
         ahead: deque[tuple[Sequence[JobRequest], Answer]] = deque()
         try:
-            for chunk in _chunks(iterated(jobs)):
+            for chunk in chunks(iterated(jobs)):
                 ahead.append((chunk, self._batcher(chunk[0].queue).submit(chunk)))
                 if len(ahead) > CHUNKS_AHEAD:
                     await self._collect(ahead, handles)
@@ -139,7 +139,7 @@ class Client:
             end = await (
                 future if timeout_ms is None else self._in_time(handle, future, timeout_ms)
             )
-            return result_of(handle, await self.waits.whole(end))
+            return result_of(handle, await whole(self.storage, end))
         finally:
             self.waits.drop(asked.queue, asked.id, future)
 
@@ -161,30 +161,6 @@ class Client:
         """Return what is kept of a job."""
         return await self.storage.get(queue, job_id)
 
-    async def find(self, job_id: str) -> JobRecord:
-        """Return what is kept of a job in whichever queue has it.
-
-        Raises:
-            JobNotFound: none has.
-            InvalidOption: several have one with this id.
-        """
-        queues = [name for name in await self.storage.queues() if is_name(name)]
-        found = [record for name in queues if (record := await self.look(name, job_id))]
-        if not found:
-            raise JobNotFound(
-                f"there is no job {job_id!r} in any queue of tenant {self.storage.tenant!r}: "
-                "it never was, was deleted, or its record is no longer kept",
-                job_id=job_id,
-                queue="",
-            )
-        if len(found) > 1:
-            names = ", ".join(record.queue for record in found)
-            raise InvalidOption(
-                f"job {job_id!r} is in several queues ({names}): "
-                "name one, as in app.job(id, queue=...)"
-            )
-        return found[0]
-
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Wait until a job has ended, or raise `WaitTimeout`."""
         try:
@@ -198,9 +174,7 @@ class Client:
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how a job stands, and then what it has put out since a cursor."""
-        # In this order, so that nothing comes after the page of a job that had ended.
-        [end] = await self.storage.watch(queue, [job_id], channel="")
-        return end, await self.storage.output(queue, job_id, after=after)
+        return await read_output(self.storage, queue, job_id, after=after)
 
     def decode(self, stored: bytes) -> Any:
         """Return arguments, a result or a piece of output as plain data."""
@@ -242,6 +216,39 @@ class CurrentClient:
         return self._client().decode(stored)
 
 
+async def find_record(storage: Storage, job_id: str) -> JobRecord:
+    """Return what is kept of a job in whichever queue has it.
+
+    Raises:
+        JobNotFound: none has.
+        InvalidOption: several have one with this id.
+    """
+    queues = [name for name in await storage.queues() if is_name(name)]
+    found = [record for name in queues if (record := await storage.get(name, job_id))]
+    if not found:
+        raise JobNotFound(
+            f"there is no job {job_id!r} in any queue of tenant {storage.tenant!r}: "
+            "it never was, was deleted, or its record is no longer kept",
+            job_id=job_id,
+            queue="",
+        )
+    if len(found) > 1:
+        names = ", ".join(record.queue for record in found)
+        raise InvalidOption(
+            f"job {job_id!r} is in several queues ({names}): name one, as in app.job(id, queue=...)"
+        )
+    return found[0]
+
+
+async def read_output(
+    storage: Storage, queue: str, job_id: str, *, after: str
+) -> tuple[End, OutputPage]:
+    """Return how a job stands, and then what it has put out since a cursor."""
+    # In this order, so that nothing comes after the page of a job that had ended.
+    [end] = await storage.watch(queue, [job_id], channel="")
+    return end, await storage.output(queue, job_id, after=after)
+
+
 def replying(request: JobRequest, channel: str) -> JobRequest:
     """Return a request of a job that tells a channel how it ends."""
     return msgspec.structs.replace(request, channel=channel, is_plain=False)
@@ -254,7 +261,7 @@ def iterated(jobs: Iterable[Job]) -> Iterator[Job]:
     return iter(jobs)
 
 
-def _chunks(source: Iterator[Job]) -> Iterable[Sequence[JobRequest]]:
+def chunks(source: Iterator[Job]) -> Iterable[Sequence[JobRequest]]:
     """Admit jobs and split them, in order, where the queue changes or a call would be too large."""
     while block := list(map(admit, islice(source, BATCH_LIMIT))):
         for _, jobs in groupby(block, attrgetter("queue")):

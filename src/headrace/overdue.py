@@ -14,23 +14,37 @@ LOOK_S = 1.0
 """How long the look may take, over the time that the caller was to wait."""
 
 
+Seen = tuple[JobRecord | None, list[IncarnationInfo]]
+"""What is kept of a job, and the workers of its queue."""
+
+
 async def overdue(storage: Inspector, queue: str, job_id: str, *, timeout_ms: int) -> WaitTimeout:
     """Return the error for whoever has waited long enough; an error of the look is a part of it."""
-    is_served: bool | None = None
-    seen = "has not ended"
     try:
         async with asyncio.timeout(LOOK_S):
-            record = await storage.get(queue, job_id)
-            workers = await storage.workers(queue)
+            seen: Seen | Exception = await look(storage, queue, job_id)
     except Exception as error:  # whatever it was, the time is over
-        seen = "was not seen to end"
-        why = f"how it stands can't be read ({told(error)})"
+        seen = error
+    return told_late(seen, queue, job_id, timeout_ms=timeout_ms)
+
+
+async def look(storage: Inspector, queue: str, job_id: str) -> Seen:
+    """Return how a job stands, and who serves its queue."""
+    return await storage.get(queue, job_id), await storage.workers(queue)
+
+
+def told_late(seen: Seen | Exception, queue: str, job_id: str, *, timeout_ms: int) -> WaitTimeout:
+    """Return the error of a wait that was too short, from what was seen then or why nothing was."""
+    is_served: bool | None = None
+    if isinstance(seen, Exception):
+        what, why = "was not seen to end", f"how it stands can't be read ({told(seen)})"
     else:
+        record, workers = seen
         live = [worker for worker in workers if _is_live(worker)]
         is_served = any(record is None or record.task in worker.tasks for worker in live)
-        why = _why(record, live, queue, is_served=is_served)
+        what, why = "has not ended", _why(record, live, queue, is_served=is_served)
     return WaitTimeout(
-        f"job {job_id!r} {seen} within {timeout_ms / 1000:g} s: {why}",
+        f"job {job_id!r} {what} within {timeout_ms / 1000:g} s: {why}",
         job_id=job_id,
         queue=queue,
         is_served=is_served,

@@ -44,6 +44,16 @@ def is_end(end: End) -> bool:
     return end.state is None or end.state.is_terminal
 
 
+async def whole(storage: Inspector, end: End) -> End:
+    """Return an end with its result, read if it was too large for a message."""
+    if not end.is_cut:
+        return end
+    record = await storage.get(end.queue, end.id)
+    if record is None or record.state is not JobState.COMPLETED:
+        return End(queue=end.queue, id=end.id, state=record.state if record else None)
+    return End(queue=end.queue, id=end.id, state=record.state, result=record.result)
+
+
 class WaitStorage(Producer, Inspector, Protocol):
     """What ends are waited for through: channels of the one role, looks of the other."""
 
@@ -145,7 +155,7 @@ class Waits:
             async with asyncio.timeout_at(None if timeout_s is None else started_at + timeout_s):
                 if not is_end(end):
                     end = await future
-            return await self.whole(end)
+            return await whole(self._storage, end)
         finally:
             self.drop(queue, job_id, future)
 
@@ -164,15 +174,6 @@ class Waits:
     def _check_open(self, _error: StorageError) -> None:
         if self._is_closed:
             raise _closed() from None
-
-    async def whole(self, end: End) -> End:
-        """Return the end with its result, read if it was too large for a message."""
-        if not end.is_cut:
-            return end
-        record = await self._storage.get(end.queue, end.id)
-        if record is None or record.state is not JobState.COMPLETED:
-            return End(queue=end.queue, id=end.id, state=record.state if record else None)
-        return End(queue=end.queue, id=end.id, state=record.state, result=record.result)
 
     def _resolve(self, end: End) -> None:
         if not is_end(end):

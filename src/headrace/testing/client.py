@@ -13,7 +13,7 @@ from headrace.handle import JobClient, JobHandle, result_of
 from headrace.job import EnqueueOutcome, Job
 from headrace.storage.base import Channel, Storage
 from headrace.storage.values import End, OutputPage
-from headrace.waiting import is_end
+from headrace.waiting import is_end, whole
 
 
 class Driver(Protocol):
@@ -88,14 +88,14 @@ class KitClient(Client):
             except WaitTimeout as error:
                 error.handle = handle
                 raise
-            return result_of(handle, await self.waits.whole(end))
+            return result_of(handle, await whole(self.storage, end))
 
     async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Run a job and return its end."""
         async with aclosing(self.storage.open_channel()) as channel:
             await channel.receive()  # it is subscribed
             end = await self._driver.run_to_end(queue, job_id, channel, timeout_ms=timeout_ms)
-            return await self.waits.whole(end)
+            return await whole(self.storage, end)
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return what a job has put out since a cursor, and before that run it if need be."""
