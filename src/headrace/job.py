@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from enum import StrEnum
+from itertools import count
 from typing import Any, Generic
 
 import msgspec
@@ -285,9 +287,10 @@ _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 class JobIds:
     """A source of ULIDs (github.com/ulid/spec): sortable by time, and rising within one source.
 
-    The random part is drawn once per millisecond and then counted up, as the specification's
-    monotonic mode does. Neighbours differ in the low bits only, so the text of the upper 110 bits
-    is kept: 0.4 µs an id against 1.3.
+    Any number of threads may share one: an id is greater than all that were returned before its
+    call began. The random part is drawn once per millisecond and then counted up, as the
+    specification's monotonic mode does. Neighbours differ in the low bits only, so the text of the
+    upper 110 bits is kept: 0.3 µs an id against 1.3.
     """
 
     def __init__(self) -> None:
@@ -295,24 +298,35 @@ class JobIds:
 
     def reset(self) -> None:
         """Draw anew at the next id; for a forked child, which shares its parent's state."""
+        # A signal's handler may draw in the midst of a draw of its own thread.
+        self._lock = threading.RLock()
         self._millisecond = 0
-        self._value = 0
-        self._head_bits = -1
-        self._head = ""
+        self._next_value = count().__next__
+        self._head = (-1, "")  # bits and text in one: a thread may come between two fields
 
     def __call__(self) -> str:
         """Return a new id of 26 characters."""
         now = time.time_ns() // 1_000_000
         if now > self._millisecond:
-            self._millisecond = now
-            # One bit is left free, so that counting up cannot spill into the time.
-            self._value = now << 80 | int.from_bytes(os.urandom(10)) >> 1
-        self._value = value = self._value + 1
-        head_bits = value >> 20
-        if head_bits != self._head_bits:
-            self._head_bits = head_bits
-            self._head = "".join(_PAIRS[head_bits >> shift & 1023] for shift in range(100, -1, -10))
-        return self._head + _PAIRS[value >> 10 & 1023] + _PAIRS[value & 1023]
+            self._begin(now)
+        value = self._next_value()  # no thread comes between, with or without a GIL
+        head_bits, head = self._head
+        if value >> 20 != head_bits:
+            head_bits = value >> 20
+            head = "".join([_PAIRS[head_bits >> shift & 1023] for shift in range(100, -1, -10)])
+            self._head = head_bits, head
+        low_bits = value & 0xFFFFF
+        return head + _PAIRS[low_bits >> 10] + _PAIRS[low_bits & 1023]
+
+    def _begin(self, now: int) -> None:
+        """Have values counted from a random one of this millisecond, unless a later has begun."""
+        # One bit is left free, so that counting up cannot spill into the time.
+        drawn = count(now << 80 | int.from_bytes(os.urandom(10)) >> 1)
+        with self._lock:
+            if now > self._millisecond:
+                # In this order: who sees the millisecond must not count on from an earlier one.
+                self._next_value = drawn.__next__
+                self._millisecond = now
 
 
 new_job_id: JobIds = JobIds()

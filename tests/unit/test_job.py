@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -112,6 +117,43 @@ def test_ids_rise_and_never_repeat() -> None:
     assert ids == sorted(ids)
     assert len(set(ids)) == len(ids)
     assert {len(job_id) for job_id in ids} == {26}
+
+
+def test_threads_that_share_a_source_draw_rising_ids_that_never_repeat() -> None:
+    draw, threads, count = JobIds(), 4, 150_000
+    newest = [""]
+    ends = threading.Barrier(threads)
+
+    def draw_many(_: int) -> list[str]:
+        ids = []
+        ends.wait()
+        for _ in range(count):
+            earlier = newest[0]  # its call was over before this one begins
+            job_id = draw()
+            if job_id <= earlier:
+                raise AssertionError(f"{job_id} came after {earlier}")
+            newest[0] = job_id
+            ids.append(job_id)
+        return ids
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            drawn = list(pool.map(draw_many, range(threads)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(ids == sorted(ids) for ids in drawn)
+    together = set().union(*drawn)
+    assert len(together) == threads * count
+    assert all(re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", job_id) for job_id in together)
+
+
+def test_a_clock_that_is_set_back_makes_no_id_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = JobIds()
+    first = draw()
+    monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
+    assert draw() > first
 
 
 def test_two_sources_never_draw_the_same() -> None:
