@@ -17,6 +17,7 @@
     │   ├── StorageFull           out of memory: nothing was written
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
     │   ├── TooManySchedules      the tenant has as many schedules as it may have
+    │   ├── StageLost             what was staged for a bulk write is not there any more
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
@@ -109,6 +110,13 @@ class StorageRefused(StorageError):
 
 class TooManySchedules(StorageError):
     """The tenant has as many schedules as it may have; nothing was changed."""
+
+
+class StageLost(StorageError):
+    """What was staged for a bulk write is not there, or is committed; nothing was changed.
+
+    It has outlived its time, or was discarded. Stage it again under a new token.
+    """
 
 
 class StaleCall(StorageError):

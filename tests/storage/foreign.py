@@ -25,6 +25,7 @@ SCHEDULER_VERBS = (
     "take_schedules",
     "write_schedules",
 )
+BULK_VERBS = ("commit", "discard", "publish", "read_write", "stage")
 
 
 class CountingStorage:
@@ -46,10 +47,10 @@ class CountingStorage:
 
 
 class OldStorage(CountingStorage):
-    """Knows nothing of schedules."""
+    """Knows nothing of schedules and bulk writes."""
 
     def __getattr__(self, verb: str) -> Any:
-        if verb in SCHEDULER_VERBS:
+        if verb in (*SCHEDULER_VERBS, *BULK_VERBS):
             raise AttributeError(verb)
         return super().__getattr__(verb)
 

@@ -10,9 +10,20 @@ from pathlib import Path
 import pytest
 
 from headrace import StorageRefused
-from headrace.storage.base import check_keeps_schedules, keeps_schedules
+from headrace.storage.base import (
+    check_keeps_schedules,
+    check_writes_in_bulk,
+    keeps_schedules,
+    writes_in_bulk,
+)
 from headrace.testing.contract import StorageContract, Subject
-from tests.storage.foreign import SCHEDULER_VERBS, CountingStorage, ForeignSubject, OldStorage
+from tests.storage.foreign import (
+    BULK_VERBS,
+    SCHEDULER_VERBS,
+    CountingStorage,
+    ForeignSubject,
+    OldStorage,
+)
 from tests.support.processes import ROOT
 from tests.support.until import patience
 
@@ -143,3 +154,13 @@ async def test_a_storage_that_keeps_schedules_is_taken() -> None:
 async def test_jobs_need_no_schedules(tmp_path: Path) -> None:
     failed, said = run(tmp_path, "OldStorage", "-k", "put_back or waiter or enqueue")
     assert not failed, said
+
+
+async def test_a_storage_without_bulk_writes_says_so_and_what_it_lacks() -> None:
+    subject = ForeignSubject(OldStorage)
+    assert not writes_in_bulk(subject.storage)
+    with pytest.raises(StorageRefused) as raised:
+        check_writes_in_bulk(subject.storage)
+    assert "OldStorage has no bulk writes" in str(raised.value)
+    assert ", ".join(BULK_VERBS) in str(raised.value)
+    await subject.aclose()

@@ -51,6 +51,7 @@ from typing import Protocol
 from headrace.errors import StorageRefused
 from headrace.storage.connections import Beater, Channel, Waiter
 from headrace.storage.roles.admin import Admin
+from headrace.storage.roles.bulk_writer import BulkWriter
 from headrace.storage.roles.consumer import Consumer
 from headrace.storage.roles.doctor import Doctor
 from headrace.storage.roles.inspector import Inspector
@@ -63,6 +64,7 @@ __all__ = [
     "VERBS",
     "Admin",
     "Beater",
+    "BulkWriter",
     "Channel",
     "Consumer",
     "Doctor",
@@ -74,15 +76,15 @@ __all__ = [
     "Verb",
     "Waiter",
     "check_keeps_schedules",
+    "check_writes_in_bulk",
     "keeps_schedules",
+    "writes_in_bulk",
 ]
 
 VERBS: Mapping[str, Verb] = verbs_of(
-    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Beater
+    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, BulkWriter, Doctor, Beater
 )
 """What every verb is."""
-
-_OF_SCHEDULES = frozenset(verbs_of(Scheduler))
 
 
 class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Protocol):
@@ -115,7 +117,12 @@ class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doct
 
 def keeps_schedules(storage: object) -> bool:
     """Whether a storage has the role `Scheduler`: one of another distribution may lack it."""
-    return not _lacking(storage)
+    return not _lacking(storage, Scheduler)
+
+
+def writes_in_bulk(storage: object) -> bool:
+    """Whether a storage has the role `BulkWriter`: one of another distribution may lack it."""
+    return not _lacking(storage, BulkWriter)
 
 
 def check_keeps_schedules(storage: object) -> None:
@@ -124,13 +131,26 @@ def check_keeps_schedules(storage: object) -> None:
     Raises:
         StorageRefused: it lacks the role, or a part of it.
     """
-    lacking = _lacking(storage)
+    _check(storage, Scheduler, "keeps no schedules")
+
+
+def check_writes_in_bulk(storage: object) -> None:
+    """See that a storage has the role `BulkWriter`, before anything is staged.
+
+    Raises:
+        StorageRefused: it lacks the role, or a part of it.
+    """
+    _check(storage, BulkWriter, "has no bulk writes")
+
+
+def _check(storage: object, role: type, failing: str) -> None:
+    lacking = _lacking(storage, role)
     if lacking:
         raise StorageRefused(
-            f"{type(storage).__name__} keeps no schedules, since it lacks {', '.join(lacking)}: "
+            f"{type(storage).__name__} {failing}, since it lacks {', '.join(lacking)}: "
             "use Redis or the embedded storage, or a release of it that does"
         )
 
 
-def _lacking(storage: object) -> list[str]:
-    return sorted(v for v in _OF_SCHEDULES if not callable(getattr(storage, v, None)))
+def _lacking(storage: object, role: type) -> list[str]:
+    return sorted(verb for verb in verbs_of(role) if not callable(getattr(storage, verb, None)))

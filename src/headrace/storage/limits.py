@@ -94,6 +94,15 @@ DEFAULT_EVENTS = 5_000
 DAMAGED_TTL_MS = 7 * 24 * 3_600_000
 """How long strange data that were set aside are kept."""
 
+STAGES_LIMIT = 2_000
+"""Most stages in one call: so many that none needs over 5 ms."""
+
+DEFAULT_STAGE_TTL_MS = 6 * 3_600_000
+"""How long a stage is kept that nobody commits."""
+
+DEFAULT_WRITE_KEEP_MS = 7 * 24 * 3_600_000
+"""How long a write is known once it is published."""
+
 SCHEDULES_LIMIT = 100_000
 """Most schedules of a tenant."""
 

@@ -6,6 +6,7 @@ The values that describe a job are in `headrace.job`, an attempt's in `headrace.
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 import msgspec
 
@@ -270,3 +271,48 @@ class Finding(msgspec.Struct, frozen=True):
     topic: str
     level: str
     detail: str
+
+
+class StageInfo(msgspec.Struct, frozen=True):
+    """What one writer has staged for a write.
+
+    Attributes:
+        token: names the stage.
+        length: what the last `stage` returned.
+        jobs: how many jobs those calls staged.
+    """
+
+    token: str
+    length: int
+    jobs: int
+
+
+class CommitOutcome(StrEnum):
+    """What came of a commit."""
+
+    COMMITTED = "committed"
+    KNOWN = "known"
+
+
+class WriteInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a write, over all batches that it has committed.
+
+    Attributes:
+        id: the write.
+        batch: the last that it committed.
+        stages_left: how many of its stages are not published, or not wholly.
+        jobs: how many were committed.
+        added: how many of these are stored by now. Once it is published, the others met a job of
+            their id.
+    """
+
+    id: str
+    batch: int
+    stages_left: int
+    jobs: int
+    added: int
+
+    @property
+    def is_published(self) -> bool:
+        """Whether nothing of it is left to publish."""
+        return self.stages_left == 0
