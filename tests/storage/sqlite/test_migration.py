@@ -254,7 +254,7 @@ async def test_what_an_older_storage_held_is_there_after_the_steps(
         stats = await storage.stats("mail")
         assert (stats.queued, stats.retrying, stats.active, stats.settings.events) == (1, 1, 1, 77)
         [event] = (await storage.events("mail")).events
-        assert (event.job_id, event.at_ms) == ("w", 10)
+        assert (event.job_id, event.at_ms, event.number) == ("w", 10, 0)
         outcomes = await storage.enqueue("mail", [a_job("w")], call=CallId("c1", 7))
         assert outcomes == [EnqueueOutcome.QUEUED]  # remembered
         outcomes = await storage.enqueue("mail", [a_job("w"), a_job("f")], call=CallId("c1", 8))
@@ -262,6 +262,8 @@ async def test_what_an_older_storage_held_is_there_after_the_steps(
         call, slots = CallId("w1", 4), {"default": 9}
         reply = await storage.claim("mail", call=call, nonce="w1/4", slots=slots)
         assert [job.id for job in reply.jobs] == ["w", "f"]
+        # Nobody knows the numbers of the old events: those that came since are counted.
+        assert [e.number for e in (await storage.events("mail")).events] == [0, 1, 2, 3]
     finally:
         await storage.aclose()
 

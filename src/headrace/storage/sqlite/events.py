@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.events import EventRecord
 from headrace.storage.limits import EVENTS_AN_ENTRY
 from headrace.storage.lines import read_lines
+from headrace.storage.values import EventPage
 
 QUEUE_SHIFT = 40
 """An entry's key is its queue's, shifted by so many bits, and its number in the queue."""
 
-_ADD = "INSERT INTO events (key, at_ms, lines) VALUES (?, ?, ?)"
+_ADD = "INSERT INTO events (key, at_ms, lines, n) VALUES (?, ?, ?, ?)"
 _TRIM = "DELETE FROM events WHERE key BETWEEN ? AND ?"
 _ERASE = """
 DELETE FROM events WHERE key IN (SELECT key FROM events WHERE key BETWEEN ? AND ? LIMIT ?)
 """
 _COUNT = "SELECT count(*) FROM events WHERE key BETWEEN ? AND ?"
-_READ = "SELECT key, at_ms, lines FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
+_READ = "SELECT key, at_ms, lines, n FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
 
 
 class Events:
@@ -46,8 +46,15 @@ class Events:
         )
 
     def write(
-        self, db: sqlite3.Connection, queue: int, *, now_ms: int, last: int, limit: int
-    ) -> int:
+        self,
+        db: sqlite3.Connection,
+        queue: int,
+        *,
+        now_ms: int,
+        last: int,
+        told: int,
+        limit: int,
+    ) -> tuple[int, int]:
         """Write several events an entry: one each would double the cost of a transition.
 
         Args:
@@ -55,33 +62,37 @@ class Events:
             queue: its key.
             now_ms: when they happened.
             last: the number of the queue's last entry.
+            told: the number of its last event.
             limit: how many entries the queue keeps.
 
         Returns:
-            The number of the last entry now.
+            The numbers of the last entry and of the last event now.
         """
         if not self._lines:
-            return last
+            return last, told
         rows = []
         base = queue << QUEUE_SHIFT
         for first in range(0, len(self._lines), EVENTS_AN_ENTRY):
             last += 1
-            lines = "\n".join(self._lines[first : first + EVENTS_AN_ENTRY])
-            rows.append((base + last, now_ms, lines))
+            lines = self._lines[first : first + EVENTS_AN_ENTRY]
+            told += len(lines)
+            rows.append((base + last, now_ms, "\n".join(lines), told))
         db.executemany(_ADD, rows)
         db.execute(_TRIM, (base, base + last - limit))
-        return last
+        return last, told
 
 
-def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> list[EventRecord]:
+def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> EventPage:
     """Return the events of a queue after an entry, those of ``limit`` entries at most."""
     base = queue << QUEUE_SHIFT
     rows = db.execute(_READ, (base + seen, (queue + 1) << QUEUE_SHIFT, limit)).fetchall()
-    return [
+    ids = [f"{at_ms}-{key - base}" for key, at_ms, *_ in rows]
+    events = [
         event
-        for key, at_ms, lines in rows
-        for event in read_lines(lines, stream_id=f"{at_ms}-{key - base}", at_ms=at_ms, last=0)
+        for stream_id, (_, at_ms, lines, n) in zip(ids, rows, strict=True)
+        for event in read_lines(lines, stream_id=stream_id, at_ms=at_ms, last=n)
     ]
+    return EventPage(events=events, last_id=ids[-1] if ids else "")
 
 
 def erase(db: sqlite3.Connection, queue: int, *, limit: int) -> int:

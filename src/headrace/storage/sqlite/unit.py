@@ -26,7 +26,7 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 
 _OPEN = """
 SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events,
-  queued, scheduled, retrying, active, finished, dead, head, tail, event, wake
+  queued, scheduled, retrying, active, finished, dead, head, tail, event, wake, told
 FROM queues WHERE tenant = ? AND name = ?
 """
 _CREATE = """
@@ -35,7 +35,7 @@ VALUES (?, ?, ?, ?, ?, ?)
 """
 _CLOSE = """
 UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
-  head = ?, tail = ?, event = ?, wake = ?
+  head = ?, tail = ?, event = ?, wake = ?, told = ?
 WHERE key = ?
 """
 
@@ -75,8 +75,8 @@ class UnitOfWork:
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail, self._event, self._wake = row[13:17]
-        self._before = row[7:17]
+        self._head, self._tail, self._event, self._wake, self._told = row[13:18]
+        self._before = row[7:18]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []
@@ -154,14 +154,20 @@ class UnitOfWork:
             self._trim("finished", self.settings.history)
             self._trim("dead", self.settings.dead_letters)
         self.stats.write(self.db, self.key, now_ms=self.now_ms)
-        self._event = self.events.write(
-            self.db, self.key, now_ms=self.now_ms, last=self._event, limit=self.settings.events
+        self._event, self._told = self.events.write(
+            self.db,
+            self.key,
+            now_ms=self.now_ms,
+            last=self._event,
+            told=self._told,
+            limit=self.settings.events,
         )
         lanes = self.wakes.lanes()
         if lanes and not self.is_paused:
             self._wake += 1
             self.step.effects.wakes[self.tenant, self.queue] = (self._wake, lanes)
-        now = (*self.counts.values(), self._head, self._tail, self._event, self._wake)
+        places = (self._head, self._tail, self._event, self._wake, self._told)
+        now = (*self.counts.values(), *places)
         if now != self._before:
             self.db.execute(_CLOSE, (*now, self.key))
 

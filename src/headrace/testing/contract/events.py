@@ -153,6 +153,45 @@ class EventsContract(Contract):
         assert 10 <= len(events) < 300
         assert events[-1].job_id == "399"
 
+    async def test_every_event_has_the_number_behind_that_of_the_one_before(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        # In one entry, in several of one call, and in several calls of one millisecond.
+        await client.enqueue(*(a_job(f"{n}") for n in range(45)))
+        await client.enqueue(a_job("one"), a_job("two"))
+        await worker.settle(await worker.claim_one(), completed())
+        numbers = [event.number for event in await all_events(storage)]
+        assert len(numbers) >= 49
+        assert numbers == list(range(1, len(numbers) + 1))
+
+    async def test_numbers_tell_what_was_trimmed_in_the_middle_of_a_read(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
+        await storage.configure(QUEUE, QueueSettings(events=1))
+        await client.enqueue(*(a_job(f"{n}") for n in range(20)))
+        page = await storage.events(QUEUE, limit=1)
+        assert [event.number for event in page.events] == list(range(1, 21))
+        names = [f"more-{n}" for n in range(500)]
+        await client.enqueue(*map(a_job, names))
+        await client.enqueue(*(a_job(f"last-{n}") for n in range(3)))
+        names += [f"last-{n}" for n in range(3)]
+        next_event = (await storage.events(QUEUE, after=page.last_id, limit=1)).events[0]
+        missed = next_event.number - page.events[-1].number - 1
+        assert missed > 0
+        assert next_event.job_id == names[missed]
+
+    async def test_events_of_several_pages_are_numbered_on(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
+        for n in range(7):
+            await client.enqueue(*(a_job(f"{n}-{m}") for m in range(3)))
+        numbers: list[int] = []
+        after = "0"
+        while (page := await storage.events(QUEUE, after=after, limit=2)).events:
+            numbers += [event.number for event in page.events]
+            after = page.last_id
+        assert numbers == list(range(1, 22))
+
     async def test_repetitions_and_refusals_leave_no_event(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:

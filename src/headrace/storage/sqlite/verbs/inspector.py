@@ -165,5 +165,4 @@ def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:
     unit = find_unit(step, name)
     if unit is None:
         return EventPage(events=[], last_id="")
-    found = stream.read(step.db, unit.key, seen, limit)
-    return EventPage(events=found, last_id=found[-1].stream_id if found else "")
+    return stream.read(step.db, unit.key, seen, limit)

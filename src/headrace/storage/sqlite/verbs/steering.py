@@ -19,7 +19,7 @@ from headrace.storage.values import QueueSettings
 _DELETE_QUEUE = (
     "DELETE FROM incarnations WHERE queue = ?",
     "DELETE FROM lanes WHERE queue = ?",
-    "UPDATE queues SET is_listed = 0, is_paused = 0 WHERE key = ?",
+    "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
 )
 _CONFIGURE = """
 UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?
@@ -57,7 +57,7 @@ def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
 def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
     """Delete a queue without jobs; return how many event entries are left for another call.
 
-    Its row stays, off the list: it numbers the events, and producers' calls belong to it.
+    Its row stays, off the list: it numbers the entries, and producers' calls belong to it.
     """
     unit = find_unit(step, name)
     if unit is None:
