@@ -1,6 +1,6 @@
 """What a storage opens beside its verbs, each on a connection of its own: part of the port.
 
-A channel and a waiter wait for what others do; a beater works in another thread.
+A channel, an inbox and a waiter wait for what others do; a beater works in another thread.
 """
 
 from __future__ import annotations
@@ -36,6 +36,29 @@ class Channel(Protocol):
 
     async def aclose(self) -> None:
         """Close it; a pending `receive` ends or raises `StorageError`."""
+
+
+class Inbox(Protocol):
+    """A channel for a thread that blocks; one thread uses it at a time.
+
+    Attributes:
+        name: as `Channel.name`.
+    """
+
+    name: str
+
+    def receive(self, timeout_s: float) -> End | None:
+        """Block until the next end, for at most ``timeout_s``.
+
+        It connects first. None: nothing came in time, or it has just connected, also again, so that
+        ends may have been missed before: look. An interrupted one connects again.
+
+        Raises:
+            StorageError: the connection can't be opened or was lost; call again, after a pause.
+        """
+
+    def close(self) -> None:
+        """Close it; a later `receive` connects again."""
 
 
 class Waiter(Protocol):
