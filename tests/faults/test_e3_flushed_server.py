@@ -8,7 +8,7 @@ import secrets
 import pytest
 
 from headrace import App, JobState, Worker
-from headrace.storage.redis.roles import role
+from headrace.storage.redis import shared
 from headrace.testing import running
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
@@ -41,7 +41,7 @@ async def test_after_a_flush_under_a_live_worker_all_that_is_listed_comes_back(
 async def test_a_producer_lists_its_queue_again(
     redis_url: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(role, "INTRODUCED_FOR_S", 0.01)
+    monkeypatch.setattr(shared, "INTRODUCED_FOR_S", 0.01)
     async with App(redis_url, tenant=f"test-{secrets.token_hex(6)}") as app:
         await app.enqueue("work", queue="mail")
         with redis_server.client() as client:

@@ -50,10 +50,10 @@ class RedisStorage(
         """Return the storage of another tenant over the same connection."""
         other = copy(self)
         other.tenant = check_name(tenant, what="tenant")
-        vars(other).pop("_client", None)
+        other.joined = None
         return other
 
     async def aclose(self) -> None:
         """Leave the connection, which ends with its last user."""
-        vars(self).pop("_client", None)
+        self.joined = None
         await self.shared.leave(self)

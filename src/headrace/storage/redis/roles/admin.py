@@ -27,7 +27,7 @@ class RedisAdmin(RedisRole):
         root = self._root(queue)
         left = await self._client.run(admin.delete_queue(root, is_forced=is_forced))
         if left == 0:
-            self.shared.introduced.discard(root)
+            self.shared.forget(root)
             await self._client.run(admin.strike(self.tenant, queue))
             # Somebody may have used it between the two, and found its name on the list.
             if await self._client.run(admin.delete_queue(root, is_forced=is_forced)) is None:

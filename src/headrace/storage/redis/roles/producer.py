@@ -20,7 +20,7 @@ class RedisProducer(RedisRole):
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
     ) -> list[EnqueueOutcome]:
         root = self._root(queue)
-        if root not in self.shared.introduced:
+        if not self.shared.is_introduced(root):
             await self._introduce(queue)
         return await self._client.run(producer.enqueue(root, jobs, call))
 

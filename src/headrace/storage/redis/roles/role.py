@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
-from functools import cached_property
 
 from headrace.errors import StorageFull
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.producer import introduce
 from headrace.storage.redis.client import AsyncClient
 from headrace.storage.redis.shared import Shared
-
-INTRODUCED_FOR_S = 30.0
-"""How long a queue is taken for listed once it was put on the tenant's list."""
 
 
 class RedisRole:
@@ -22,15 +17,19 @@ class RedisRole:
     Attributes:
         tenant: whose queues.
         shared: the way to the server, for this tenant and others.
+        joined: the client, while this storage is a user of its connections.
     """
 
     tenant: str
     shared: Shared
+    joined: AsyncClient | None = None
 
-    @cached_property
+    @property
     def _client(self) -> AsyncClient:
-        """The client; from the first use on, this storage is a user of its connection."""
-        return self.shared.join(self)
+        """The client; from the first use on, this storage is a user of its connections."""
+        if self.joined is None:
+            self.joined = self.shared.join(self)
+        return self.joined
 
     def _root(self, queue: str) -> str:
         return keys.root(self.tenant, queue)
@@ -42,10 +41,7 @@ class RedisRole:
         again.
         """
         await self._client.prepare(introduce(self.tenant, queue))
-        root, introduced = self._root(queue), self.shared.introduced
-        if root not in introduced:
-            introduced.add(root)
-            asyncio.get_running_loop().call_later(INTRODUCED_FOR_S, introduced.discard, root)
+        self.shared.introduce(self._root(queue))
 
     async def _introduce_if_room(self, queue: str) -> None:
         """Do the same for those who drain it: a full server takes no new name, and must go on.

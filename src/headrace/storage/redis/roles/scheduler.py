@@ -54,7 +54,7 @@ class RedisScheduler(RedisRole):
         self, queue: str, occurrences: Sequence[Occurrence], *, until_ms: int
     ) -> list[EnqueueOutcome] | None:
         root = self._root(queue)
-        if root not in self.shared.introduced:
+        if not self.shared.is_introduced(root):
             await self._introduce(queue)
         return await self._client.run(scheduler.fire(root, occurrences, until_ms))
 
