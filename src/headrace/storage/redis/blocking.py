@@ -14,11 +14,14 @@ import anyio
 from headrace.errors import StorageError, StorageUnavailable
 from headrace.guard import Drops
 from headrace.storage.redis import keys
+from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls import consumer
 from headrace.storage.redis.calls.producer import read_end
-from headrace.storage.redis.client import Address, AsyncClient, SyncClient
+from headrace.storage.redis.client import Address
 from headrace.storage.redis.connection import Connection, Subscription
-from headrace.storage.redis.runner import at_once
+from headrace.storage.redis.runner import Runner
+from headrace.storage.redis.socket import SubscribedSocket
+from headrace.storage.steps import at_once
 from headrace.storage.values import BeatReply, CallId, ClaimReply, End
 
 LONGEST_BLOCK_S = 2.0
@@ -45,7 +48,7 @@ class RedisWaiter:
     """
 
     def __init__(
-        self, address: Address, client: AsyncClient, *, tenant: str, queue: str, lane: str
+        self, address: Address, client: Runner, *, tenant: str, queue: str, lane: str
     ) -> None:
         self._address = address
         self._client = client
@@ -124,7 +127,7 @@ class RedisWaiter:
 class RedisBeater:
     """Beats from a thread, over a connection of its own."""
 
-    def __init__(self, client: SyncClient, tenant: str) -> None:
+    def __init__(self, client: BlockingClient, tenant: str) -> None:
         self._client = client
         self._tenant = tenant
 
@@ -172,3 +175,36 @@ class RedisChannel:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.aclose()
+
+
+class RedisInbox:
+    """The same channel for a thread that blocks."""
+
+    def __init__(self, address: Address, tenant: str) -> None:
+        self.name: str = keys.channel(tenant, secrets.token_hex(8))
+        self._address = address
+        self._socket: SubscribedSocket | None = None
+        self._drops = Drops(self.name)
+
+    def receive(self, timeout_s: float) -> End | None:
+        """Block until the next end; None: nothing came in time, or it has just subscribed.
+
+        Raises:
+            StorageError: the connection can't be opened or was lost; call again.
+        """
+        socket = self._socket
+        if socket is None or not socket.is_open:
+            self._socket = self._address.open_subscribed_socket(self.name)
+            return None
+        while (message := socket.message(timeout_s)) is not None:
+            try:
+                return read_end(message)
+            except Exception as error:  # anybody may have sent anything
+                self._drops.drop(error)
+        return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            socket.close()

@@ -1,9 +1,10 @@
-"""What carries calls to a server: a client over one shared connection, and one for threads."""
+"""Where a server is, and the client of one event loop over one shared connection."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -15,32 +16,24 @@ from redis.asyncio import (
 )
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from headrace.errors import (
-    InvalidOption,
-    ReplyLost,
-    StorageError,
-    StorageFault,
-    StorageRefused,
-)
+from headrace.errors import InvalidOption, StorageError
 from headrace.storage.redis.calls.call import Call
-from headrace.storage.redis.calls.doctor import info
 from headrace.storage.redis.calls.producer import subscribe
 from headrace.storage.redis.connection import CONNECT_TIMEOUT_S, Connection, Subscription
-from headrace.storage.redis.errors import NotPermitted, translate, unsent
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.location import TLS_PATHS, location_of
-from headrace.storage.redis.runner import Runner
-from headrace.storage.redis.server import ServerInfo, refusal, server_info
+from headrace.storage.redis.runner import Runner, check_server
+from headrace.storage.redis.socket import Socket, SubscribedSocket
+from headrace.storage.steps import at_once
 
 _CLASSES: dict[str, type[AbstractConnection]] = {
     "tcp": TcpConnection,
     "tls": SSLConnection,
     "unix": UnixDomainSocketConnection,
 }
-_SYNC_CLASSES = {
+_BLOCKING_CLASSES: dict[str, Callable[..., redis.connection.AbstractConnection]] = {
     "tcp": redis.Connection,
     "tls": redis.SSLConnection,
     "unix": redis.UnixDomainSocketConnection,
@@ -110,15 +103,30 @@ class Address:
             raise
         return connection
 
-    def sync_client(self, *, timeout_s: float) -> redis.Redis:
-        """Return a synchronous redis-py client without retries."""
-        pool = redis.ConnectionPool(
-            connection_class=_SYNC_CLASSES[self._location.kind],
+    def open_socket(
+        self, *, timeout_s: float = REPLY_TIMEOUT_S, client_name: str = "headrace"
+    ) -> Socket:
+        """Return a new open connection that blocks.
+
+        Args:
+            timeout_s: how long it may take to connect, and how long a reply.
+            client_name: of the connection, unless the URL says another.
+        """
+        return Socket(self._blocking(timeout_s, client_name), timeout_s=timeout_s)
+
+    def open_subscribed_socket(self, channel: str) -> SubscribedSocket:
+        """Return a new connection that blocks and is subscribed to a channel."""
+        timeout_s = REPLY_TIMEOUT_S
+        connection = SubscribedSocket(self._blocking(timeout_s, "headrace"), timeout_s=timeout_s)
+        at_once(connection.call(*subscribe(channel).words))
+        return connection
+
+    def _blocking(self, timeout_s: float, client_name: str) -> redis.connection.AbstractConnection:
+        return _BLOCKING_CLASSES[self._location.kind](
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
-            **self._settings("headrace-beat"),
+            **self._settings(client_name),
         )
-        return redis.Redis.from_pool(pool)
 
 
 class AsyncClient(Runner):
@@ -151,7 +159,7 @@ class AsyncClient(Runner):
             try:
                 connection = await self._address.open_connection()
                 try:
-                    await self._check(connection)
+                    await check_server(connection.call, allow_eviction=self._allow_eviction)
                 except BaseException:
                     await connection.aclose()
                     raise
@@ -161,45 +169,9 @@ class AsyncClient(Runner):
             self._connection = connection
             return connection
 
-    async def _check(self, connection: Connection) -> None:
-        facts = await self._facts(connection)
-        if facts is not None:
-            problem = refusal(facts, allow_eviction=self._allow_eviction)
-            if problem:
-                raise StorageRefused(problem)
-
-    async def _facts(self, connection: Connection) -> ServerInfo | None:
-        call = info()
-        try:
-            fields = call.read(await connection.call(*call.words))
-        except ReplyLost as error:
-            raise unsent(error) from error
-        except (NotPermitted, StorageFault):
-            return None  # a user without the right to INFO: the operator's choice
-        return server_info(fields, {})
-
     async def aclose(self) -> None:
         """Close the connection."""
         async with self._opening:
             if self._connection is not None:
                 await self._connection.aclose()
                 self._connection = None
-
-
-class SyncClient(Runner):
-    """Runs calls from a thread of its own: it blocks, so `at_once` runs its coroutines."""
-
-    def __init__(self, address: Address, library: Library, *, timeout_s: float) -> None:
-        super().__init__(library)
-        self._redis = address.sync_client(timeout_s=timeout_s)
-
-    async def send(self, call: Call[Any]) -> Any:
-        """Send a call and block until its reply is there."""
-        try:
-            return self._redis.execute_command(*self.words(call))
-        except (RedisError, OSError) as error:
-            raise translate(error, sent=True) from error
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._redis.close()

@@ -7,15 +7,16 @@ repeat any other, with the same number.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from headrace.errors import ReplyLost
+from headrace.errors import ReplyLost, StorageFault, StorageRefused
 from headrace.storage.redis.calls.call import Call, Word
-from headrace.storage.redis.calls.doctor import load
-from headrace.storage.redis.errors import FunctionMissing, LibraryKnown, unsent
+from headrace.storage.redis.calls.doctor import info, load
+from headrace.storage.redis.errors import FunctionMissing, LibraryKnown, NotPermitted, unsent
 from headrace.storage.redis.library import Library
+from headrace.storage.redis.server import refusal, server_info
 
 T = TypeVar("T")
 
@@ -38,10 +39,14 @@ class Runner(ABC):
             call: its ``root`` says which slot it belongs to.
         """
 
-    def words(self, call: Call[Any]) -> Sequence[Word]:
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close what is open; a later call opens it again."""
+
+    def words(self, call: Call[Any]) -> tuple[Word, ...]:
         """Return the command that makes a call."""
         if call.is_command:
-            return call.words
+            return tuple(call.words)
         return ("FCALL", self.library.function(call.verb), 1, call.root, *call.words)
 
     async def run(self, call: Call[T]) -> T:
@@ -78,12 +83,24 @@ class Runner(ABC):
             raise unsent(error) from error
 
 
-def at_once(steps: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine returns that never waits, since its client blocks instead."""
+async def check_server(ask: Callable[..., Awaitable[Any]], *, allow_eviction: bool) -> None:
+    """See that the server at the other end of a new connection can be used.
+
+    Args:
+        ask: sends a command there and returns its reply.
+        allow_eviction: it may throw keys away.
+
+    Raises:
+        StorageRefused: it can't, and why.
+        StorageUnavailable: it did not answer.
+    """
+    call = info()
     try:
-        steps.send(None)
-    except StopIteration as end:
-        done: T = end.value
-        return done
-    steps.close()
-    raise RuntimeError(f"{steps!r} has waited, and no event loop runs it")
+        fields = call.read(await ask(*call.words))
+    except ReplyLost as error:
+        raise unsent(error) from error
+    except (NotPermitted, StorageFault):
+        return  # a user without the right to INFO: the operator's choice
+    problem = refusal(server_info(fields, {}), allow_eviction=allow_eviction)
+    if problem:
+        raise StorageRefused(problem)

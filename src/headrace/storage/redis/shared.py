@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from weakref import WeakSet
 
-from headrace.storage.redis.client import Address, AsyncClient
+from headrace.storage.redis.client import Address
+from headrace.storage.redis.runner import Runner
 
 INTRODUCED_FOR_S = 30.0
 """How long a queue is taken for listed once it was put on the tenant's list."""
@@ -19,9 +20,9 @@ class Shared:
         client: for calls; what it has open is shared.
     """
 
-    def __init__(self, address: Address, client: AsyncClient) -> None:
+    def __init__(self, address: Address, client: Runner) -> None:
         self.address: Address = address
-        self.client: AsyncClient = client
+        self.client: Runner = client
         self._introduced: dict[str, float] = {}
         self._tidy_at = 0.0
         # One that nobody has any more, and nobody closed, must not keep the connection open.
@@ -44,7 +45,7 @@ class Shared:
         """Note that a queue was struck from the list."""
         self._introduced.pop(root, None)
 
-    def join(self, storage: object) -> AsyncClient:
+    def join(self, storage: object) -> Runner:
         """Return the client, which stays connected until this storage has left."""
         self._users.add(storage)
         return self.client

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
 from headrace.storage.redis.blocking import RedisBeater, RedisWaiter
+from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls import consumer
-from headrace.storage.redis.client import SyncClient
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Report, Settlement
 
@@ -50,6 +50,12 @@ class RedisConsumer(RedisRole):
         )
 
     def open_beater(self, *, timeout_s: float) -> Beater:
-        shared = self.shared
-        client = SyncClient(shared.address, shared.client.library, timeout_s=timeout_s)
+        # Whether the server may evict was looked at before this incarnation came to beat.
+        client = BlockingClient(
+            self.shared.address,
+            self.shared.client.library,
+            allow_eviction=True,
+            timeout_s=timeout_s,
+            client_name="headrace-beat",
+        )
         return RedisBeater(client, self.tenant)

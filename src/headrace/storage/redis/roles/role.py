@@ -7,7 +7,7 @@ from contextlib import suppress
 from headrace.errors import StorageFull
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.producer import introduce
-from headrace.storage.redis.client import AsyncClient
+from headrace.storage.redis.runner import Runner
 from headrace.storage.redis.shared import Shared
 
 
@@ -22,10 +22,10 @@ class RedisRole:
 
     tenant: str
     shared: Shared
-    joined: AsyncClient | None = None
+    joined: Runner | None = None
 
     @property
-    def _client(self) -> AsyncClient:
+    def _client(self) -> Runner:
         """The client; from the first use on, this storage is a user of its connections."""
         if self.joined is None:
             self.joined = self.shared.join(self)
