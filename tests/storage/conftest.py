@@ -12,25 +12,29 @@ import pytest
 import redis
 
 from headrace.storage.base import Storage
-from headrace.storage.redis.storage import RedisStorage
+from headrace.storage.redis.storage import BlockingRedisStorage, RedisStorage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Advance, Dump
 from headrace.testing.contract.steps import ContractClient, ContractIncarnation
+from tests.storage.stepped import stepped
 from tests.support import leaks, sqlite_check
 from tests.support.clock import SCHEDULES_LIMIT, ServerClock, library_with_test_clock
 
 
 class RedisSubject(Subject):
-    """The storage on a real server."""
+    """The storage on a real server, or the blocking one."""
 
     schedules_limit = SCHEDULES_LIMIT
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_blocking: bool = False) -> None:
         self._client = redis.Redis.from_url(url)
         self._clock = ServerClock(self._client)
-        self.storage: Storage = RedisStorage(url, source=library_with_test_clock()).for_tenant(
-            "acme"
+        source = library_with_test_clock()
+        self.storage: Storage = (
+            stepped(BlockingRedisStorage(url, source=source).for_tenant("acme"))
+            if is_blocking
+            else RedisStorage(url, source=source).for_tenant("acme")
         )
 
     async def advance(self, ms: int) -> int:

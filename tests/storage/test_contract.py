@@ -20,6 +20,14 @@ class TestRedis(StorageContract):
         return RedisSubject(redis_server.url)
 
 
+class TestBlockingRedis(StorageContract):
+    @pytest.fixture
+    def subject(self, redis_server: RedisServer) -> Subject:
+        with redis_server.client() as client:
+            client.flushall()
+        return RedisSubject(redis_server.url, is_blocking=True)
+
+
 class TestMemory(StorageContract):
     @pytest.fixture
     def subject(self) -> Subject:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from headrace.errors import InvalidOption, StorageRefused
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
 from headrace.storage.base import Storage
+from headrace.storage.blocking import BlockingStorage
 from headrace.storage.opener import Opener
 from headrace.storage.redis.location import location_of
 from headrace.storage.sqlite.engine.location import place_of
@@ -20,6 +21,10 @@ SCHEMES = {"redis": REDIS, "rediss": REDIS, "unix": REDIS, "memory": SQLITE, "fi
 """Where the storage of each scheme is. It is imported when it is opened: redis-py takes as long to
 import as all else together. Nobody else's storage is looked for under one of these.
 """
+_BLOCKING = {
+    REDIS: "headrace.storage.redis.storage:BlockingRedisStorage",
+}
+"""The blocking one of each."""
 
 
 def check_url(url: str) -> str:
@@ -59,6 +64,29 @@ def open_storage(
     return opener(url, allow_eviction=allow_eviction).for_tenant(tenant)
 
 
+def open_blocking(
+    url: str, *, tenant: str = DEFAULT_TENANT, allow_eviction: bool = False
+) -> BlockingStorage:
+    """Return the storage for ``url`` for code without an event loop, and for many threads.
+
+    It connects on first use, and `BlockingStorage.close` closes it. The verbs of a storage that
+    another distribution brings are run by an event loop in a thread of their own.
+
+    Args:
+        url: as `open_storage`.
+        tenant: whose queues, default ``default``.
+        allow_eviction: as `open_storage`.
+
+    Raises:
+        InvalidOption: the URL or the tenant is not valid, or an installed storage can't be loaded.
+    """
+    tenant = check_name(tenant, what="tenant")
+    scheme = _scheme_of(check_url(url))
+    opener = _loaded(_BLOCKING[SCHEMES[scheme]])
+    storage: BlockingStorage = opener(url, allow_eviction=allow_eviction)
+    return storage.for_tenant(tenant)
+
+
 def check_exists(url: str) -> None:
     """See that there is something to look at, for who only reads: to open a place makes it.
 
@@ -91,8 +119,7 @@ def _scheme_of(url: object) -> str:
 def _opener_of(url: str) -> Opener:
     scheme = _scheme_of(url)
     if scheme in SCHEMES:
-        module, _, name = SCHEMES[scheme].partition(":")
-        return cast(Opener, getattr(import_module(module), name))
+        return cast(Opener, _loaded(SCHEMES[scheme]))
     # Not at the top: importlib.metadata takes 12 ms to import, for what few need.
     from headrace.storage.installed import find_opener, installed_schemes
 
@@ -105,6 +132,11 @@ def _opener_of(url: str) -> Opener:
             + (f"; installed besides: {_listed(brought)}" if brought else "")
         )
     return opener
+
+
+def _loaded(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _listed(schemes: Iterable[str]) -> str:
