@@ -82,12 +82,20 @@ class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
             NotSerializable: a value can't be encoded; the message names it.
             PayloadTooLarge: they are over 1 MiB encoded.
         """
+        return self._template.request(self._payload(args, kwargs))
+
+    def _payload(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes:
         binder = self._binder
         try:
-            payload = encode_arguments(binder.encode, binder.bind(args, kwargs))
+            return encode_arguments(binder.encode, binder.bind(args, kwargs))
         except InvalidArguments as error:
             raise _hinted(error, kwargs.keys() - binder.names) from None
-        return self._template.request(payload)
+
+    def _awaited(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[Job[R], int | None]:
+        template = self._template
+        return template.awaited(self._payload(args, kwargs)), template.wait_timeout_ms
 
     async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store the job; once this returns, it will run.
@@ -114,15 +122,20 @@ class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
             JobError: as `JobHandle.result`; a `WaitTimeout` has the job's handle.
             UsageError, StorageError: as `enqueue`.
         """
-        binder = self._binder
-        try:
-            payload = encode_arguments(binder.encode, binder.bind(args, kwargs))
-        except InvalidArguments as error:
-            raise _hinted(error, kwargs.keys() - binder.names) from None
-        job = self._template.awaited(payload)
-        limit_ms = self._template.wait_timeout_ms
+        job, limit_ms = self._awaited(args, kwargs)
         result: R = await self._submitter.submit_and_wait(job, timeout_ms=limit_ms)
         return result
+
+
+def awaited_job(
+    call: TaskCall[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> tuple[Job[R], int | None]:
+    """Return a call's job whose result is kept for who waits, and for how many ms that one waits.
+
+    Raises:
+        InvalidArguments, NotSerializable, PayloadTooLarge: as `TaskCall.job`.
+    """
+    return call._awaited(args, kwargs)  # noqa: SLF001 (this is its door for other kinds of calls)
 
 
 class Task(WithForeignWords, Generic[P, R, C], words=OF_TASKS):
