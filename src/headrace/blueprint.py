@@ -23,7 +23,7 @@ from headrace.options import (
 from headrace.plain import plain_text, shown
 from headrace.registry import function_of, new_task, with_executor
 from headrace.scheduled import OfTask
-from headrace.scheduling import ScheduledTasks
+from headrace.scheduling import AwaitedTasks
 from headrace.task import Task
 
 S = TypeVar("S", default=Any)
@@ -50,7 +50,7 @@ class Inclusion(msgspec.Struct, frozen=True):
     outer: Blueprint[Any] | None
 
 
-class Blueprint(ScheduledTasks[S]):
+class Blueprint(AwaitedTasks[S]):
     """Tasks that an app includes, for modules that should not import the app.
 
     `task`, `cron` and `every` declare them as an `App`'s do; `App.include` brings them into an app,

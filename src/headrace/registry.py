@@ -20,6 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound=Awaitable[Any])
 S = TypeVar("S", default=None)
+D = TypeVar("D")
 
 Declare = Callable[[Callable[..., Any], TaskOptions], Task[..., Any]]
 """Registers a function with the options that were said."""
@@ -32,13 +33,17 @@ class AnyArgument:
     """
 
 
-class TaskRegistry(ABC, Generic[S]):
-    """Where tasks are declared."""
+class TaskRegistry(ABC, Generic[D]):
+    """Where tasks are declared, by decorators of one kind."""
 
     @property
-    def task(self) -> TaskDecorator[S]:
+    def task(self) -> D:
         """Registers a function as a task, as ``@app.task`` or ``@app.task(...)``."""
-        return TaskDecorator(self._declare, {})
+        return self._decorator(self._declare)
+
+    @abstractmethod
+    def _decorator(self, declare: Declare) -> D:
+        """Return what registers functions by ``declare``."""
 
     @abstractmethod
     def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:

@@ -13,15 +13,16 @@ from headrace.job import Job
 from headrace.occurrences import ScheduledJobOptions
 from headrace.options import TaskOptions, spelled_out
 from headrace.policy import SchedulePolicy, check_schedule_id, policy_fields
-from headrace.registry import TaskDecorator, TaskRegistry
+from headrace.registry import Declare, TaskDecorator, TaskRegistry
 from headrace.scheduled import Declarations, OfTask
 from headrace.task import Task
 from headrace.timing import Cron, Every, Timing
 
 S = TypeVar("S", default=None)
+D = TypeVar("D")
 
 
-class ScheduledTasks(TaskRegistry[S]):
+class ScheduledTasks(TaskRegistry[D]):
     """Where tasks and their schedules are declared."""
 
     @spelled_out(SchedulePolicy)
@@ -36,7 +37,7 @@ class ScheduledTasks(TaskRegistry[S]):
         args: Mapping[str, Any] | None = None,
         options: ScheduledJobOptions | None = None,
         **policy: Unpack[SchedulePolicy],
-    ) -> TaskDecorator[S]:
+    ) -> D:
         """Have a task run by the clock, as in ``@app.cron("0 9 * * 1", tz="Europe/Berlin")``.
 
         It stands above ``@app.task`` or instead of it, several of them above one task. Workers and
@@ -73,7 +74,7 @@ class ScheduledTasks(TaskRegistry[S]):
         args: Mapping[str, Any] | None = None,
         options: ScheduledJobOptions | None = None,
         **policy: Unpack[SchedulePolicy],
-    ) -> TaskDecorator[S]:
+    ) -> D:
         """Have a task run again and again, as in ``@app.every(30)``; otherwise as `cron`.
 
         Args:
@@ -98,7 +99,7 @@ class ScheduledTasks(TaskRegistry[S]):
         args: Mapping[str, Any] | None,
         options: ScheduledJobOptions | None,
         policy: Mapping[str, Any],
-    ) -> TaskDecorator[S]:
+    ) -> D:
         said_id = None if schedule_id is None else check_schedule_id(schedule_id)
 
         def declare(function: Callable[..., Any], said: TaskOptions) -> Task[..., Any]:
@@ -107,7 +108,7 @@ class ScheduledTasks(TaskRegistry[S]):
             self._schedule(said_id, schedule)
             return task
 
-        return TaskDecorator(declare, {})
+        return self._decorator(declare)
 
     def _task_of(self, function: Callable[..., Any]) -> Task[..., Any]:
         return function if isinstance(function, Task) else self._declare(function, {})
@@ -117,7 +118,14 @@ class ScheduledTasks(TaskRegistry[S]):
         """Declare a schedule of a task that was declared here."""
 
 
-class DeclaredSchedules(ScheduledTasks[S]):
+class AwaitedTasks(ScheduledTasks[TaskDecorator[S]]):
+    """Where tasks are declared whose calls are awaited."""
+
+    def _decorator(self, declare: Declare) -> TaskDecorator[S]:
+        return TaskDecorator(declare, {})
+
+
+class DeclaredSchedules(AwaitedTasks[S]):
     """The part of an `App` that keeps the schedules that it declares.
 
     Args:
