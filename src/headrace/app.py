@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
@@ -14,7 +13,7 @@ from headrace.blueprint import Blueprint, join
 from headrace.client import find_record
 from headrace.clients import Clients
 from headrace.clock import Duration, duration_ms
-from headrace.codec import Codec, read
+from headrace.codec import Codec
 from headrace.conversions import ByType, conversions_of
 from headrace.declaration import default_app_name, default_name, is_redefinition
 from headrace.errors import UsageError
@@ -22,7 +21,6 @@ from headrace.extensions import Extensions
 from headrace.foreign import OF_APPS, WithForeignWords
 from headrace.handle import JobHandle
 from headrace.job import (
-    DEFAULT_QUEUE,
     DEFAULT_TENANT,
     EnqueueOutcome,
     Job,
@@ -30,6 +28,7 @@ from headrace.job import (
     check_text,
 )
 from headrace.json_codec import JSON, JsonCodec
+from headrace.known import KnownTasks
 from headrace.lifespan import Lifespan, check_lifespan
 from headrace.modules import check_modules, import_tree
 from headrace.options import (
@@ -51,7 +50,7 @@ from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.connect import check_url, open_storage, redacted
 from headrace.task import Task
-from headrace.task_ref import TaskRef, not_registered
+from headrace.task_ref import TaskRef
 
 S = TypeVar("S", default=None)
 Found = TypeVar("Found")
@@ -173,13 +172,13 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
         task_settings(**self._defaults)
         said = variable("HEADRACE_RELEASE") if release is None else release
         self.release: str | None = None if said is None else check_text(said, what="release")
+        self._known = KnownTasks(self.tasks, self.codec)
         self._clients = Clients(
             self._open_storage,
-            decoder_of=self._decoder_of,
+            decoder_of=self._known.decoder_of,
             retry_for_s=duration_ms(retry_for, name="retry_for") / 1000,
         )
         self._sender = Sender(self._clients, self.preparers)
-        self._decode_plain = partial(read, self.codec.decoder(Any))
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
@@ -330,15 +329,8 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             InvalidOption: the id or a name is not valid.
             UnknownTask: the name is not registered in this app.
         """
-        job_id = check_text(job_id, what="job id")
-        known = None if task is None else self._known_task(task)
-        if queue is None:
-            queue = DEFAULT_QUEUE if known is None else known.settings.queue
-        decode = self._decode_plain if known is None else known.signature.decode_result
-        outcome = EnqueueOutcome.UNKNOWN
-        return JobHandle(
-            job_id, check_name(queue, what="queue"), outcome, self._clients.jobs, decode
-        )
+        job_id, queue, decode = self._known.named_job(job_id, queue, task)
+        return JobHandle(job_id, queue, EnqueueOutcome.UNKNOWN, self._clients.jobs, decode)
 
     @overload
     async def find(self, job_id: str, *, task: Task[..., Found]) -> JobHandle[Found]: ...
@@ -364,22 +356,9 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             UnknownTask: the name is not registered in this app.
             StorageError: the storage can't be reached.
         """
-        job_id = check_text(job_id, what="job id")
-        wanted = None if task is None else self._known_task(task)
+        job_id = self._known.check_wanted(job_id, task)
         record = await find_record(self._clients.current().storage, job_id)
-        known = self.tasks.get(record.task) if wanted is None else wanted
-        if known is not None:
-            return self.job(job_id, queue=record.queue, task=known)
-        return self.job(job_id, queue=record.queue)
-
-    def _known_task(self, task: Task[..., Any] | str) -> Task[..., Any]:
-        if isinstance(task, Task):
-            return task
-        name = check_text(task, what="task name")
-        if name not in self.tasks:
-            advice = "leave task= out to get the result as plain data"
-            raise not_registered(name, self.tasks, advice)
-        return self.tasks[name]
+        return self.job(job_id, queue=record.queue, task=self._known.task_of(record, task))
 
     def queue(self, name: str) -> Queue:
         """Return a queue, to look at and to steer."""
@@ -395,7 +374,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
         return Schedules(
             lambda: self._clients.current().storage,
             tasks=self.tasks,
-            decode=self._decode_plain,
+            decode=self._known.decode_plain,
             submit=lambda job: self._clients.current().submit(job),
             clock=lambda: self._clients.clock(),
         )
@@ -416,10 +395,6 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
 
     def _operator(self) -> Operator:
         return self._clients.current().storage
-
-    def _decoder_of(self, task: str) -> Callable[[bytes], Any]:
-        known = self.tasks.get(task)
-        return self._decode_plain if known is None else known.signature.decode_result
 
     async def aclose(self) -> None:
         """Send what waits, then close every connection of the running event loop.
