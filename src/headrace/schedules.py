@@ -38,14 +38,8 @@ from headrace.timing import Timing
 from headrace.views.schedules import Schedule, ScheduleEvent
 
 
-class Schedules:
-    """The schedules that a tenant's storage keeps, whoever has made them.
-
-    Any worker or scheduler of the tenant fires them. All methods may raise `StorageError`, and
-    `InvalidOption` for what can't be an id; before any I/O `StorageRefused`, where a storage of
-    another distribution keeps no schedules. Changes are whole or not made, and nobody's gets lost
-    when several come at once.
-    """
+class KeptSchedules:
+    """The schedules that a tenant's storage keeps, whoever has made them; sends no job."""
 
     def __init__(
         self,
@@ -53,17 +47,15 @@ class Schedules:
         *,
         tasks: Mapping[str, Task[..., Any]],
         decode: Callable[[bytes], Any],
-        submit: Callable[[Job], Awaitable[JobHandle[Any]]],
         clock: WallClock,
     ) -> None:
         self._open = storage
         self._tasks = tasks
         self._decode = decode
-        self._submit = submit
         self._clock = clock
 
     def __repr__(self) -> str:
-        return "<Schedules>"
+        return f"<{type(self).__name__}>"
 
     @spelled_out(SchedulePolicy)
     async def put(
@@ -155,19 +147,6 @@ class Schedules:
         """
         return self._view(await resume_schedule(self._storage(), check_schedule_id(schedule_id)))
 
-    async def trigger(self, schedule_id: str) -> JobHandle[Any]:
-        """Enqueue its job now, whether it is due or paused, and return the job's handle.
-
-        Its occurrences come as before. The job's id is ``<schedule>:triggered:`` and a ULID.
-
-        Raises:
-            ScheduleNotFound: there is none of that id.
-        """
-        schedule_id = check_schedule_id(schedule_id)
-        handle = await self._submit(await triggered_job(self._storage(), schedule_id))
-        await note_trigger(self._storage(), schedule_id, handle.id)
-        return handle
-
     async def delete(self, schedule_id: str) -> bool:
         """Delete a schedule and its history; return whether there was one. Its jobs stay.
 
@@ -182,3 +161,38 @@ class Schedules:
 
     def _view(self, record: ScheduleRecord) -> Schedule:
         return Schedule.of(record.id, record.app, record.body, self._decode)
+
+
+class Schedules(KeptSchedules):
+    """The schedules that a tenant's storage keeps, whoever has made them.
+
+    Any worker or scheduler of the tenant fires them. All methods may raise `StorageError`, and
+    `InvalidOption` for what can't be an id; before any I/O `StorageRefused`, where a storage of
+    another distribution keeps no schedules. Changes are whole or not made, and nobody's gets lost
+    when several come at once.
+    """
+
+    def __init__(
+        self,
+        storage: Callable[[], ScheduleStorage],
+        *,
+        tasks: Mapping[str, Task[..., Any]],
+        decode: Callable[[bytes], Any],
+        submit: Callable[[Job], Awaitable[JobHandle[Any]]],
+        clock: WallClock,
+    ) -> None:
+        super().__init__(storage, tasks=tasks, decode=decode, clock=clock)
+        self._submit = submit
+
+    async def trigger(self, schedule_id: str) -> JobHandle[Any]:
+        """Enqueue its job now, whether it is due or paused, and return the job's handle.
+
+        Its occurrences come as before. The job's id is ``<schedule>:triggered:`` and a ULID.
+
+        Raises:
+            ScheduleNotFound: there is none of that id.
+        """
+        schedule_id = check_schedule_id(schedule_id)
+        handle = await self._submit(await triggered_job(self._storage(), schedule_id))
+        await note_trigger(self._storage(), schedule_id, handle.id)
+        return handle
