@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
 from headrace.client import find_record
-from headrace.clients import Clients
+from headrace.clients import Clients, Opening
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec
 from headrace.conversions import ByType, conversions_of
@@ -174,7 +174,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
         self.release: str | None = None if said is None else check_text(said, what="release")
         self._known = KnownTasks(self.tasks, self.codec)
         self._clients = Clients(
-            self._open_storage,
+            Opening(storage=self._open_storage),
             decoder_of=self._known.decoder_of,
             retry_for_s=duration_ms(retry_for, name="retry_for") / 1000,
         )
@@ -376,7 +376,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
             tasks=self.tasks,
             decode=self._known.decode_plain,
             submit=lambda job: self._clients.current().submit(job),
-            clock=lambda: self._clients.clock(),
+            clock=lambda: self._clients.opening.clock(),
         )
 
     async def connect(self) -> None:

@@ -6,11 +6,27 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import msgspec
+
 from headrace import forks
 from headrace.client import Client, ClientFactory, CurrentClient, DecoderOf
 from headrace.clock import WallClock, wall_clock
 from headrace.handle import JobClient
 from headrace.storage.base import Storage
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """How an app's storages and clients are opened.
+
+    Attributes:
+        storage: returns a storage that is not connected yet; the caller closes it.
+        make: makes a client of one, as `Client` does.
+        clock: the time where the storages are, as far as it can be told without asking one.
+    """
+
+    storage: Callable[[], Storage]
+    make: ClientFactory = Client
+    clock: WallClock = wall_clock
 
 
 class Held:
@@ -29,54 +45,40 @@ class Clients:
     One whose loop has ended was cut off with it, and is forgotten when the next is opened.
 
     Args:
-        open_storage: returns a storage that is not connected yet; the caller closes it.
+        opening: how storages and clients are opened.
         decoder_of: as for `Client`.
         retry_for_s: as for `Client`.
 
     Attributes:
+        opening: that of the moment.
         jobs: what handles use, so that they outlive a client.
-        clock: the time where the storages are, as far as it can be told without asking one.
+        retry_for_s: as for `Client`.
     """
 
-    def __init__(
-        self, open_storage: Callable[[], Storage], *, decoder_of: DecoderOf, retry_for_s: float
-    ) -> None:
-        self._open_storage = open_storage
-        self._make: ClientFactory = Client
-        self.clock: WallClock = wall_clock
+    def __init__(self, opening: Opening, *, decoder_of: DecoderOf, retry_for_s: float) -> None:
+        self.opening: Opening = opening
         self._decoder_of = decoder_of
-        self._retry_for_s = retry_for_s
+        self.retry_for_s: float = retry_for_s
         self.jobs: JobClient = CurrentClient(self.current)
         self._held: dict[asyncio.AbstractEventLoop, Held] = {}
         self._forks = forks.count()
 
     @contextmanager
-    def replaced(
-        self,
-        open_storage: Callable[[], Storage],
-        make: ClientFactory = Client,
-        clock: WallClock = wall_clock,
-    ) -> Iterator[None]:
+    def replaced(self, opening: Opening) -> Iterator[None]:
         """Open storages and clients in another way while the block runs.
 
         What was connected before rests meanwhile, and is used again afterwards.
-
-        Args:
-            open_storage: as at the beginning.
-            make: makes a client, as `Client` does.
-            clock: as `clock` is meanwhile.
         """
-        resting = self._open_storage, self._make, self.clock, self._held, self._forks
-        self._open_storage, self._make, self.clock = open_storage, make, clock
-        self._held, self._forks = {}, forks.count()
+        resting = self.opening, self._held, self._forks
+        self.opening, self._held, self._forks = opening, {}, forks.count()
         try:
             yield
         finally:
-            self._open_storage, self._make, self.clock, self._held, self._forks = resting
+            self.opening, self._held, self._forks = resting
 
     def open_storage(self) -> Storage:
         """Return a storage that is not connected yet; the caller closes it."""
-        return self._open_storage()
+        return self.opening.storage()
 
     def current(self) -> Client:
         """Return the client of the running loop."""
@@ -96,11 +98,11 @@ class Clients:
         return held
 
     def _open_client(self) -> Client:
-        return self._make(
-            self._open_storage(),
+        return self.opening.make(
+            self.opening.storage(),
             decoder_of=self._decoder_of,
             jobs=self.jobs,
-            retry_for_s=self._retry_for_s,
+            retry_for_s=self.retry_for_s,
         )
 
     def enter(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from headrace import App, Job, JobHandle
 from headrace.app import clients_of
 from headrace.client import Client
+from headrace.clients import Opening
 from headrace.storage.sqlite.storage import SqliteStorage
 
 
@@ -25,7 +26,10 @@ async def test_other_clients_in_place_of_an_apps_use_another_storage_and_client(
     async with App("memory://factories-own") as app:
         await app.enqueue("task", queue="own")
         clients = clients_of(app)
-        with clients.replaced(lambda: SqliteStorage("memory://factories-other"), CountingClient):
+        opening = Opening(
+            storage=lambda: SqliteStorage("memory://factories-other"), make=CountingClient
+        )
+        with clients.replaced(opening):
             async with app:
                 await app.enqueue("task", queue="other")
                 assert await app.queues() == ["other"]

@@ -12,6 +12,7 @@ from weakref import WeakSet
 import anyio
 
 from headrace.app import App, clients_of
+from headrace.clients import Opening
 from headrace.errors import UsageError, WaitTimeout
 from headrace.job import Job, JobState
 from headrace.storage.base import Channel
@@ -76,8 +77,10 @@ class Simulation:
             raise UsageError(f"{app!r} is in a Kit already: leave that one first")
         _in_kits.add(app)
         try:
-            make = partial(KitClient, self)
-            with clients_of(app).replaced(lambda: self.storage, make, self.clock):
+            opening = Opening(
+                storage=lambda: self.storage, make=partial(KitClient, self), clock=self.clock
+            )
+            with clients_of(app).replaced(opening):
                 yield
         finally:
             _in_kits.discard(app)
