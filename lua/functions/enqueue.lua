@@ -16,7 +16,7 @@ function functions.enqueue(roots, args)
   elseif answered and number + 0 < answered + 0 then
     return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. answered)
   end
-  answer = table.concat(batch.store(unit, args, 3), ' ')
+  answer = batch.store(unit, args, 3)
   unit.raw('SET', memory, number .. ' ' .. answer, 'PX', CALLS_TTL_MS)
   unit:close()
   return answer

@@ -63,8 +63,10 @@ function functions.fire(roots, args)
   for i = 1, n do
     verdicts[i] = 'duplicate'
   end
-  for i, verdict in ipairs(batch.store(unit, words, 1)) do
-    verdicts[chosen[i]] = verdict
+  local told = 0
+  for verdict in string.gmatch(batch.store(unit, words, 1), '%S+') do
+    told = told + 1
+    verdicts[chosen[told]] = verdict
   end
   if #chosen > 0 then
     write_marks(unit, args, chosen, marks)

@@ -1,24 +1,32 @@
 -- The jobs of one call: how they are said in words, and stored.
 
--- A job is id, kind, task, payload; then, unless it is plain, n and so many names and values: what differs from the
--- defaults. The kind is three digits: 1 for an id that was just drawn at random, 1 for a plain job, and the tier.
+-- They are said in one of two forms. General: a job is id, kind, task, payload; then, unless it is plain, n and so
+-- many names and values: what differs from the defaults. Compact, where all are plain, of one kind and one task: a tab
+-- and the kind, the task, then id and payload of each. No id begins with a tab.
+-- The kind is three digits: where the id is from, 1 for a plain job, and the tier. An id is the caller's (0), just
+-- drawn at random (1), or the caller's and any record of it stays (2).
 local PLAIN_WIDTH, WIDTH = 4, 5 -- the second without its pairs
+local TAB = 9
+local KIND, ALIKE = '^([012])([01])(%d)$', '^\t([012])(1)(%d)$'
 
-local kinds = {} -- those that came, taken apart once
+local kinds, alike = {}, {} -- those that came, taken apart once: of one job, and of all in a compact form
 
-local function read_kind(code)
-  local drawn, plain_digit, tier = string.match(code, '^(%d)(%d)(%d)$')
-  local is_plain = plain_digit == '1'
-  kinds[code] = {
-    is_new = drawn == '1', is_plain = is_plain, tier = tier, line = record.DEFAULT_LANE .. ':' .. tier,
-    is_default_tier = tier == record.DEFAULT_TIER,
+-- The kind that a word says; nothing of its call was written yet if it is the first.
+local function read_kind(known, form, args, at)
+  local origin, plain_digit, tier = string.match(args[at] or '', form)
+  if not origin then
+    error(redis.error_reply('BADCALL word ' .. at .. ' is no kind of jobs'))
+  end
+  known[args[at]] = {
+    is_new = origin == '1', stays = origin == '2', is_plain = plain_digit == '1', tier = tier,
+    line = record.DEFAULT_LANE .. ':' .. tier, is_default_tier = tier == record.DEFAULT_TIER,
   }
-  return kinds[code]
+  return known[args[at]]
 end
 
--- How many words say the job that begins at `at`.
+-- How many words say the job that begins at `at`, in the general form.
 function batch.width(args, at)
-  local kind = kinds[args[at + 1]] or read_kind(args[at + 1])
+  local kind = kinds[args[at + 1]] or read_kind(kinds, KIND, args, at + 1)
   return kind.is_plain and PLAIN_WIDTH or WIDTH + 2 * args[at + 4]
 end
 
@@ -85,15 +93,36 @@ local function store(unit, key, kind, id, task, payload, asked)
   return 'queued'
 end
 
--- Store the jobs from `at` on and return the verdicts. Plain jobs are counted once.
-function batch.store(unit, args, at)
+-- Whether no id of the jobs from `at` to `last` is taken, short of those that were just drawn.
+local function are_free(unit, args, at, last)
+  local ids, n = {}, 0
+  while at <= last do
+    local kind = kinds[args[at + 1]] or read_kind(kinds, KIND, args, at + 1)
+    if not kind.is_new then
+      n = n + 1
+      ids[n] = args[at]
+    end
+    at = at + (kind.is_plain and PLAIN_WIDTH or WIDTH + 2 * args[at + 4])
+  end
+  return intake.free_keys(unit, ids, 1, n, 1) ~= nil
+end
+
+-- Store jobs that are said in the general form.
+local function store_each(unit, args, at, last)
   local verdicts, n, plain_ones, stored = {}, 0, 0, 0
-  while at <= #args do
-    local id, kind = args[at], kinds[args[at + 1]] or read_kind(args[at + 1])
+  local is_free -- whether all ids are, once one came that the caller chose
+  while at <= last do
+    local id, kind = args[at], kinds[args[at + 1]] or read_kind(kinds, KIND, args, at + 1)
     local key, task, payload = keys.job(unit.root, id), args[at + 2], args[at + 3]
     local asked = not kind.is_plain and read_asked(unit, args, at + 4)
+    local verdict
     -- An id that was just drawn at random can't be there, and the look costs 2 µs.
-    local verdict = not kind.is_new and intake.standing(unit, key, id, asked and asked.channel or '')
+    if not kind.is_new then
+      if is_free == nil then
+        is_free = are_free(unit, args, at, last)
+      end
+      verdict = not is_free and intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
+    end
     if not verdict then
       stored = stored + 1
       if asked then
@@ -107,11 +136,56 @@ function batch.store(unit, args, at)
     verdicts[n] = verdict
     at = at + (asked and WIDTH + 2 * args[at + 4] or PLAIN_WIDTH)
   end
-  if plain_ones > 0 then
-    moves.count_stored(unit, plain_ones)
+  moves.count_stored(unit, plain_ones)
+  return table.concat(verdicts, ' '), stored
+end
+
+-- Store jobs that are said in the compact form, of which some ids are taken.
+local function store_free_ones(unit, kind, task, args, at, last)
+  local verdicts, n, stored = {}, 0, 0
+  for i = at, last, 2 do
+    local id = args[i]
+    local key = keys.job(unit.root, id)
+    local verdict = intake.standing(unit, key, id, '', kind.stays)
+    if not verdict then
+      verdict = plain.store(unit, key, id, kind, task, args[i + 1])
+      stored = stored + 1
+    end
+    n = n + 1
+    verdicts[n] = verdict
   end
+  return table.concat(verdicts, ' '), stored
+end
+
+-- Store jobs that are said in the compact form.
+local function store_alike(unit, args, at, last)
+  local kind, task = alike[args[at]] or read_kind(alike, ALIKE, args, at), args[at + 1]
+  local first, count = at + 2, (last - at - 1) / 2
+  if count < 1 or count % 1 ~= 0 then
+    error(redis.error_reply('BADCALL ' .. last .. ' words are no ids and payloads'))
+  end
+  local free_keys = not kind.is_new and intake.free_keys(unit, args, first, last, 2)
+  local verdicts, stored
+  if free_keys or kind.is_new then
+    plain.store_alike(unit, kind, task, args, first, last, free_keys)
+    verdicts, stored = string.rep('queued ', count - 1) .. 'queued', count
+  else
+    verdicts, stored = store_free_ones(unit, kind, task, args, first, last)
+  end
+  moves.count_stored(unit, stored)
+  return verdicts, stored
+end
+
+-- Store the jobs from `at` on. Return their verdicts, a blank between two, and how many were stored.
+function batch.store(unit, args, at)
+  local last = #args
+  if at > last then
+    return '', 0
+  end
+  local is_alike = string.byte(args[at]) == TAB
+  local verdicts, stored = (is_alike and store_alike or store_each)(unit, args, at, last)
   if stored > 0 then
     stats.tally(unit, 'enqueued', stored)
   end
-  return verdicts
+  return verdicts, stored
 end

@@ -1,11 +1,30 @@
 -- How a job is born, or makes room for one of its id. Nothing here gives it a place.
 local DEFAULT_LANE, DEFAULT_TIER, INLINE_LIMIT = record.DEFAULT_LANE, record.DEFAULT_TIER, record.INLINE_LIMIT
 
--- A job that is there with the same id: its verdict, nil when it made room for a new one. `channel` hears of its end.
-function intake.standing(unit, key, id, channel)
+-- The keys of new jobs, whose ids are each `step`th word from `first` to `last`; nil where a key is there, or an id is
+-- said twice. It takes a third of what a look at each record would.
+function intake.free_keys(unit, words, first, last, step)
+  local root, known, names, n = unit.root, {}, {}, 0
+  for i = first, last, step do
+    local key = keys.job(root, words[i])
+    if known[key] then
+      return nil
+    end
+    n = n + 1
+    known[key], names[n] = true, key
+  end
+  return unit.raw('EXISTS', unpack(names)) == 0 and names or nil
+end
+
+-- A job that is there with the same id: its verdict, nil when it made room for a new one, which one never does that
+-- `stays`. `channel` hears of its end.
+function intake.standing(unit, key, id, channel, stays)
   local v = unit.call('HMGET', key, 'head', 'channels')
   local state = record.state(v[1])
   if state == 'failed' or state == 'cancelled' then
+    if stays then
+      return 'duplicate'
+    end
     history.remove(unit, state, id)
     record.erase(unit, id)
     return nil

@@ -24,8 +24,8 @@ function moves.generation(unit)
   return unit.generation
 end
 
--- Note a word in a list of the unit's, by what and by whose.
-local function note(unit, what, whose, word)
+-- A list of the unit's, by what and by whose.
+local function list_of(unit, what, whose)
   local lists = unit[what]
   if not lists then
     lists = {}
@@ -36,11 +36,26 @@ local function note(unit, what, whose, word)
     list = {}
     lists[whose] = list
   end
+  return list
+end
+
+local function note(unit, what, whose, word)
+  local list = list_of(unit, what, whose)
   list[#list + 1] = word
 end
 
 -- Note an entry for the tail or head of a line, which is <lane>:<tier>. `what` is 'tails' or 'heads'.
 moves.line_up = note
+
+-- Note entries of new jobs for the tail of a line, whose ids are every second word.
+function moves.line_up_alike(unit, line, words, first, last)
+  local list, start = list_of(unit, 'tails', line), moves.generation(unit) .. ':'
+  local n = #list
+  for i = first, last, 2 do
+    n = n + 1
+    list[n] = start .. words[i]
+  end
+end
 
 -- Note a member that leaves the delayed ones.
 function moves.undelay(unit, member)

@@ -1,27 +1,57 @@
 -- The short ways of plain jobs, which ask for nothing: their records have no field that only few have, and nobody
 -- waits. Most jobs are plain, and many that come in one call look alike. Each function answers nil where a job is not
 -- plain enough; then the general way does the same. What they do is counted by the caller, for many at once.
-local INLINE_LIMIT, NEW_FIELDS = record.INLINE_LIMIT, 3
+local INLINE_LIMIT, NEW_FIELDS, NEW_FIELDS_OF_BIG = record.INLINE_LIMIT, 3, 2
 
--- Store a job of the default lane, ready at once. The head is that of all which come in this call.
-function plain.store(unit, key, id, kind, task, payload)
-  local generation, head = unit.generation or moves.generation(unit), unit.new_head
-  if not head then
-    head = 'queued\t' .. generation .. '\t\t' .. unit.now_text .. '\t'
-    unit.new_head = head
-  end
+-- The heads of all jobs that come in this call and are ready at once: of those whose payload has a key of its own, and
+-- of the others.
+local function make_heads(unit)
+  local rest = '\t' .. moves.generation(unit) .. '\t\t' .. unit.now_text .. '\t'
+  unit.new_head, unit.new_big_head = 'queued' .. rest, 'queued*' .. rest
+end
+
+-- Write the record of a new job.
+local function write(unit, key, id, kind, task, payload)
   if #payload > INLINE_LIMIT then
-    unit.call('SET', keys.payload(unit.root, id), payload)
-    unit.call('HSET', key, 'head', record.with_big(head), 'task', task)
-  elseif unit.try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
-    unit.call('HSET', key, 'head', head, 'task', task, 'payload', payload) -- it has more, or the key is a stranger's
+    local head = unit.new_big_head
+    unit.raw('SET', keys.payload(unit.root, id), payload)
+    if unit.try('HSET', key, 'head', head, 'task', task) ~= NEW_FIELDS_OF_BIG then
+      unit.call('HSET', key, 'head', head, 'task', task) -- it has more, or the key is a stranger's
+    end
+  else
+    local head = unit.new_head
+    if unit.try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
+      unit.call('HSET', key, 'head', head, 'task', task, 'payload', payload)
+    end
   end
   if not kind.is_default_tier then
     unit.call('HSET', key, 'tier', kind.tier)
   end
-  moves.line_up(unit, 'tails', kind.line, generation .. ':' .. id)
+end
+
+-- Store a job of the default lane, ready at once.
+function plain.store(unit, key, id, kind, task, payload)
+  if not unit.new_head then
+    make_heads(unit)
+  end
+  write(unit, key, id, kind, task, payload)
+  moves.line_up(unit, 'tails', kind.line, unit.generation .. ':' .. id)
   events.add(unit, 'queued', id, task, events.NEW)
   return 'queued'
+end
+
+-- Store such jobs of one kind and task. Their ids, each free, and payloads take turns from `first` to `last`; their
+-- keys are made here unless they are known.
+function plain.store_alike(unit, kind, task, words, first, last, known_keys)
+  local root, n = unit.root, 0
+  make_heads(unit)
+  for i = first, last, 2 do
+    n = n + 1
+    local id = words[i]
+    write(unit, known_keys and known_keys[n] or keys.job(root, id), id, kind, task, words[i + 1])
+  end
+  moves.line_up_alike(unit, kind.line, words, first, last)
+  events.add_alike(unit, 'queued', words, first, last, '\t' .. task .. events.NEW)
 end
 
 -- What the new jobs have in common that one call claims.

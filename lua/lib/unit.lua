@@ -29,6 +29,7 @@ function unit.open(root)
     settings = false, -- here what comes later has its place, or the table would grow for it
     generation = false,
     new_head = false,
+    new_big_head = false,
     counts = {},
     stats = {},
     queued = false, -- how many there are now, once their count was written

@@ -23,6 +23,8 @@ class JobRequest(Job, frozen=True):
     Attributes:
         is_new_id: its id was drawn at random for this job, which was not sent before.
         is_plain: it has `asked` for nothing.
+        replaces_ended: a failed or cancelled record of its id makes room for it; else any record
+            stands.
         channel: which channel is told how the job ends, "" for none.
         era: if it is the current one's number, a task made the job, and it was not sent yet. Only
             `fresh` sets it, and no copy has it.
@@ -30,6 +32,7 @@ class JobRequest(Job, frozen=True):
 
     is_new_id: bool = False
     is_plain: bool = False
+    replaces_ended: bool = True
     channel: str = ""
     era: int = 0
 

@@ -56,10 +56,14 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "two lives, urgent": {"max_stalls": 2, "priority": 9},
     "not kept": {"keep_ms": 0},
     "kept long": {"keep_ms": 2 * DAY_MS},
+    "staying": {"replaces_ended": False},
     "watched": {"channel": OURS},
     "watched, in a minute": {"channel": OURS, "delay_ms": MINUTE_MS},
     "watched elsewhere": {"channel": ELSEWHERE},
 }
+
+ALIKE = ("", "", "urgent", "staying")
+"""Of which kind all jobs of a call are that says it once; mostly of none."""
 
 ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
 DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
@@ -132,7 +136,7 @@ def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Jo
             options[instant] = now + options.pop(relative)
     if options.get("channel") == OURS:
         options["channel"] = channel
-    is_plain = set(options) <= {"payload", "priority"}
+    is_plain = set(options) <= {"payload", "priority", "replaces_ended"}
     is_new = job_id not in IDS
     return JobRequest(
         id=job_id, queue=QUEUE, task="send", is_plain=is_plain, is_new_id=is_new, **options

@@ -49,6 +49,12 @@ class StorageMachine(ScheduleRules):
     def enqueue_one(self, job_id: str, kinds: list[str]) -> None:
         self.enqueue([(job_id, kinds)], asks.CLIENTS[0])
 
+    @rule(ids=st.lists(new_or_known, min_size=2, max_size=4), kind=st.sampled_from(asks.ALIKE))
+    def enqueue_alike(self, ids: list[str], kind: str) -> None:
+        """Enqueue plain jobs that differ in nothing but their ids, some of which may be equal."""
+        self._hit("enqueue alike")
+        self.enqueue([(job_id, [kind] if kind else []) for job_id in ids], asks.CLIENTS[0])
+
     @rule(ids=some_ids)
     def cancel(self, ids: list[str]) -> None:
         self._hit("cancel")

@@ -95,6 +95,16 @@ class EnqueuesAgain(SqliteStorage):
         return await super().enqueue(queue, anew, call=CallId(secrets.token_hex(8), call.number))
 
 
+class ReplacesWhatStays(SqliteStorage):
+    """Has every ended record make room."""
+
+    async def enqueue(
+        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
+    ) -> list[EnqueueOutcome]:
+        replacing = [msgspec.structs.replace(job, replaces_ended=True) for job in jobs]
+        return await super().enqueue(queue, replacing, call=call)
+
+
 class ForgetsTheOrder(SqliteStorage):
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
@@ -169,6 +179,7 @@ MUTANTS = (
     CountsNoStall,
     ReapsTheLiving,
     EnqueuesAgain,
+    ReplacesWhatStays,
     ForgetsTheOrder,
     StartsEarly,
     LosesTheToken,

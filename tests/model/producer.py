@@ -45,6 +45,8 @@ class ProducerModel(State):
             self.add_channel(standing, job.channel)
             standing.joined = standing.joined or bool(job.channel)
             return EnqueueOutcome.DUPLICATE
+        if standing is not None and not job.replaces_ended:
+            return EnqueueOutcome.DUPLICATE
         if standing is not None:
             self.erase(q, standing)
         self.leave_old_place(q, job.id)

@@ -36,7 +36,7 @@ DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
     "advance to where a job expires", "step back 1 ms", "step back 1 h", "lose the token", "wait",
     "reopen", "claim reply lost", "claim perhaps gone", "reap, beat moved", "repeat enqueue",
-    "repeat claim", "repeat settle", "enqueue late", "claim late", "settle late",
+    "repeat claim", "repeat settle", "enqueue alike", "enqueue late", "claim late", "settle late",
     "settle as a stranger", "repeat write_schedules", "repeat take_schedules", "repeat fire",
     "too many schedules", "schedulers are told", "a release is the newest", "a release is older",
     "roll back", "roll back as one leaves", "take over", "work as a scheduler",

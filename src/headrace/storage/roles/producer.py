@@ -25,7 +25,8 @@ class Producer(Protocol):
         ``completed``: neither is changed, but a duplicate's ``channel`` is added to the job's
         channels, and its record and result are kept for a minute at least once it has completed or
         been cancelled, whatever the first caller asked for. A failed or cancelled record makes room
-        for the new job, with all that belongs to it. The second of an id inside one batch is a
+        for the new job, with all that belongs to it, unless the job's ``replaces_ended`` is False:
+        then it stands, and the job is a ``duplicate``. The second of an id inside one batch is a
         duplicate of the first.
 
         A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to

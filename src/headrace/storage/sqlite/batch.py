@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import EnqueueOutcome
+from headrace.job import EnqueueOutcome, JobState
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, moves
 from headrace.storage.sqlite.intake import NewJob
-from headrace.storage.sqlite.record import add_channel, join, with_channel
+from headrace.storage.sqlite.record import Record, add_channel, join, with_channel
 from headrace.storage.sqlite.unit import UnitOfWork
 
 
@@ -16,17 +16,22 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
     """Store jobs, unless they are there already, and return the outcome of each."""
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
-    standing = intake.standing(unit, asked) if asked else {}
+    standing: dict[str, Record | None] = {}
+    if asked:
+        standing.update(intake.standing(unit, asked))
     new: dict[str, NewJob] = {}
     outcomes = []
     joined: list[str] = []
     for job in jobs:
         record = standing.get(job.id)
+        if record is not None and intake.makes_room(record, job):
+            unit.erase_ended(record.key, record.state)
+            record = standing[job.id] = None
         if record is not None:
-            is_completed = record.state == "completed"
-            if not is_completed and job.channel:
+            if job.channel and not JobState(record.state).is_terminal:
                 add_channel(unit, record, job.channel)
                 joined.append(job.id)
+            is_completed = record.state == "completed"
             outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)

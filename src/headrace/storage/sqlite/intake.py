@@ -75,7 +75,8 @@ def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
 
 
 def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
-    """Write new jobs, whose ids are free."""
+    """Write new jobs, whose ids are free once what was erased is gone."""
+    unit.flush()
     payloads = []
     for job in jobs:
         if job.payload is not None and len(job.payload) > INLINE_LIMIT_BYTES:
@@ -89,18 +90,22 @@ def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
 
 
 def standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
-    """Return the jobs that keep their ids; erase those that make room for new ones."""
+    """Return what is kept of jobs, by id; erase those whose time is over."""
     known = {}
     for *fields, is_over in unit.db.execute(
         _STANDING, (unit.now_ms, unit.key, json_list(job_ids))
     ).fetchall():
         record = Record(*fields)
-        if is_over or record.state in ("failed", "cancelled"):
+        if is_over:
             unit.erase_ended(record.key, record.state)
         else:
             known[record.id] = record
-    unit.flush()
     return known
+
+
+def makes_room(record: Record, job: JobRequest) -> bool:
+    """Whether a record makes room for a new job of its id."""
+    return job.replaces_ended and record.state in ("failed", "cancelled")
 
 
 def _lane_of(unit: UnitOfWork, task: str) -> str:

@@ -278,6 +278,89 @@ class EnqueueContract(Contract):
         assert (stats.history, stats.dead, stats.queued) == (0, 0, 1)
         assert (await worker.claim_one()).payload == b"[2]"
 
+    @pytest.mark.parametrize("beside", [0, 2])
+    @pytest.mark.parametrize("state", [JobState.FAILED, JobState.CANCELLED])
+    async def test_any_record_stands_if_that_is_asked(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        state: JobState,
+        beside: int,
+    ) -> None:
+        await bring(state, client, worker)
+        before = await storage.get(QUEUE, "x")
+        jobs = [a_job("x", b"[2]", channel=storage.open_channel().name, replaces_ended=False)]
+        jobs += [a_job(f"y{n}", replaces_ended=False) for n in range(beside)]
+        assert await client.enqueue(*jobs) == [DUPLICATE] + [QUEUED] * beside
+        assert await storage.get(QUEUE, "x") == before
+        assert await client.enqueue(a_job(payload=b"[3]")) == [QUEUED]
+
+    async def test_a_record_that_stands_for_one_job_makes_room_for_the_next_of_the_call(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await bring(JobState.FAILED, client, worker, "a")
+        await bring(JobState.CANCELLED, client, worker, "b")
+        staying = {job_id: a_job(job_id, replaces_ended=False) for job_id in ("a", "b")}
+        batch = [staying["a"], a_job("a"), staying["a"], a_job("b"), staying["b"]]
+        assert await client.enqueue(*batch) == [DUPLICATE, QUEUED, DUPLICATE, QUEUED, DUPLICATE]
+        assert (await storage.stats(QUEUE)).queued == 2
+        assert ids(await worker.claim()) == ["a", "b"]
+
+    @pytest.mark.parametrize("is_plain", [True, False], ids=["plain", "asking"])
+    @pytest.mark.parametrize("replaces_ended", [True, False], ids=["replacing", "staying"])
+    async def test_each_of_many_alike_has_its_own_verdict(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        *,
+        is_plain: bool,
+        replaces_ended: bool,
+    ) -> None:
+        states = (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED, JobState.QUEUED)
+        for state in states:
+            await bring(state, client, worker, state.value)
+        asked = ["new", *(state.value for state in states), "new", "newer"]
+        anew = QUEUED if replaces_ended else DUPLICATE
+        verdicts = await client.enqueue(
+            *(
+                a_job(job_id, b"[2]", is_plain=is_plain, replaces_ended=replaces_ended)
+                for job_id in asked
+            )
+        )
+        assert verdicts == [QUEUED, COMPLETED, anew, anew, DUPLICATE, DUPLICATE, QUEUED]
+        stored = [
+            job_id for job_id, verdict in zip(asked, verdicts, strict=True) if verdict is QUEUED
+        ]
+        assert ids(await worker.claim()) == [JobState.QUEUED.value, *stored]
+        assert (await storage.stats(QUEUE)).enqueued == len(states) + len(stored)
+
+    @pytest.mark.parametrize("size", [9, 85])
+    @pytest.mark.parametrize("is_new_id", [True, False], ids=["drawn", "own"])
+    async def test_many_jobs_that_are_alike_are_stored_as_they_came(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        *,
+        is_new_id: bool,
+        size: int,
+    ) -> None:
+        batch = [
+            a_job(f"n{n}", b"%d" % n + b"." * size, priority=7, is_plain=True, is_new_id=is_new_id)
+            for n in range(500)
+        ]
+        assert await client.enqueue(*batch) == [QUEUED] * 500
+        assert await client.enqueue(*batch, number=1) == [QUEUED] * 500
+        assert await client.enqueue(a_job("n7"), a_job("n400")) == [DUPLICATE] * 2
+        record = await storage.get(QUEUE, "n499")
+        assert record is not None
+        assert (record.task, record.priority, record.payload) == ("send", 7, batch[-1].payload)
+        claimed = await worker.claim(500)
+        assert [(job.id, job.payload) for job in claimed] == [(j.id, j.payload) for j in batch]
+        assert (await storage.stats(QUEUE)).enqueued == 500
+
     async def test_an_id_is_free_again_when_nothing_is_kept(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 
 from headrace.job import (
     CancelOutcome,
@@ -16,6 +17,7 @@ from headrace.storage.values import CallId, End
 
 WATCH_WIDTH = 4
 
+_traits = attrgetter("is_plain", "is_new_id", "replaces_ended", "priority", "task")
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
@@ -26,18 +28,44 @@ def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[En
     return Call("enqueue", root, words, read_outcomes)
 
 
-def add_jobs(words: list[Word], jobs: Iterable[JobRequest]) -> None:
-    """Add the words of jobs: four of a plain one; any other says what it asks for by name."""
-    extend = words.extend
-    for job in jobs:
-        drawn = "1" if job.is_new_id else "0"
-        if job.is_plain:
-            extend((job.id, f"{drawn}1{job.priority}", job.task, job.payload))
-            continue
-        pairs = asked(job)
-        extend((job.id, f"{drawn}0{job.priority}", job.task, job.payload, len(pairs)))
-        for pair in pairs:
-            extend(pair)
+def add_jobs(words: list[Word], jobs: Sequence[JobRequest]) -> None:
+    """Add the words of jobs, which take the rest of a call.
+
+    Kind and task are said once where all are plain, of one kind and of one task.
+    """
+    if len(jobs) > 1 and (kind := _shared_kind(jobs)):
+        words += (f"\t{kind}", jobs[0].task)
+        for job in jobs:
+            words += (job.id, job.payload)
+    else:
+        for job in jobs:
+            add_job(words, job)
+
+
+def add_job(words: list[Word], job: JobRequest) -> None:
+    """Add the words of one job: four of a plain one; any other says what it asks for by name."""
+    kind = _kind(job)
+    if job.is_plain:
+        words += (job.id, kind, job.task, job.payload)
+        return
+    pairs = asked(job)
+    words += (job.id, kind, job.task, job.payload, len(pairs))
+    for pair in pairs:
+        words += pair
+
+
+def _kind(job: JobRequest) -> str:
+    """Return three digits; ``lua/lib/batch.lua`` says what they mean."""
+    origin = "1" if job.is_new_id else "0" if job.replaces_ended else "2"
+    return f"{origin}{job.is_plain:d}{job.priority}"
+
+
+def _shared_kind(jobs: Sequence[JobRequest]) -> str:
+    """Return the kind of plain jobs that have it and their task in common, else ""."""
+    first = jobs[0]
+    traits = _traits(first)
+    is_shared = first.is_plain and all(map(traits.__eq__, map(_traits, jobs)))
+    return _kind(first) if is_shared else ""
 
 
 def read_outcomes(reply: bytes) -> list[EnqueueOutcome]:

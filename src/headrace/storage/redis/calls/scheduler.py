@@ -13,7 +13,7 @@ from headrace.errors import InvalidOption
 from headrace.job import EnqueueOutcome
 from headrace.storage.limits import SCHEDULE_HISTORY, SCHEDULES_PAGE_LIMIT
 from headrace.storage.redis.calls.call import Call, Word, nothing, text
-from headrace.storage.redis.calls.producer import add_jobs, read_outcomes
+from headrace.storage.redis.calls.producer import add_job, read_outcomes
 from headrace.storage.schedules import (
     Occurrence,
     ReleaseStanding,
@@ -108,7 +108,8 @@ def fire(
     words: list[Word] = [until_ms, len(occurrences)]
     for occurrence in occurrences:
         words += (occurrence.schedule_id, occurrence.instant_ms)
-    add_jobs(words, (occurrence.job for occurrence in occurrences))
+    for occurrence in occurrences:
+        add_job(words, occurrence.job)  # each by itself, for not all of them may be stored
     return Call("fire", root, words, lambda r: None if r == b"late" else read_outcomes(r))
 
 
