@@ -1,5 +1,6 @@
 -- Delete a queue in which there is no job, with all that is kept of it; atomic because a job may come meanwhile.
--- Statistics and producers' calls end by their TTL. Reply: ok, or used and nothing changed.
+-- Statistics, producers' calls, stages that nobody committed and writes that are published end by their TTL.
+-- Reply: how many committed stages are left for another call, or used and nothing changed.
 
 local STATES = { 'queued', 'scheduled', 'retrying', 'active' }
 
@@ -36,6 +37,10 @@ function functions.delete_queue(roots, args)
   if has_jobs(unit) or (#known > 0 and not is_forced) then
     return 'used'
   end
+  local left = staged.erase(unit)
+  if left > 0 then
+    return left
+  end
   for _, incarnation in ipairs(known) do
     incarnations.delete(unit, incarnation)
   end
@@ -45,5 +50,5 @@ function functions.delete_queue(roots, args)
   local root = unit.root
   unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.lanes(root))
   unit.call('UNLINK', keys.config(root), keys.counts(root))
-  return 'ok'
+  return 0
 end

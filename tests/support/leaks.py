@@ -29,11 +29,12 @@ LASTING = {
         "counts",
         "config",
     ),
-    "lanes",
+    *("lanes", "publish"),
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
 PASSING = {"stats", "calls", "result", "output", "damaged", "walk", "fired"}
+OF_A_WRITE = {"stage", "write"}
 OF_A_TENANT = {"queues", *schedule_leaks.LASTING, *schedule_leaks.PASSING}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
@@ -142,6 +143,7 @@ class _Queue:
             for name, value in self.values("job").items()
         }
         yield from self._leaks(jobs)
+        yield from self._writes()
         yield from self._counts(jobs)
         yield from self._places(jobs)
         yield from self._ended(jobs)
@@ -161,8 +163,21 @@ class _Queue:
                 elif kind in PASSING:
                     if not has_ttl:
                         yield f"{label} lacks a TTL"
-                elif kind not in LASTING:
+                elif kind not in LASTING | OF_A_WRITE:
                     yield f"{label} is not a key of ours"
+
+    def _writes(self) -> Iterator[str]:
+        """Check that stages and writes have a TTL or somebody who comes for them."""
+        committed = [name.decode() for name in self.only("publish", [])]
+        left = Counter(name.partition(":")[2] for name in committed)
+        for name, (_, has_ttl) in self.keys.get("stage", {}).items():
+            if has_ttl == (name in committed):
+                yield f"stage:{name} {'has' if has_ttl else 'lacks'} a TTL"
+        for name, (fields, has_ttl) in self.keys.get("write", {}).items():
+            if has_ttl == (name in left):
+                yield f"write:{name} {'has' if has_ttl else 'lacks'} a TTL"
+            if int(fields[b"stages_left"]) != left[name]:
+                yield f"write:{name} has {left[name]} stages, and says {fields[b'stages_left']!r}"
 
     def _counts(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
         states = Counter(job["state"] for job in jobs.values())

@@ -53,7 +53,10 @@ def test_the_care_for_strange_data_knows_the_type_of_each_kind() -> None:
 
 
 def test_the_check_for_leaks_has_a_rule_for_each_kind() -> None:
-    of_a_queue = (leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.PASSING)
+    of_a_queue = (
+        *(leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.OF_A_WRITE),
+        leaks.PASSING,
+    )
     of_a_tenant = (schedule_leaks.LASTING, schedule_leaks.PASSING - leaks.PASSING)
     rules = (*of_a_queue, *of_a_tenant)
     assert sorted(kind for rule in rules for kind in rule) == sorted(set(built().values()))

@@ -11,6 +11,7 @@ from redis import exceptions as theirs
 
 from headrace.errors import (
     ReplyLost,
+    StageLost,
     StaleCall,
     StorageError,
     StorageFault,
@@ -124,6 +125,11 @@ _MEANINGS = (
         TooManySchedules,
         words=frozenset({"TOOMANY"}),
         advice="delete those that are not needed",
+    ),
+    Meaning(
+        StageLost,
+        words=frozenset({"STAGELOST"}),
+        advice="stage it again under a new token",
     ),
     Meaning(FunctionMissing, texts=("function not found",)),
     Meaning(LibraryKnown, texts=("already exists",)),

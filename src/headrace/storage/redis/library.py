@@ -22,7 +22,7 @@ LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
     *("batch", "finish", "attempts", "outcomes", "due", "starts", "incarnations", "pages", "walk"),
-    *("schedules", "releases"),
+    *("schedules", "releases", "staged"),
 )
 """The files of ``lua/lib``: each knows only those before it."""
 

@@ -30,7 +30,9 @@ def configure(root: str, settings: QueueSettings) -> Call[None]:
 
 def delete_queue(root: str, *, is_forced: bool) -> Call[int | None]:
     """Build ``delete_queue``."""
-    return Call("delete_queue", root, [int(is_forced)], lambda reply: 0 if reply == b"ok" else None)
+    return Call(
+        "delete_queue", root, [int(is_forced)], lambda left: None if left == b"used" else left
+    )
 
 
 def strike(tenant: str, queue: str) -> Call[None]:
