@@ -11,6 +11,7 @@ from headrace.storage.sqlite.engine.engine import Engine, detach
 from headrace.storage.sqlite.engine.location import DatabaseLocation, place_of
 from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.roles.admin import SqliteAdmin
+from headrace.storage.sqlite.roles.bulk_writer import SqliteBulkWriter
 from headrace.storage.sqlite.roles.consumer import SqliteConsumer
 from headrace.storage.sqlite.roles.doctor import SqliteDoctor
 from headrace.storage.sqlite.roles.inspector import SqliteInspector
@@ -31,6 +32,7 @@ class SqliteStorage(
     SqliteInspector,
     SqliteAdmin,
     SqliteScheduler,
+    SqliteBulkWriter,
     SqliteDoctor,
 ):
     """Every verb on one database.

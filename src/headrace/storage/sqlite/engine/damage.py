@@ -16,8 +16,10 @@ TABLES = (
     "schedules",
     "schedule_listeners",
     "schedule_releases",
+    "stages",
+    "writes",
 )
-UNIQUE = ("id", "channel", "digest")
+UNIQUE = ("id", "channel", "digest", "token")
 """Columns with a name of its own for each row."""
 
 

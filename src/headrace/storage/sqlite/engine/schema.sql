@@ -228,8 +228,8 @@ CREATE TABLE fired (
 CREATE UNIQUE INDEX fired_schedule ON fired (queue, schedule);
 CREATE INDEX fired_purged ON fired (purge_at_ms);
 
--- What a writer has staged for a write, in chunks; `place` orders the stages that are to be
--- published, and is not set before the commit.
+-- What a writer has staged for a write, in chunks of a call each; `place` orders the stages that are
+-- committed and to be published. Of a token there may be others whose time is over.
 CREATE TABLE stages (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -239,7 +239,7 @@ CREATE TABLE stages (
   place INTEGER,
   purge_at_ms INTEGER
 ) STRICT;
-CREATE UNIQUE INDEX stages_token ON stages (queue, write_id, token);
+CREATE INDEX stages_token ON stages (queue, write_id, token);
 CREATE INDEX stages_place ON stages (queue, place) WHERE place IS NOT NULL;
 CREATE INDEX stages_purged ON stages (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
 CREATE TABLE staged (

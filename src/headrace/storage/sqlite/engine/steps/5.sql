@@ -21,7 +21,7 @@ CREATE TABLE stages (
   place INTEGER,
   purge_at_ms INTEGER
 ) STRICT;
-CREATE UNIQUE INDEX stages_token ON stages (queue, write_id, token);
+CREATE INDEX stages_token ON stages (queue, write_id, token);
 CREATE INDEX stages_place ON stages (queue, place) WHERE place IS NOT NULL;
 CREATE INDEX stages_purged ON stages (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
 CREATE TABLE staged (
