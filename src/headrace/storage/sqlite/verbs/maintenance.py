@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo
 from headrace.storage.limits import PRUNED_A_CALL, REAPED_A_CALL
-from headrace.storage.sqlite import attempts, calls, history, incarnations, moves
+from headrace.storage.sqlite import (
+    attempts,
+    calls,
+    history,
+    incarnations,
+    moves,
+    stages,
+    writes,
+)
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, owned
 from headrace.storage.sqlite.record import load
@@ -86,7 +94,10 @@ def prune(step: Step, name: QueueName) -> str:
     for key, state in over:
         unit.erase_ended(key, state)
     unit.close()
-    return "more" if len(over) >= PRUNED_A_CALL else ""
+    left = stages.erase_over(unit)
+    forgotten = writes.forget_over(unit)
+    has_more = left or max(len(over), forgotten) >= PRUNED_A_CALL
+    return "more" if has_more else ""
 
 
 def recount(step: Step, name: QueueName) -> int:

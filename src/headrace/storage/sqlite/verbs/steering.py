@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.job import JobState
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.sqlite import events, finish
+from headrace.storage.sqlite import events, finish, stages, writes
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
@@ -55,7 +55,7 @@ def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
 
 
 def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
-    """Delete a queue without jobs; return how many event entries are left for another call.
+    """Delete a queue without jobs; return how much is left for another call.
 
     Its row stays, off the list: it numbers the entries, and producers' calls belong to it.
     """
@@ -66,7 +66,9 @@ def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
     [has_incarnations] = step.db.execute(sql, (unit.key,)).fetchone()
     if any(unit.counts.values()) or (has_incarnations and not is_forced):
         return None
-    left = events.erase(step.db, unit.key, limit=BATCH_LIMIT)
+    stages.drop_committed(unit)
+    writes.forget_unpublished(unit)
+    left = events.erase(step.db, unit.key, limit=BATCH_LIMIT) + stages.erase_over(unit)
     if not left:
         for sql in _DELETE_QUEUE:
             step.db.execute(sql, (unit.key,))
