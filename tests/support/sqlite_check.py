@@ -47,10 +47,25 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     for row in _rows(step.db, "incarnations"):
         kept = {field: value for field, value in row.items() if field not in left_out}
         found[f"worker:{row['name']}"] = kept
+    found |= _bulk_writes(step)
     others = ["events", "stats", "messages", "lanes", *OF_SCHEDULES]
     for table in (*others, *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
             found[table] = rows
+    return found
+
+
+def _bulk_writes(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    names = {}
+    for table, name in (("stages", "token"), ("writes", "id")):
+        for row in _rows(step.db, table):
+            if row["purge_at_ms"] is None or row["purge_at_ms"] > step.now_ms:
+                found[f"{table}:{row['queue']}:{row[name]}"] = row
+                names[table, row["key"]] = row[name]
+    for row in _rows(step.db, "staged"):
+        if token := names.get(("stages", row["stage"])):
+            found.setdefault(f"staged:{token}", []).append(row)
     return found
 
 
@@ -84,6 +99,7 @@ def problems(step: Step) -> list[str]:
         if n > 10:
             found.append(f"job {job_id} has {n} errors")
     found += _schedule_problems(db)
+    found += _bulk_write_problems(db)
     return found
 
 
@@ -114,6 +130,30 @@ def _schedule_problems(db: sqlite3.Connection) -> Iterator[str]:
     for key, n in entries.items():
         if key not in schedules or n > 100:
             yield f"schedule {key} has {n} entries in its history"
+
+
+def _bulk_write_problems(db: sqlite3.Connection) -> Iterator[str]:
+    stages = {row["key"]: row for row in _rows(db, "stages")}
+    chunks = Counter(row["stage"] for row in _rows(db, "staged"))
+    for key in chunks.keys() - stages.keys():
+        yield f"{chunks[key]} chunks are of no stage"
+    left: Counter[tuple[int, str]] = Counter()
+    for row in stages.values():
+        name = f"stage {row['token']!r} of {row['write_id']!r}"
+        if (row["place"] is None) == (row["purge_at_ms"] is None):
+            yield f"{name} has place {row['place']} and an end at {row['purge_at_ms']}"
+        if row["place"] is not None:
+            left[row["queue"], row["write_id"]] += 1
+            if not chunks[row["key"]]:
+                yield f"{name} is to be published, and nothing is there"
+    for row in _rows(db, "writes"):
+        n = left.pop((row["queue"], row["id"]), 0)
+        if row["stages_left"] != n:
+            yield f"write {row['id']!r} has {row['stages_left']} stages left, of {n}"
+        if (row["purge_at_ms"] is None) != bool(n):
+            yield f"write {row['id']!r} has {n} stages left, and an end at {row['purge_at_ms']}"
+    if left:
+        yield f"stages are committed of no write: {left}"
 
 
 def _count_problems(queue: dict[str, Any], jobs: list[dict[str, Any]]) -> Iterator[str]:
