@@ -116,13 +116,18 @@ def take(unit: UnitOfWork) -> Chunk | None:
     unit.db.execute(_ERASE_CHUNK, (chunk,))
     if not more:
         unit.db.execute(_ERASE, (stage,))
-    jobs = [
-        JobRequest(
-            id=job_id, queue=unit.queue, task=task, payload=payload, priority=tier, **options
-        )
-        for job_id, task, tier, payload, options in _decode(body)
-    ]
-    return Chunk(write_id, jobs, is_last=not more)
+    return Chunk(write_id, _read(body, unit.queue), is_last=not more)
+
+
+def _read(body: bytes, queue: str) -> list[JobRequest]:
+    """Return the jobs of a chunk; one that is damaged has none, and holds nothing up."""
+    try:
+        return [
+            JobRequest(id=job_id, queue=queue, task=task, payload=data, priority=tier, **options)
+            for job_id, task, tier, data, options in _decode(body)
+        ]
+    except (msgspec.MsgspecError, UnicodeError, TypeError):
+        return []
 
 
 def drop(unit: UnitOfWork, stages: Iterable[Stage]) -> None:
