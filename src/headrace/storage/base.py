@@ -87,7 +87,9 @@ VERBS: Mapping[str, Verb] = verbs_of(
 """What every verb is."""
 
 
-class Storage(Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, Doctor, Protocol):
+class Storage(
+    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, BulkWriter, Doctor, Protocol
+):
     """All roles, for one tenant. Making one does no I/O.
 
     Those made from one another by `for_tenant` share connections. A storage uses them from its
