@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.storage import EventRecord, JobEventKind
-from headrace.storage.lines import read_lines
+from headrace.storage import ErrorInfo, EventRecord, JobEventKind
+from headrace.storage.lines import NO_ERROR, PART_LIMIT, error_words, read_lines
 
 KIND = JobEventKind
 
@@ -94,3 +94,27 @@ def test_a_time_that_is_no_number_is_none() -> None:
     for word in ("soon", "-1", "1_0", "٣", "9" * 16, "1.5"):
         [event] = read(line("scheduled", word))
         assert event.due_ms == 0
+
+
+def test_the_words_of_an_error_have_three_parts_in_one_line() -> None:
+    traceback = 'Traceback (most recent call last):\n  File "mail.py", line 12, in send\nE: x\n'
+    words = error_words(ErrorInfo("shop.E", "no\tsuch\naddress", traceback))
+    assert words == "shop.E\tno such address\tmail.py:12 in send"
+    assert error_words(ErrorInfo("", "")) == NO_ERROR
+
+
+def test_no_text_of_an_error_breaks_its_line_or_makes_it_long() -> None:
+    message = "\0\t\r\n\x1b[31m\x85" + "½" * 2_000 + "\ud800"
+    frame = f'  File "{"d/" * 500}mail.py", line 12, in send'
+    words = error_words(ErrorInfo("shop.\tE\ud800", message, frame))
+    kind, said, place = words.encode().decode().split("\t")
+    assert kind == "shop. E?"
+    assert said == " " * 5 + "[31m " + "½" * 190
+    assert place.startswith("…")
+    assert place.endswith("d/mail.py:12 in send")
+    assert len(place) == len(said) == PART_LIMIT
+    assert words.replace("\t", "").isprintable()
+
+
+def test_a_cut_message_has_no_half_of_a_pair() -> None:
+    assert error_words(ErrorInfo("E", "\ud83d" * 300)).split("\t")[1] == "?" * PART_LIMIT

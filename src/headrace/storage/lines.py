@@ -12,6 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from headrace.events import EventRecord, JobEventKind
+from headrace.frames import innermost_frame
+from headrace.job import ErrorInfo
+from headrace.plain import one_line
 
 _ERROR = ("error", "message", "frame")
 _INCARNATION = ("worker", "host", "version", "app_version")
@@ -32,6 +35,25 @@ _PARTS = {
 """The parts of detail, as fields of `EventRecord`; of a kind that is not here it is one text."""
 
 _MOST_DIGITS = 15
+
+PART_LIMIT = 200
+"""Most characters of an error's message in a line, and of the frame that raised it."""
+
+NO_ERROR = "\t\t"
+"""The words of no error."""
+
+
+def words_of(*parts: str | int) -> str:
+    """Return parts of a line, each in one line and without control characters."""
+    return "\t".join([one_line(str(part)) for part in parts])
+
+
+def error_words(error: ErrorInfo) -> str:
+    """Return what a line says of an error: its type, and `PART_LIMIT` characters of the others."""
+    frame = innermost_frame(error)
+    if len(frame) > PART_LIMIT:
+        frame = f"…{frame[1 - PART_LIMIT :]}"
+    return words_of(error.type, error.message[:PART_LIMIT], frame)
 
 
 def read_lines(lines: str, *, stream_id: str, at_ms: int, last: int) -> Iterator[EventRecord]:
