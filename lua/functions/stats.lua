@@ -46,6 +46,7 @@ function functions.stats(roots)
     'set:dead_letters', numbers.text(config.dead_letters),
     'set:dead_letter_ttl_ms', config.dead_letter_ttl_ms,
     'set:events', config.events,
+    'set:events_cap', config.events_cap,
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

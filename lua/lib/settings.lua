@@ -1,9 +1,10 @@
 -- What an operator has set for a queue.
-local FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events' }
+local FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap' }
 
 local DEFAULTS = {
   is_paused = false, history = limits.DEFAULT_HISTORY, dead_letters = limits.DEFAULT_DEAD_LETTERS,
   dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
+  events_cap = '' .. limits.DEFAULT_EVENTS_CAP,
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
@@ -23,6 +24,7 @@ function settings.of(unit)
     dead_letters = numbers.read(v[3], DEFAULTS.dead_letters),
     dead_letter_ttl_ms = numbers.digits(v[4]) or DEFAULTS.dead_letter_ttl_ms,
     events = numbers.digits(v[5]) or DEFAULTS.events,
+    events_cap = numbers.digits(v[6]) or DEFAULTS.events_cap,
   }
   return unit.settings
 end

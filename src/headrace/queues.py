@@ -70,6 +70,7 @@ class Queue:
         dead_letters: int | None = None,
         dead_letter_ttl: Duration | None = None,
         events: int | None = None,
+        events_cap: int | None = None,
     ) -> QueueStats:
         """Change what the queue keeps; None leaves a setting as it is. Returns its `stats` then.
 
@@ -78,11 +79,17 @@ class Queue:
             dead_letters: default 10,000, same bounds.
             dead_letter_ttl: how long a dead letter is kept, default 30 days.
             events: entries of the event stream (1 to 20 events each), default 5,000.
+            events_cap: entries of it while a reader has not acknowledged them, default 50,000.
 
         Raises:
             InvalidOption: a value is out of bounds.
         """
-        counts = {"history": history, "dead_letters": dead_letters, "events": events}
+        counts = {
+            "history": history,
+            "dead_letters": dead_letters,
+            "events": events,
+            "events_cap": events_cap,
+        }
         changes: dict[str, int] = {}
         for name, value in counts.items():
             if value is not None:

@@ -79,6 +79,7 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
     assert set(list(stats)[9:]) == {
         "oldest_ms", "lanes", "last_minute",
         "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
+        "keeps_events_cap",
     }  # fmt: skip
     assert stats["lanes"] == {}
     work = stats["last_minute"]

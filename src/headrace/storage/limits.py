@@ -91,6 +91,9 @@ DEFAULT_DEAD_LETTER_TTL_MS = 30 * 24 * 3_600_000
 DEFAULT_EVENTS = 5_000
 """Entries of a queue's event stream."""
 
+DEFAULT_EVENTS_CAP = 50_000
+"""Entries of it while a reader has not acknowledged them."""
+
 DAMAGED_TTL_MS = 7 * 24 * 3_600_000
 """How long strange data that were set aside are kept."""
 

@@ -177,19 +177,24 @@ def worker_info(
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue keeps of ended jobs. Instants and counts at once: whichever is reached first.
+    """What a queue keeps of ended jobs, and of events.
+
+    Instants and counts hold at once: whichever is reached first.
 
     Attributes:
         history: completed and cancelled records, default 100,000.
         dead_letters: dead letters, default 10,000.
         dead_letter_ttl_ms: how long a dead letter is kept, default 30 days.
         events: entries of the event stream, of 1 to 20 events each, default 5,000.
+        events_cap: entries of it while a reader has not acknowledged them, default 50,000; with
+            less than ``events`` a reader holds nothing back.
     """
 
     history: int = limits.DEFAULT_HISTORY
     dead_letters: int = limits.DEFAULT_DEAD_LETTERS
     dead_letter_ttl_ms: int = limits.DEFAULT_DEAD_LETTER_TTL_MS
     events: int = limits.DEFAULT_EVENTS
+    events_cap: int = limits.DEFAULT_EVENTS_CAP
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

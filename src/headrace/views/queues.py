@@ -47,6 +47,7 @@ class QueueStats(PublicValue):
     keeps_dead: int
     keeps_dead_s: float
     keeps_events: int
+    keeps_events_cap: int
 
     @classmethod
     def of(cls, counts: QueueCounts) -> QueueStats:
@@ -68,6 +69,7 @@ class QueueStats(PublicValue):
             keeps_dead=counts.settings.dead_letters,
             keeps_dead_s=counts.settings.dead_letter_ttl_ms / 1000,
             keeps_events=counts.settings.events,
+            keeps_events_cap=counts.settings.events_cap,
         )
 
 

@@ -25,13 +25,13 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 
 
 _OPEN = """
-SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events,
+SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
   queued, scheduled, retrying, active, finished, dead, head, tail, event, wake, told
 FROM queues WHERE tenant = ? AND name = ?
 """
 _CREATE = """
-INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events, events_cap)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _CLOSE = """
 UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
@@ -69,14 +69,18 @@ class UnitOfWork:
         self.is_listed: bool = bool(row[1])
         self.is_paused: bool = bool(row[2])
         self.settings: QueueSettings = QueueSettings(
-            history=row[3], dead_letters=row[4], dead_letter_ttl_ms=row[5], events=row[6]
+            history=row[3],
+            dead_letters=row[4],
+            dead_letter_ttl_ms=row[5],
+            events=row[6],
+            events_cap=row[7],
         )
-        self.counts: dict[str, int] = dict(zip(COUNTS, row[7:13], strict=True))
+        self.counts: dict[str, int] = dict(zip(COUNTS, row[8:14], strict=True))
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail, self._event, self._wake, self._told = row[13:18]
-        self._before = row[7:18]
+        self._head, self._tail, self._event, self._wake, self._told = row[14:19]
+        self._before = row[8:19]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []

@@ -16,6 +16,8 @@ class ConfigureContract(Contract):
     async def test_settings_are_kept_and_shown(
         self, storage: Storage, worker: ContractIncarnation
     ) -> None:
-        settings = QueueSettings(history=7, dead_letters=6, dead_letter_ttl_ms=5, events=4)
+        settings = QueueSettings(
+            history=7, dead_letters=6, dead_letter_ttl_ms=5, events=4, events_cap=3
+        )
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings

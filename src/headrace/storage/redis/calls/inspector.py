@@ -259,6 +259,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
             dead_letters=values["set:dead_letters"],
             dead_letter_ttl_ms=values["set:dead_letter_ttl_ms"],
             events=values["set:events"],
+            events_cap=values["set:events_cap"],
         ),
     )
 

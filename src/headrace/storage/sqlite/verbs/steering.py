@@ -22,7 +22,8 @@ _DELETE_QUEUE = (
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
 )
 _CONFIGURE = """
-UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ? WHERE key = ?
+UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ?, events_cap = ?
+WHERE key = ?
 """
 
 
@@ -45,13 +46,7 @@ def resume(step: Step, name: QueueName) -> None:
 def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
     """Set what a queue keeps."""
     unit = open_unit(step, name)
-    values = (
-        settings.history,
-        settings.dead_letters,
-        settings.dead_letter_ttl_ms,
-        settings.events,
-    )
-    step.db.execute(_CONFIGURE, (*values, unit.key))
+    step.db.execute(_CONFIGURE, (*msgspec.structs.astuple(settings), unit.key))
 
 
 def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
