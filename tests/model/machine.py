@@ -298,6 +298,7 @@ class StorageMachine(ScheduleRules):
         """Ask for all that can be asked."""
         self._hit("read")
         self._driver.call("get", job_id)
+        self._driver.call("outcomes", [job_id, asks.UNKNOWN_ID, job_id])
         self._driver.call("beats")
         self._driver.call("workers")
         self._driver.held(name)

@@ -7,9 +7,16 @@ from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
 from headrace.storage.limits import ROW_MESSAGE_LIMIT
-from headrace.storage.values import Beat, IncarnationInfo, QueueCounts, QueueSettings, worker_info
+from headrace.storage.values import (
+    Beat,
+    End,
+    IncarnationInfo,
+    QueueCounts,
+    QueueSettings,
+    worker_info,
+)
 from tests.model.consumer import TIERS
-from tests.model.places import BUCKET_MS, COUNTED, QueueState, Record
+from tests.model.places import BUCKET_MS, COUNTED, MESSAGE_LIMIT, QueueState, Record
 from tests.model.state import State
 
 BUCKETS = 6
@@ -68,7 +75,7 @@ class MaintenanceModel(State):
 
 
 class InspectorModel(State):
-    """``get``, ``list_jobs``, ``stats``, ``workers``, and what steers a queue."""
+    """``get``, ``outcomes``, ``list_jobs``, ``stats``, ``workers``, and what steers a queue."""
 
     def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job."""
@@ -100,6 +107,28 @@ class InspectorModel(State):
             progress=job.progress,
             progress_text=job.progress_text,
             put_back=job.cause,
+        )
+
+    def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
+        """Say how jobs stand."""
+        return [self._outcome(self.queue(queue), job_id) for job_id in job_ids]
+
+    def _outcome(self, q: QueueState, job_id: str) -> End:
+        job = q.jobs.get(job_id)
+        if job is None:
+            return End(q.name, job_id, None)
+        if not job.state.is_terminal:
+            return End(q.name, job_id, job.state)
+        is_cut = job.result is not None and len(job.result) > MESSAGE_LIMIT
+        is_failed = job.state is JobState.FAILED
+        return End(
+            q.name,
+            job_id,
+            job.state,
+            job.reason,
+            None if is_cut else job.result,
+            job.errors[0] if is_failed and job.errors else None,
+            is_cut,
         )
 
     def list_jobs(self, queue: str, state: JobState) -> list[JobRow]:

@@ -28,7 +28,7 @@ from tests.model.subjects import ModelSubject, SqliteSubject
 VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
     "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
-    "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
+    "outcomes", "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
     "delete_queue", "read_schedules", "list_schedules", "schedule_history", "write_schedules",
     "take_schedules", "fire", "join_release", "leave_release",
 )

@@ -58,6 +58,7 @@ VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "leave_release": lambda storage: storage.leave_release("shop", "v1"),
     "list_jobs": lambda storage: storage.list_jobs(QUEUE, JobState.QUEUED),
     "list_schedules": lambda storage: storage.list_schedules(),
+    "outcomes": lambda storage: storage.outcomes(QUEUE, ["x"]),
     "pause": lambda storage: storage.pause(QUEUE),
     "prune": lambda storage: storage.prune(QUEUE),
     "purge": lambda storage: storage.purge(QUEUE, JobState.QUEUED, ["x"]),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.job import JobRecord, JobState
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
-from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
+from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 from headrace.storage.verbs import reads
 
 
@@ -23,6 +24,19 @@ class Inspector(Protocol):
     @reads
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job, None if nothing; errors newest first."""
+
+    @reads
+    async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
+        """Return how jobs stand, one for each id and in their order; ids may repeat.
+
+        It says what `Producer.watch` does, for less, and of a cancelled job the reason too: a
+        result is cut where it is over 64 KiB, and the error is a dead letter's last. Nobody is
+        told of later ends. A waiting job whose time to start is over reads as it stands.
+
+        Args:
+            queue: the queue; it need not be there.
+            job_ids: at most `BATCH_LIMIT`.
+        """
 
     @reads
     async def output(

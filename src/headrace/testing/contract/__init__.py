@@ -24,6 +24,7 @@ from headrace.testing.contract.held import HeldContract
 from headrace.testing.contract.join_release import JoinReleaseContract
 from headrace.testing.contract.list_jobs import ListJobsContract
 from headrace.testing.contract.list_schedules import ListSchedulesContract
+from headrace.testing.contract.outcomes import OutcomesContract
 from headrace.testing.contract.output import OutputContract
 from headrace.testing.contract.pause import PauseContract
 from headrace.testing.contract.prune import PruneContract
@@ -67,6 +68,7 @@ class StorageContract(
     JoinReleaseContract,
     ListJobsContract,
     ListSchedulesContract,
+    OutcomesContract,
     OutputContract,
     PauseContract,
     PruneContract,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.job import JobRecord, JobState
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
-from headrace.storage.redis.calls import inspector
+from headrace.storage.redis.calls import inspector, reading
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
+from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 
 
 class RedisInspector(RedisRole):
@@ -17,6 +19,9 @@ class RedisInspector(RedisRole):
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._client.run(inspector.get(self._root(queue), job_id))
+
+    async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
+        return await self._client.run(reading.outcomes(self._root(queue), job_ids))
 
     async def output(
         self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT

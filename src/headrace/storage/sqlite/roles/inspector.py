@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.job import JobRecord, JobState
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.sqlite.roles.role import SqliteRole
-from headrace.storage.sqlite.verbs import inspector, listing, output
+from headrace.storage.sqlite.verbs import inspector, listing, output, reading
 from headrace.storage.values import (
+    End,
     EventPage,
     IncarnationInfo,
     OutputPage,
@@ -24,6 +27,10 @@ class SqliteInspector(SqliteRole):
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._do("get", lambda s: inspector.get(s, self._name(queue), job_id))
+
+    async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
+        name, ids = self._name(queue), list(job_ids)
+        return await self._do("outcomes", lambda s: reading.outcomes(s, name, ids))
 
     async def output(
         self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT
