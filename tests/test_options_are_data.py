@@ -58,7 +58,7 @@ SEARCHABLE: list[Patch] = [
     (LIST_JOBS, "error_type, error,\n", "error_type, error, v[10] or '',\n"),
     (REPLIES, "ROW_WIDTH = 15", "ROW_WIDTH = 16"),
     (REPLIES, "last_error = words[8:]", "last_error, options = words[8:]"),
-    (REPLIES, "        incarnation=_owner(claim),\n", "…        options=options,\n"),
+    (REPLIES, "        incarnation=read_owner(claim),\n", "…        options=options,\n"),
     (LISTING, "nonce, reason, error, put_back,\n", "nonce, reason, error, options, put_back,\n"),
     (
         LISTING,

@@ -21,7 +21,8 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("batch", "finish", "attempts", "outcomes", "due", "starts", "incarnations", "pages", "walk"),
+    *("batch", "finish", "attempts", "outcomes", "due", "starts", "incarnations"),
+    *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),
 )
 """The files of ``lua/lib``: each knows only those before it."""

@@ -16,6 +16,7 @@ from headrace.storage.values import DAMAGED_ERROR, Beat
 T = TypeVar("T")
 Word = str | bytes | int
 
+_NUMBER = re.compile(rb"-?\d{1,15}", re.ASCII)
 _BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
 # Up to where the message ends or is cut, and no further than the last whole escape.
 _MESSAGE = re.compile(rb'"message":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)', re.DOTALL)
@@ -85,6 +86,16 @@ def read_error_message(beginning: bytes) -> str:
 def text(word: bytes | None) -> str:
     """Return a word as text, also one that a stranger wrote and that is none."""
     return (word or b"").decode(errors="replace")
+
+
+def read_number(word: bytes | None, default: int = 0) -> int:
+    """Return a number, the default for none and for what is none that we would write."""
+    return int(word) if word and _NUMBER.fullmatch(word) else default
+
+
+def read_owner(claim: bytes) -> str:
+    """Return the incarnation that a claim's nonce begins with."""
+    return text(claim.partition(b"/")[0])
 
 
 def write_error(error: ErrorInfo) -> bytes:

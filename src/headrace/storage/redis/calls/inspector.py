@@ -7,15 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from headrace.errors import InvalidOption
 from headrace.events import EventRecord
 from headrace.job import (
-    DEFAULT_LANE,
     DEFAULT_PRIORITY,
-    ErrorInfo,
-    JobRecord,
     JobRow,
     JobState,
     is_name,
@@ -28,8 +23,9 @@ from headrace.storage.redis.calls.call import (
     T,
     command,
     read_beat,
-    read_error,
     read_error_message,
+    read_number,
+    read_owner,
     text,
 )
 from headrace.storage.values import (
@@ -46,8 +42,6 @@ from headrace.storage.values import (
 ROW_WIDTH = 15
 WORKER_WIDTH = 6
 
-_NUMBER = re.compile(rb"-?\d{1,15}", re.ASCII)
-
 # The last entry of a page, and where it was. Half a surrogate pair is no text.
 _SCORED = re.compile(r"(?:-?inf|-?\d[\d.e+-]{0,24}):[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
 _HEX = re.compile(r"%(?:[0-9a-f]{2})+", re.ASCII)
@@ -57,15 +51,6 @@ _CURSORS = {
     ),
     JobState.ACTIVE: re.compile(r"[^/\ud800-\udfff]+/[^\ud800-\udfff]+", re.DOTALL),
 }
-
-
-def _int(word: bytes | None, default: int = 0) -> int:
-    """Return a number, the default for none and for what is none that we would write."""
-    return int(word) if word and _NUMBER.fullmatch(word) else default
-
-
-def _owner(claim: bytes) -> str:
-    return text(claim.partition(b"/")[0])
 
 
 def queues(tenant: str) -> Call[list[str]]:
@@ -83,15 +68,6 @@ def _listed(tenant: str, read: Callable[[Any], list[T]]) -> Call[list[T]]:
     return command("queues", root, "SMEMBERS", keys.queues(tenant), read=read)
 
 
-def get(root: str, job_id: str) -> Call[JobRecord | None]:
-    """Build ``get``."""
-
-    def read(reply: list[bytes]) -> JobRecord | None:
-        return _record(keys.queue_of(root), job_id, reply) if reply else None
-
-    return Call("get", root, [job_id], read)
-
-
 def output(root: str, job_id: str, after: str, limit: int) -> Call[OutputPage]:
     """Build ``output``.
 
@@ -105,63 +81,6 @@ def output(root: str, job_id: str, after: str, limit: int) -> Call[OutputPage]:
         return OutputPage(reply[1::2], reply[-2].decode() if reply else seen)
 
     return Call("output", root, [job_id, seen, min(limit, OUTPUT_PAGE_LIMIT)], read)
-
-
-def _progress(fields: dict[bytes, bytes]) -> tuple[float | None, str]:
-    """Return what the last attempt said; an earlier one's progress is no more of interest."""
-    epoch, _, said = fields.get(b"progress", b"").partition(b"\t")
-    if not said or epoch != fields.get(b"epoch"):
-        return None, ""
-    fraction, _, words = said.partition(b"\t")
-    try:
-        return float(fraction), text(words)
-    except ValueError:
-        return None, ""
-
-
-def _put_back(fields: dict[bytes, bytes]) -> ErrorInfo | None:
-    """Return why the job was put back, as ``record.put_back`` in Lua reads it."""
-    parts = fields.get(b"put_back", b"").split(b"\t", 3)
-    charged = _int(fields.get(b"failures")) + _int(fields.get(b"stalls"))
-    if JobState(fields[b"state"].decode()).is_terminal or len(parts) < 4:
-        return None
-    if not _NUMBER.fullmatch(parts[0]) or _int(parts[1], -1) != charged:
-        return None
-    return msgspec.structs.replace(read_error(parts[3]), at_ms=int(parts[0]))
-
-
-def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
-    has_payload, payload, has_result, result = reply[1:5]
-    first_field = 6 + int(reply[5])
-    flat = reply[first_field:]
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    progress, progress_text = _progress(fields)
-    return JobRecord(
-        id=job_id,
-        queue=queue,
-        task=text(fields.get(b"task")),
-        state=JobState(fields[b"state"].decode()),
-        priority=_int(fields.get(b"tier"), DEFAULT_PRIORITY),
-        lane=text(fields.get(b"lane")) or DEFAULT_LANE,
-        failures=_int(fields.get(b"failures")),
-        stalls=_int(fields.get(b"stalls")),
-        starts=_int(fields.get(b"epoch")),
-        created_ms=_int(fields.get(b"created_ms")),
-        changed_ms=_int(fields.get(b"at_ms") or fields.get(b"created_ms")),
-        due_ms=_int(reply[0]),
-        expires_ms=_int(fields.get(b"expires_at_ms")),
-        run_ms=_int(fields.get(b"run_ms")),
-        incarnation=_owner(fields.get(b"nonce", b"")),
-        cancel_requested=b"cancel" in fields,
-        reason=text(fields.get(b"reason")),
-        options=fields.get(b"options", b""),
-        payload=payload if has_payload == b"1" else None,
-        result=result if has_result == b"1" else None,
-        errors=[read_error(entry) for entry in reply[6:first_field]],
-        progress=progress,
-        progress_text=progress_text,
-        put_back=_put_back(fields),
-    )
 
 
 def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]:
@@ -198,15 +117,15 @@ def _row(words: list[bytes]) -> JobRow:
         id=text(job_id),
         task=text(task),
         state=known,
-        priority=_int(tier, DEFAULT_PRIORITY),
-        failures=_int(failures),
-        stalls=_int(stalls),
-        starts=_int(starts),
-        created_ms=_int(created),
-        changed_ms=_int(changed or created),
-        due_ms=_int(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
-        run_ms=_int(run),
-        incarnation=_owner(claim),
+        priority=read_number(tier, DEFAULT_PRIORITY),
+        failures=read_number(failures),
+        stalls=read_number(stalls),
+        starts=read_number(starts),
+        created_ms=read_number(created),
+        changed_ms=read_number(changed or created),
+        due_ms=read_number(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
+        run_ms=read_number(run),
+        incarnation=read_owner(claim),
         reason=text(reason),
         error=text(error),
         error_message=read_error_message(last_error),
@@ -219,7 +138,7 @@ def stats(root: str) -> Call[QueueCounts]:
 
 
 def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
-    names, numbers = [text(word) for word in reply[::2]], map(_int, reply[1::2])
+    names, numbers = [text(word) for word in reply[::2]], map(read_number, reply[1::2])
     # Buckets repeat a name; only their counts are summed.
     values: Counter[str] = Counter()
     for name, value in zip(names, numbers, strict=True):
@@ -281,9 +200,9 @@ def _worker(words: list[bytes]) -> IncarnationInfo:
         text(incarnation),
         info,
         lease_ms=known.lease_ms,
-        registered_ms=_int(since),
-        active=_int(active),
-        silent_ms=_int(silent),
+        registered_ms=read_number(since),
+        active=read_number(active),
+        silent_ms=read_number(silent),
         is_condemned=known.is_condemned,
     )
 
@@ -307,7 +226,7 @@ def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[EventRecord]:
         text(values.get(b"events")),
         stream_id=entry_id.decode(),
         at_ms=at_ms,
-        last=_int(values.get(b"n")),
+        last=read_number(values.get(b"n")),
     )
 
 

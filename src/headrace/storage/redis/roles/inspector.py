@@ -18,7 +18,7 @@ class RedisInspector(RedisRole):
         return await self._client.run(inspector.queues(self.tenant))
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
-        return await self._client.run(inspector.get(self._root(queue), job_id))
+        return await self._client.run(reading.get(self._root(queue), job_id))
 
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         return await self._client.run(reading.outcomes(self._root(queue), job_ids))
