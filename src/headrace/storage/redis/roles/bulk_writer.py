@@ -24,7 +24,7 @@ class RedisBulkWriter(RedisRole):
         ttl_ms: int,
     ) -> int:
         root = self._root(queue)
-        if root not in self.shared.introduced:
+        if not self.shared.is_introduced(root):
             await self._introduce(queue)
         call = bulk_writer.stage(root, write_id, token, jobs, before=before, ttl_ms=ttl_ms)
         return await self._client.run(call)
