@@ -19,8 +19,8 @@ end
 -- A job that is there with the same id: its verdict, nil when it made room for a new one, which one never does that
 -- `stays`. `channel` hears of its end.
 function intake.standing(unit, key, id, channel, stays)
-  local v = unit.call('HMGET', key, 'head', 'channels')
-  local state = record.state(v[1])
+  local head = unit.call('HGET', key, 'head')
+  local state = record.state(head)
   if state == 'failed' or state == 'cancelled' then
     if stays then
       return 'duplicate'
@@ -29,7 +29,7 @@ function intake.standing(unit, key, id, channel, stays)
     record.erase(unit, id)
     return nil
   elseif not state then
-    if v[1] then -- rubbish
+    if head then -- rubbish
       damage.note(unit.root, 'job')
       record.erase(unit, id)
     end
@@ -38,7 +38,7 @@ function intake.standing(unit, key, id, channel, stays)
     return 'completed'
   end
   if channel ~= '' then
-    record.add_channel(unit, { key = key, head = v[1], channels = v[2] }, channel)
+    record.add_channel(unit, { key = key, head = head, channels = unit.call('HGET', key, 'channels') }, channel)
     unit.call('HSET', key, 'joined', '1')
   end
   return 'duplicate'

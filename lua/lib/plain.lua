@@ -43,15 +43,20 @@ end
 -- Store such jobs of one kind and task. Their ids, each free, and payloads take turns from `first` to `last`; their
 -- keys are made here unless they are known.
 function plain.store_alike(unit, kind, task, words, first, last, known_keys)
-  local root, n = unit.root, 0
   make_heads(unit)
+  local root, try, head, n = unit.root, unit.try, unit.new_head, 0
+  local limit = kind.is_default_tier and INLINE_LIMIT or -1
   for i = first, last, 2 do
     n = n + 1
-    local id = words[i]
-    write(unit, known_keys and known_keys[n] or keys.job(root, id), id, kind, task, words[i + 1])
+    local id, payload = words[i], words[i + 1]
+    local key = known_keys and known_keys[n] or keys.job(root, id)
+    -- Most are written here: to call `write` for each costs 600 instructions.
+    if #payload > limit or try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
+      write(unit, key, id, kind, task, payload)
+    end
   end
   moves.line_up_alike(unit, kind.line, words, first, last)
-  events.add_alike(unit, 'queued', words, first, last, '\t' .. task .. events.NEW)
+  events.add_alike(unit, 'queued', task, words, first, last, events.NEW)
 end
 
 -- What the new jobs have in common that one call claims.

@@ -27,9 +27,13 @@ function record.parts(head)
   end
 end
 
--- nil of what is no head.
+-- nil of what is no head. Jobs of one call have the same head until they are claimed.
+local last_head, last_state
 function record.state(head)
-  return record.parts(head) and string.match(head, '^%l+')
+  if head ~= last_head then
+    last_head, last_state = head, record.parts(head)
+  end
+  return last_state
 end
 
 -- The head of a job that comes or changes now.
