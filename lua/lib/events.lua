@@ -16,53 +16,57 @@ function events.add(unit, kind, id, task, tail)
   unit.events[n] = kind .. '\t' .. id .. '\t' .. task .. tail
 end
 
--- Join the lines that are in no entry yet. An entry is its text, and the number of its last line in this call.
-local function join(unit)
-  local entries, count = unit.event_entries, unit.event_count
-  local n = #entries
-  for first = unit.event_first, count, EVENTS_AN_ENTRY do
-    local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
-    entries[n + 1], entries[n + 2] = table.concat(unit.events, '\n', first, last), last
-    n = n + 2
-  end
-  unit.event_first = count + 1
-  return entries
-end
-
--- The lines of jobs of one task whose ids are every second word, and of which all else is the same too: they are joined
--- with what is between two ids, for a line by itself would cost 1,000 instructions more.
+-- The lines of jobs of one task whose ids are every second word, and of which all else is the same too: what is between
+-- two ids joins them, for a line by itself would cost 1,000 instructions more. They come before all that are added one
+-- by one. An entry is its text, and how many events there are up to its end.
 function events.add_alike(unit, kind, task, words, first, last, tail)
-  local entries, number = join(unit), unit.event_count
-  local start, rest, ids, n = kind .. '\t', '\t' .. task .. tail, {}, 0
+  local entries, number, ids, n = unit.entries or {}, unit.entered, {}, 0
+  local start, rest, at = kind .. '\t', '\t' .. task .. tail, #entries
   local between = rest .. '\n' .. start
   for i = first, last, 2 do
     n = n + 1
     ids[n] = words[i]
     if n == EVENTS_AN_ENTRY or i + 2 > last then
       number = number + n
-      local at = #entries
       entries[at + 1], entries[at + 2] = start .. table.concat(ids, between, 1, n) .. rest, number
-      n = 0
+      at, n = at + 2, 0
     end
   end
-  unit.event_count, unit.event_first = number, number + 1
+  unit.entries, unit.entered = entries, number
 end
 
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
+local function write_entry(unit, call, text, number)
+  local limit = settings.of(unit).events
+  local key, n = keys.events(unit.root), numbers.text(unit.total + number)
+  call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', n, 'events', text)
+end
+
+local function write_entries(unit, call)
+  local entries = unit.entries
+  for i = 1, #entries, 2 do
+    if entries[i] then
+      write_entry(unit, call, entries[i], entries[i + 1])
+      entries[i] = false
+    end
+  end
+end
+
 function events.write(unit, call)
-  local key, count = keys.events(unit.root), unit.event_count
-  if count == 0 then
+  local before, count = unit.entered, unit.event_count
+  if before + count == 0 then
     return
   end
-  local limit = settings.of(unit).events
   if not unit.total then
-    unit.total = call('HINCRBY', keys.counts(unit.root), 'events', numbers.text(count)) - count
+    unit.total = call('HINCRBY', keys.counts(unit.root), 'events', numbers.text(before + count)) - before - count
   end
-  local entries = join(unit)
-  for i = unit.entry_first, #entries, 2 do
-    local number = numbers.text(unit.total + entries[i + 1])
-    call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', number, 'events', entries[i])
-    unit.entry_first = i + 2
+  if unit.entries then
+    write_entries(unit, call)
+  end
+  for first = unit.event_first, count, EVENTS_AN_ENTRY do
+    local last = math.min(first + EVENTS_AN_ENTRY - 1, count)
+    write_entry(unit, call, table.concat(unit.events, '\n', first, last), before + last)
+    unit.event_first = last + 1
   end
 end

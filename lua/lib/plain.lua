@@ -3,26 +3,31 @@
 -- plain enough; then the general way does the same. What they do is counted by the caller, for many at once.
 local INLINE_LIMIT, NEW_FIELDS, NEW_FIELDS_OF_BIG = record.INLINE_LIMIT, 3, 2
 
--- The heads of all jobs that come in this call and are ready at once: of those whose payload has a key of its own, and
--- of the others.
-local function make_heads(unit)
-  local rest = '\t' .. moves.generation(unit) .. '\t\t' .. unit.now_text .. '\t'
-  unit.new_head, unit.new_big_head = 'queued' .. rest, 'queued*' .. rest
+-- The head of all jobs that come in this call and are ready at once; the second is of those whose payload has a key of
+-- its own.
+local function new_head(unit)
+  local head = 'queued\t' .. moves.generation(unit) .. '\t\t' .. unit.now_text .. '\t'
+  unit.new_head = head
+  return head
+end
+
+local function new_big_head(unit)
+  local head = record.with_big(unit.new_head)
+  unit.new_big_head = head
+  return head
 end
 
 -- Write the record of a new job.
-local function write(unit, key, id, kind, task, payload)
+local function write(unit, key, id, head, kind, task, payload)
   if #payload > INLINE_LIMIT then
-    local head = unit.new_big_head
+    head = unit.new_big_head or new_big_head(unit)
     unit.raw('SET', keys.payload(unit.root, id), payload)
     if unit.try('HSET', key, 'head', head, 'task', task) ~= NEW_FIELDS_OF_BIG then
-      unit.call('HSET', key, 'head', head, 'task', task) -- it has more, or the key is a stranger's
+      unit.call('HSET', key, 'head', head, 'task', task)
     end
-  else
-    local head = unit.new_head
-    if unit.try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
-      unit.call('HSET', key, 'head', head, 'task', task, 'payload', payload)
-    end
+  elseif unit.try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
+    -- It has more already, or the key is a stranger's.
+    unit.call('HSET', key, 'head', head, 'task', task, 'payload', payload)
   end
   if not kind.is_default_tier then
     unit.call('HSET', key, 'tier', kind.tier)
@@ -31,10 +36,7 @@ end
 
 -- Store a job of the default lane, ready at once.
 function plain.store(unit, key, id, kind, task, payload)
-  if not unit.new_head then
-    make_heads(unit)
-  end
-  write(unit, key, id, kind, task, payload)
+  write(unit, key, id, unit.new_head or new_head(unit), kind, task, payload)
   moves.line_up(unit, 'tails', kind.line, unit.generation .. ':' .. id)
   events.add(unit, 'queued', id, task, events.NEW)
   return 'queued'
@@ -43,8 +45,7 @@ end
 -- Store such jobs of one kind and task. Their ids, each free, and payloads take turns from `first` to `last`; their
 -- keys are made here unless they are known.
 function plain.store_alike(unit, kind, task, words, first, last, known_keys)
-  make_heads(unit)
-  local root, try, head, n = unit.root, unit.try, unit.new_head, 0
+  local root, try, head, n = unit.root, unit.try, unit.new_head or new_head(unit), 0
   local limit = kind.is_default_tier and INLINE_LIMIT or -1
   for i = first, last, 2 do
     n = n + 1
@@ -52,7 +53,7 @@ function plain.store_alike(unit, kind, task, words, first, last, known_keys)
     local key = known_keys and known_keys[n] or keys.job(root, id)
     -- Most are written here: to call `write` for each costs 600 instructions.
     if #payload > limit or try('HSET', key, 'head', head, 'task', task, 'payload', payload) ~= NEW_FIELDS then
-      write(unit, key, id, kind, task, payload)
+      write(unit, key, id, head, kind, task, payload)
     end
   end
   moves.line_up_alike(unit, kind.line, words, first, last)

@@ -43,9 +43,9 @@ function unit.open(root)
     dead = false,
     events = {},
     event_count = 0, -- what # costs grows with the list, to 1,000 instructions
-    event_first = 1, -- the first of them that is in no entry
-    event_entries = {}, -- texts, and with each the number of its last event
-    entry_first = 1, -- the first of them that is not written
+    event_first = 1, -- the first of them that is not written
+    entries = false, -- events that are joined already
+    entered = 0, -- how many these are
     total = false, -- of events, before these
     is_new_bucket = false,
     wakes = false, -- lanes that are to get a wake-up token
