@@ -49,6 +49,7 @@ def checked(job: Job) -> JobRequest:
         payload=payload,
         lane="" if job.lane == "" else check_name(job.lane, what="lane"),
         options=check_stored(_bytes(job.options, name="options")),
+        replaces_ended=_replaces_ended(job),
         **check_fields(job),
     )
     _check_pair(made, "delay_ms", "run_at_ms")
@@ -82,6 +83,13 @@ def _bytes(value: bytes, *, name: str) -> bytes:
     if not isinstance(value, bytes):
         raise InvalidOption(f"{name}={shown(value)} is not valid: it is bytes, encoded")
     return value if type(value) is bytes else bytes.__getitem__(value, slice(None))
+
+
+def _replaces_ended(job: Job) -> bool:
+    said = job.replaces_ended if isinstance(job, JobRequest) else True
+    if not isinstance(said, bool):
+        raise InvalidOption(f"replaces_ended={shown(said)} is not valid: it is True or False")
+    return said
 
 
 def _check_pair(job: Job, first: str, second: str) -> None:

@@ -110,6 +110,20 @@ async def test_a_job_made_by_hand_of_valid_values_is_stored(app: App[None]) -> N
     assert record.priority == 9
 
 
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["as it is", "prepared"])
+async def test_a_job_that_leaves_any_record_of_its_id_does_so_whoever_checks_or_changes_it(
+    app: App[None], *, is_prepared: bool
+) -> None:
+    job = JobRequest(id="x", queue="q", task="double", payload=b'{"number":1}')
+    [handle] = await app.enqueue_many([job])
+    await handle.cancel()
+    if is_prepared:
+        app.before_enqueue(lambda draft: draft.set(priority=7))
+    staying = msgspec.structs.replace(job, replaces_ended=False)
+    assert [each.outcome for each in await app.enqueue_many([staying])] == ["duplicate"]
+    assert [each.outcome for each in await app.enqueue_many([job])] == ["queued"]
+
+
 WRONG: list[dict[str, Any]] = [
     {"id": "a\x1b[2J"},
     {"id": ""},
@@ -146,6 +160,8 @@ WRONG: list[dict[str, Any]] = [
     {"options": b'{"headers":{"a":"%s"}}' % (b"x" * 9000)},
     {"channel": "hr:{other}:channel:abc"},
     {"channel": None},
+    {"replaces_ended": None},
+    {"replaces_ended": 1},
 ]
 
 
