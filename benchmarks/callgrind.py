@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import anyio
+
 ANSWER_SECONDS = 120
+IDLE_SECONDS = 4
 
 
 class CountingError(RuntimeError):
@@ -64,3 +68,36 @@ class Callgrind:
             if name == "totals":
                 return int(number)
         raise CountingError(f"{path} has no line of totals")
+
+
+class Meter:
+    """The instructions that a process runs for who calls it, without those that the clock brings.
+
+    Args:
+        callgrind: what the process was started with.
+        pid: the process.
+    """
+
+    def __init__(self, callgrind: Callgrind, pid: int) -> None:
+        self._callgrind = callgrind
+        self._pid = pid
+        self._idle_rate = 0.0
+        self._began = 0.0
+
+    async def calibrate(self) -> None:
+        """See how many instructions the process runs in a second when nobody calls it."""
+        self._idle_rate = 0.0
+        self.begin()
+        await anyio.sleep(IDLE_SECONDS)
+        self._idle_rate = self.end() / IDLE_SECONDS
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._callgrind.count(self._pid)
+        self._began = time.monotonic()
+
+    def end(self) -> float:
+        """Return the instructions since the last call of either, and begin anew."""
+        count = self._callgrind.count(self._pid)
+        began, self._began = self._began, time.monotonic()
+        return count - (self._began - began) * self._idle_rate

@@ -11,15 +11,14 @@ import argparse
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import anyio
 import msgspec
 import uvloop
 
-from benchmarks.callgrind import Callgrind, CountingError
+from benchmarks.bulk_instructions import BULK_GOALS, BulkCounts
+from benchmarks.callgrind import Callgrind, CountingError, Meter
 from benchmarks.growth.caller import Caller, calling
 from benchmarks.growth.workload import GrowthLoad
 from benchmarks.harness import Figure, Goal, shown
@@ -34,7 +33,6 @@ ROUNDS, BATCHES = 12, 6
 ROUNDS_ALONE, ALONE = 25, 20
 """Rounds of few calls, so that no job waits for long: the server's function remembers what it has
 worked out for a wait, up to 10 s, and a job alone waits for milliseconds."""
-IDLE_SECONDS = 4
 QUIET = (
     *("--hz", "1"),
     *("--activerehashing", "no"),
@@ -42,30 +40,27 @@ QUIET = (
 )
 """What the server does by the clock and not for a job is kept small; the rest is subtracted."""
 TOGETHER, IDLE = f"a job, batches of {BATCH}", "a job alone, idle queue"
-GOALS = {TOGETHER: Goal(120_000), IDLE: Goal(500_000)}
+GOALS = {TOGETHER: Goal(120_000), IDLE: Goal(500_000), **BULK_GOALS}
 
 
 class Counted:
     """A server whose instructions are counted, and what calls it."""
 
-    def __init__(self, server: RedisServer, callgrind: Callgrind) -> None:
+    def __init__(self, server: RedisServer, meter: Meter) -> None:
         self._load = GrowthLoad(server.url)
-        self._pid = server.pid
-        self._callgrind = callgrind
-        self._idle_rate = 0.0
-        self._began = 0.0
+        self._meter = meter
 
     async def run(self) -> dict[str, float]:
         """Return the instructions a job, by the name of what was called."""
         async with self._load.app, calling(self._load) as caller:
             await caller.run(ROUNDS * BATCHES * BATCH // 2)
             await self._one_by_one(caller)
-            self._idle_rate = await self._by_the_clock()
+            await self._meter.calibrate()
             together = await self._by_verb(caller, ROUNDS, BATCHES, BATCH)
             alone = await self._by_verb(caller, ROUNDS_ALONE, ALONE, 1)
-            self._begin()
+            self._meter.begin()
             await self._one_by_one(caller)
-            idle = self._end() / (ROUNDS_ALONE * ALONE)
+            idle = self._meter.end() / (ROUNDS_ALONE * ALONE)
         return {
             TOGETHER: sum(together.values()),
             **together,
@@ -78,16 +73,16 @@ class Counted:
     ) -> dict[str, float]:
         """Return what each verb takes for a job, in so many batches of this size a round."""
         totals = dict.fromkeys(VERBS, 0.0)
-        self._begin()
+        self._meter.begin()
         for _ in range(rounds):
             for _ in range(batches):
                 await caller.enqueue(self._jobs(size))
-            totals["enqueue"] += self._end()
+            totals["enqueue"] += self._meter.end()
             claimed = [await caller.claim(size) for _ in range(batches)]
-            totals["claim"] += self._end()
+            totals["claim"] += self._meter.end()
             for jobs in claimed:
                 await caller.settle(jobs)
-            totals["settle"] += self._end()
+            totals["settle"] += self._meter.end()
         return {verb: total / (rounds * batches * size) for verb, total in totals.items()}
 
     async def _one_by_one(self, caller: Caller) -> None:
@@ -98,22 +93,6 @@ class Counted:
     def _jobs(self, size: int) -> list[Job]:
         return [self._load.noop.job(x=n) for n in range(size)]
 
-    async def _by_the_clock(self) -> float:
-        """Return how many instructions the server runs in a second when nobody calls it."""
-        self._begin()
-        await anyio.sleep(IDLE_SECONDS)
-        return self._end() / IDLE_SECONDS
-
-    def _begin(self) -> None:
-        self._callgrind.count(self._pid)
-        self._began = time.monotonic()
-
-    def _end(self) -> float:
-        """Return the instructions since the last call of either, and begin anew."""
-        count = self._callgrind.count(self._pid)
-        began, self._began = self._began, time.monotonic()
-        return count - (self._began - began) * self._idle_rate
-
 
 async def count() -> dict[str, float]:
     """Return the instructions a job: they come out alike each time, to about 0.1 %."""
@@ -123,7 +102,9 @@ async def count() -> dict[str, float]:
             with server.client() as client:
                 # A slow run would otherwise count more of the keys that expire meanwhile.
                 client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
-            return await Counted(server, callgrind).run()
+            meter = Meter(callgrind, server.pid)
+            together = await Counted(server, meter).run()
+            return {**together, **await BulkCounts(server.url, meter).run()}
 
 
 async def measure() -> list[Figure]:
@@ -162,6 +143,8 @@ def compared(before: dict[str, float], after: dict[str, float]) -> str:
     """Return a table of two counts and the change from the first to the second."""
     rows = [
         [name, shown(before[name]), shown(value), f"{(value / before[name] - 1) * 100:+.2f} %"]
+        if name in before
+        else [name, "", shown(value), ""]
         for name, value in after.items()
     ]
     return table(["instructions a job", "before", "now", "change"], rows)
