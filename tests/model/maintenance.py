@@ -225,7 +225,15 @@ class InspectorModel(State):
         q = self.queue(queue)
         if any(self.counts(q).values()) or (q.workers and not is_forced):
             return None
-        self.queues[queue] = QueueState(queue, tallies=q.tallies, calls=q.calls, fired=q.fired)
+        self.queues[queue] = QueueState(
+            queue,
+            tallies=q.tallies,
+            calls=q.calls,
+            fired=q.fired,
+            # What nobody committed ends by its age, and so do writes that are published.
+            stages={name: one for name, one in q.stages.items() if one.dies is not None},
+            writes={name: one for name, one in q.writes.items() if one.dies is not None},
+        )
         return 0
 
     def redrive(self, queue: str, job_ids: Sequence[str]) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from headrace.job import JobState
+from tests.model.bulk_writer import BulkWriterModel, bulk_dump
 from tests.model.consumer import ConsumerModel
 from tests.model.maintenance import InspectorModel, MaintenanceModel
 from tests.model.places import Dump, Record
 from tests.model.schedules import SchedulerModel
 
 
-class Model(SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
+class Model(BulkWriterModel, SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
     """A storage of one tenant in plain Python, to compare the real ones with.
 
     Verbs have the names and replies of `Storage`, without `await`. It may be copied by
@@ -63,6 +64,7 @@ class Model(SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
                 if slots
             },
             "fired": {name: mark.instant for name, mark in q.fired.items()},
+            "bulk": bulk_dump(q),
         }
 
 

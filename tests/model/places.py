@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.job import EnqueueOutcome, ErrorInfo, JobState
+from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
 
 CALLS_TTL_MS = 600_000
@@ -134,12 +135,32 @@ class Mark:
 
 
 @dataclass
+class Staged:
+    """What each call has staged, and when that is gone: None once it is committed."""
+
+    calls: list[list[JobRequest]] = field(default_factory=list)
+    dies: int | None = None
+
+
+@dataclass
+class Write:
+    """A committed write, and when it is no longer known: None while it is not published."""
+
+    batch: int = 0
+    stages_left: int = 0
+    jobs: int = 0
+    added: int = 0
+    keep: int = 0
+    dies: int | None = None
+
+
+@dataclass
 class QueueState:
     """One queue. ``finished`` and ``dead`` map the ids of ended jobs to when they ended.
 
     A place in them stays when its record has reached its age, until `prune` takes it out.
     ``tokens`` are the lanes in which a wake-up token must be, unless one got lost; ``lanes`` those
-    of tasks, as workers have said.
+    of tasks, as workers have said. Stages are named by token and write.
     """
 
     name: str
@@ -157,6 +178,9 @@ class QueueState:
     tallies: Counter[tuple[int, str]] = field(default_factory=Counter)
     outputs: dict[str, Output] = field(default_factory=dict)
     fired: dict[str, Mark] = field(default_factory=dict)
+    stages: dict[tuple[str, str], Staged] = field(default_factory=dict)
+    to_publish: list[tuple[str, str]] = field(default_factory=list)
+    writes: dict[str, Write] = field(default_factory=dict)
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""

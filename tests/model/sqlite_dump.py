@@ -25,7 +25,7 @@ PLAIN = {
 """The model's names, and the columns of a job's row."""
 # fmt: on
 OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
-OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes", "fired")
+OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes", "fired", "stages", "writes")
 
 Row = dict[str, Any]
 PutBack = tuple[int, int, ErrorInfo]
