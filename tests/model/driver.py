@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
-from headrace.errors import StaleCall, TooManySchedules
+from headrace.errors import StageLost, StaleCall, TooManySchedules
 from headrace.job import JobState
+from headrace.request import JobRequest
 from headrace.storage.base import Channel, Scheduler
 from headrace.storage.schedules import StoredSchedule, TakenSchedules
-from headrace.storage.values import CallId, ClaimReply, End, QueueCounts, Settlement
+from headrace.storage.values import (
+    CallId,
+    ClaimReply,
+    End,
+    QueueCounts,
+    Settlement,
+    StageInfo,
+)
 from headrace.storage.verbs import verbs_of
 from tests.model import schedule_asks
 from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of
@@ -29,7 +37,7 @@ INBOX_SECONDS = 10
 OF_NO_QUEUE = tuple(verb for verb in verbs_of(Scheduler) if verb != "fire")
 FAR_MS = 10 * START_MS
 """An instant whose mark no run of the machine sees end."""
-REFUSALS = (StaleCall, TooManySchedules)
+REFUSALS = (StaleCall, TooManySchedules, StageLost)
 COUNTS = ("queued", "scheduled", "retrying", "active", "history", "dead", "workers", "oldest_ms")
 
 
@@ -49,6 +57,7 @@ class Driver:
         self.model: Model = Model(self.subject.now)
         self.has_stepped_back: bool = False
         self._seen_event = "0"
+        self._lengths: dict[tuple[str, str], list[int]] = {}
         self._channel: Channel = self.subject.storage.open_channel()
         self.run(self._channel.receive())
         self.run(self._populate())
@@ -198,6 +207,45 @@ class Driver:
         self._compare("claim", real, lambda: _sorted(self.model.claim(QUEUE, **kwargs)))
         return reply
 
+    def stage(
+        self, write_id: str, token: str, jobs: Sequence[JobRequest], *, before: int, ttl_ms: int
+    ) -> None:
+        """Stage jobs; the model counts calls, and a storage what it likes."""
+        lengths = self._lengths_of(write_id, token)
+        args = (QUEUE, write_id, token, jobs)
+        length = _real_length(lengths, before)
+        real = self.run(self._ask("stage", *args, before=length, ttl_ms=ttl_ms))
+        if isinstance(real, int):
+            if real > lengths[-1]:
+                lengths.append(real)
+            real = lengths.index(real)
+        self._compare("stage", real, lambda: self.model.stage(*args, before=before, ttl_ms=ttl_ms))
+
+    def commit(
+        self, write_id: str, stages: Sequence[StageInfo], *, batch: int, keep_ms: int
+    ) -> Any:
+        """Commit stages whose lengths are the model's."""
+        said = [
+            StageInfo(
+                info.token,
+                _real_length(self._lengths_of(write_id, info.token), info.length),
+                info.jobs,
+            )
+            for info in stages
+        ]
+        options = {"batch": batch, "keep_ms": keep_ms}
+        real = self.run(self._ask("commit", QUEUE, write_id, said, **options))
+        return self._compare(
+            "commit", real, lambda: self.model.commit(QUEUE, write_id, stages, **options)
+        )
+
+    def _lengths_of(self, write_id: str, token: str) -> list[int]:
+        """Return what a storage calls the lengths of a stage, one after each call."""
+        name = (token, write_id)
+        if name not in self.model.queue(QUEUE).stages:
+            self._lengths.pop(name, None)
+        return self._lengths.setdefault(name, [0])
+
     def held(self, incarnation: str) -> None:
         """Compare what an incarnation has, in any order."""
         real = self.run(self.subject.storage.held(QUEUE, incarnation))
@@ -343,6 +391,11 @@ def _sorted(reply: ClaimReply) -> ClaimReply:
 
 def _text(end: End | None) -> str:
     return repr(end)
+
+
+def _real_length(lengths: list[int], length: int) -> int:
+    """Return what a storage calls a length; one that no stage has is far off."""
+    return lengths[length] if 0 <= length < len(lengths) else lengths[-1] + 1_000
 
 
 def _counts(stats: QueueCounts) -> dict[str, int]:

@@ -15,6 +15,7 @@ from headrace.job import JobState
 from headrace.queues import PURGEABLE
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
+from tests.model.bulk_rules import BulkRules
 from tests.model.memory import CLAIMS_KEPT
 from tests.model.schedule_rules import ScheduleRules
 from tests.model.subjects import LANES, QUEUE
@@ -35,7 +36,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(ScheduleRules):
+class StorageMachine(ScheduleRules, BulkRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer

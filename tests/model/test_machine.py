@@ -30,7 +30,8 @@ VERBS = (
     "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
     "outcomes", "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
     "delete_queue", "read_schedules", "list_schedules", "schedule_history", "write_schedules",
-    "take_schedules", "fire", "join_release", "leave_release",
+    "take_schedules", "fire", "join_release", "leave_release", "stage", "commit", "publish",
+    "discard", "read_write",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
@@ -41,6 +42,8 @@ DISTURBANCES = (
     "too many schedules", "schedulers are told", "a release is the newest", "a release is older",
     "roll back", "roll back as one leaves", "take over", "work as a scheduler",
     "work as a scheduler dies", "work as a scheduler another one writes",
+    "stage", "stage, off by 1", "stage, off by -1", "a commit: committed", "a commit: known",
+    "a commit: lost", "advance to where a stage dies", "advance to where a write dies",
     *(f"advance to an edge of schedules: {edge}" for edge in EDGES),
 )
 # fmt: on
