@@ -13,6 +13,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{part.name}" for part in iter_modu
 from headrace.testing.contract.beat import BeatContract
 from headrace.testing.contract.cancel import CancelContract
 from headrace.testing.contract.claim import ClaimContract
+from headrace.testing.contract.commit import CommitContract
 from headrace.testing.contract.configure import ConfigureContract
 from headrace.testing.contract.delete_queue import DeleteQueueContract
 from headrace.testing.contract.enqueue import EnqueueContract
@@ -42,6 +43,7 @@ from headrace.testing.contract.schedule_history import ScheduleHistoryContract
 from headrace.testing.contract.schedule_wakes import ScheduleWakesContract
 from headrace.testing.contract.settle import SettleContract
 from headrace.testing.contract.snooze import SnoozeContract
+from headrace.testing.contract.stage import StageContract
 from headrace.testing.contract.stats import StatsContract
 from headrace.testing.contract.subject import Subject
 from headrace.testing.contract.take_schedules import TakeSchedulesContract
@@ -57,6 +59,7 @@ class StorageContract(
     BeatContract,
     CancelContract,
     ClaimContract,
+    CommitContract,
     ConfigureContract,
     DeleteQueueContract,
     EnqueueContract,
@@ -86,6 +89,7 @@ class StorageContract(
     ScheduleWakesContract,
     SettleContract,
     SnoozeContract,
+    StageContract,
     StatsContract,
     TakeSchedulesContract,
     WaitContract,
