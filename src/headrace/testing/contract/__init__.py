@@ -16,6 +16,7 @@ from headrace.testing.contract.claim import ClaimContract
 from headrace.testing.contract.commit import CommitContract
 from headrace.testing.contract.configure import ConfigureContract
 from headrace.testing.contract.delete_queue import DeleteQueueContract
+from headrace.testing.contract.discard import DiscardContract
 from headrace.testing.contract.enqueue import EnqueueContract
 from headrace.testing.contract.events import EventsContract
 from headrace.testing.contract.fire import FireContract
@@ -29,10 +30,12 @@ from headrace.testing.contract.outcomes import OutcomesContract
 from headrace.testing.contract.output import OutputContract
 from headrace.testing.contract.pause import PauseContract
 from headrace.testing.contract.prune import PruneContract
+from headrace.testing.contract.publish import PublishContract
 from headrace.testing.contract.purge import PurgeContract
 from headrace.testing.contract.put_back import PutBackContract
 from headrace.testing.contract.queues import QueuesContract
 from headrace.testing.contract.read_schedules import ReadSchedulesContract
+from headrace.testing.contract.read_write import ReadWriteContract
 from headrace.testing.contract.reap import ReapContract
 from headrace.testing.contract.redrive import RedriveContract
 from headrace.testing.contract.register import RegisterContract
@@ -62,6 +65,7 @@ class StorageContract(
     CommitContract,
     ConfigureContract,
     DeleteQueueContract,
+    DiscardContract,
     EnqueueContract,
     EventsContract,
     FireContract,
@@ -75,10 +79,12 @@ class StorageContract(
     OutputContract,
     PauseContract,
     PruneContract,
+    PublishContract,
     PurgeContract,
     PutBackContract,
     QueuesContract,
     ReadSchedulesContract,
+    ReadWriteContract,
     ReapContract,
     RedriveContract,
     RegisterContract,
