@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.storage import CommitOutcome, EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.testing.contract.bulk_steps import ContractWriter, commit_stages, publish_all
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     DAY_MS,
@@ -141,3 +142,26 @@ class DeleteQueueContract(Contract):
         assert await storage.delete_queue(QUEUE) == 0
         assert await storage.delete_queue(QUEUE, is_forced=True) == 0
         assert await storage.queues() == []
+
+    async def test_what_is_committed_and_not_published_goes_along(self, storage: Storage) -> None:
+        for n in range(3):
+            writer = ContractWriter(storage, f"w{n}")
+            for m in range(30):
+                await writer.stage(a_job(f"{n}-{m}"))
+            await writer.commit()
+        assert await delete(storage) == 0
+        assert await storage.publish(QUEUE) == 0
+        assert [await storage.read_write(QUEUE, f"w{n}") for n in range(3)] == [None] * 3
+        assert await storage.queues() == []
+
+    async def test_what_is_staged_and_writes_that_are_published_stay(
+        self, storage: Storage
+    ) -> None:
+        loose = ContractWriter(storage, "loose")
+        await commit_stages(storage, write_id="published")
+        await loose.stage(a_job())
+        assert await delete(storage) == 0
+        assert await storage.read_write(QUEUE, "published") is not None
+        assert await loose.commit() is CommitOutcome.COMMITTED
+        await publish_all(storage)
+        assert await storage.queues() == [QUEUE]

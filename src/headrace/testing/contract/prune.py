@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.storage import EnqueueOutcome, JobState, Outcome, QueueSettings, Settlement, Storage
+from headrace.testing.contract.bulk_steps import WRITE, ContractWriter, outlast, publish_all
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     DAY_MS,
@@ -208,3 +209,30 @@ class PruneContract(Contract):
             cursor = await storage.prune(QUEUE, cursor=cursor)
             sizes.append((await storage.stats(QUEUE)).dead)
         assert sizes == [300, 100, 0]
+
+    async def test_stages_and_writes_whose_time_is_over_leave_nothing(
+        self, storage: Storage, advance: Advance, dump: Dump
+    ) -> None:
+        loose, committed = ContractWriter(storage, "loose", ttl_ms=40), ContractWriter(storage)
+        for n in range(50):
+            await loose.stage(a_job(f"{n}"))
+        await committed.stage(a_job("x"))
+        await committed.commit(keep_ms=40)
+        await publish_all(storage)
+        await storage.purge(QUEUE, JobState.QUEUED, ["x"])
+        await outlast(storage, advance, 40)
+        await prune_all(storage)
+        named = [key for key in await dump() if "loose" in key or WRITE in key]
+        assert named == []
+
+    async def test_what_is_staged_or_committed_is_spared(
+        self, storage: Storage, advance: Advance
+    ) -> None:
+        loose, committed = ContractWriter(storage, "loose"), ContractWriter(storage)
+        await loose.stage(a_job("a"), ttl_ms=DAY_MS)
+        await committed.stage(a_job("b"), ttl_ms=40)
+        await committed.commit()
+        await outlast(storage, advance, 40)
+        await prune_all(storage)
+        await loose.commit()
+        assert await publish_all(storage) == 2
