@@ -59,6 +59,10 @@ def _calls(words: list[bytes]) -> Iterator[list[str]]:
 
 
 def _ids(words: list[bytes]) -> Iterator[str]:
+    """Yield the ids of jobs in either of their forms, see ``lua/lib/batch.lua``."""
+    if words[0].startswith(b"\t"):
+        yield from (word.decode() for word in words[2::2])
+        return
     at = 0
     while at < len(words):
         yield words[at].decode()

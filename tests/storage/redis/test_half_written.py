@@ -27,7 +27,7 @@ FAULTY = f"""
 local careful = damage.call
 function damage.call(...)
   if redis.call('GET', '{KEY}') and redis.call('DECR', '{KEY}') == 0 then
-    error('this step fails')
+    error(redis.error_reply('ERR this step fails'))
   end
   return careful(...)
 end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -16,21 +16,20 @@ def stage(
     root: str,
     write_id: str,
     token: str,
-    jobs: Iterable[JobRequest],
+    jobs: Sequence[JobRequest],
     *,
     before: int,
     ttl_ms: int,
 ) -> Call[int]:
     """Build ``stage``."""
     words: list[Word] = [write_id, token, before, ttl_ms]
-    add_jobs(words, list(_with_own_ids(jobs)))
+    add_jobs(words, [_with_own_id(job) for job in jobs])
     return Call("stage", root, words, int)
 
 
-def _with_own_ids(jobs: Iterable[JobRequest]) -> Iterator[JobRequest]:
+def _with_own_id(job: JobRequest) -> JobRequest:
     """Have an id looked for that was just drawn: when it is published it may be there already."""
-    for job in jobs:
-        yield replace(job, is_new_id=False) if job.is_new_id else job
+    return replace(job, is_new_id=False) if job.is_new_id else job
 
 
 def commit(
