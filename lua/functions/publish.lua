@@ -17,7 +17,7 @@ end
 
 function functions.publish(roots)
   local unit = unit.open(roots[1])
-  local name = unit.call('LINDEX', keys.publish(unit.root), '0')
+  local name = unit.call('LINDEX', keys.committed(unit.root), '0')
   if not name then
     return 0
   end
@@ -25,5 +25,5 @@ function functions.publish(roots)
   if not words or not staged.trim(unit, name, words, store(unit, words)) then
     staged.finish(unit, name)
   end
-  return unit.call('LLEN', keys.publish(unit.root))
+  return unit.call('LLEN', keys.committed(unit.root))
 end

@@ -31,7 +31,7 @@ function keys.fired(root, period) return root .. ':fired:' .. period end
 -- A stage's name is <token>:<write id>.
 function keys.stage(root, name) return root .. ':stage:' .. name end
 function keys.write(root, id) return root .. ':write:' .. id end
-function keys.publish(root) return root .. ':publish' end
+function keys.committed(root) return root .. ':committed' end
 
 -- The keys of a tenant's schedules, each below the tenant's root.
 function keys.schedule(root, id) return root .. ':schedule:' .. id end

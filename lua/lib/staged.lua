@@ -1,5 +1,5 @@
 -- Staged writes. A stage holds the words of jobs that are none yet: those of each call that staged some, with their
--- number before them. It has a TTL until it is committed; then it is on the queue's list of what is to be published.
+-- number before them. It has a TTL until it is committed; then it is on the queue's list of committed ones.
 -- The record of a write says what was committed, and how much of that is published.
 local SLICE = 4000 -- words in one command: Lua takes no more than 8,000
 local LIMIT, LAST = '' .. limits.STAGES_LIMIT, '' .. limits.STAGES_LIMIT - 1
@@ -27,7 +27,7 @@ end
 -- One that is on the list. It has no TTL; nor may one have whose call failed half way.
 function staged.is_committed(unit, name)
   return unit.call('PTTL', keys.stage(unit.root, name)) == -1
-    and unit.call('LPOS', keys.publish(unit.root), name) ~= false
+    and unit.call('LPOS', keys.committed(unit.root), name) ~= false
 end
 
 -- Append the arguments from `at` on, in one command if they fit, or else the words without their number could stay.
@@ -56,7 +56,7 @@ function staged.commit(unit, id, write, batch, keep_ms, names, jobs)
     unit.call('PERSIST', keys.stage(unit.root, name))
   end
   if #names > 0 then
-    unit.call('RPUSH', keys.publish(unit.root), unpack(names))
+    unit.call('RPUSH', keys.committed(unit.root), unpack(names))
   end
   write = write or { left = 0, jobs = 0, added = 0 }
   local left, added = #names + write.left, numbers.text(write.added)
@@ -106,13 +106,13 @@ function staged.finish(unit, name)
   if left == 0 then
     unit.call('PEXPIRE', key, numbers.digits(v[3]) or DEFAULT_KEEP_MS)
   end
-  unit.call('LPOP', keys.publish(unit.root))
+  unit.call('LPOP', keys.committed(unit.root))
 end
 
 -- Drop what is committed and not published, with the records of these writes, as far as a call may. Return how many
 -- stages are left.
 function staged.erase(unit)
-  local key = keys.publish(unit.root)
+  local key = keys.committed(unit.root)
   for _, name in ipairs(unit.call('LRANGE', key, '0', LAST)) do
     unit.call('UNLINK', keys.stage(unit.root, name), keys.write(unit.root, write_of(name)))
   end

@@ -25,13 +25,13 @@ def of_server(server: ServerState, root: str, deaths: Deaths) -> Dump:
             if key.startswith(prefix):
                 yield key, key.removeprefix(prefix), value
 
-    to_publish = server.keys.get(f"{root}:publish")
+    committed = server.keys.get(f"{root}:committed")
     return {
         "stages": {
             _name(name): {"ids": list(_calls(words)), "dies": deaths.of(key)}
             for key, name, words in named("stage")
         },
-        "to publish": [_name(name.decode()) for name in to_publish.value] if to_publish else [],
+        "to publish": [_name(name.decode()) for name in committed.value] if committed else [],
         "writes": {
             name: {
                 **{field: int(write[field.encode()]) for field in ("batch", "jobs", "added")},

@@ -29,7 +29,7 @@ LASTING = {
         "counts",
         "config",
     ),
-    *("lanes", "publish"),
+    *("lanes", "committed"),
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
@@ -168,7 +168,7 @@ class _Queue:
 
     def _writes(self) -> Iterator[str]:
         """Check that stages and writes have a TTL or somebody who comes for them."""
-        committed = [name.decode() for name in self.only("publish", [])]
+        committed = [name.decode() for name in self.only("committed", [])]
         left = Counter(name.partition(":")[2] for name in committed)
         for name, (_, has_ttl) in self.keys.get("stage", {}).items():
             if has_ttl == (name in committed):

@@ -38,13 +38,13 @@ async def test_a_stage_ends_by_itself_and_a_committed_one_is_on_the_list(
 ) -> None:
     info = await stage(storage, "t1", a_job("a"), a_job("b"))
     assert 0 < server.pttl(f"{ROOT}:stage:t1:{WRITE}") <= HOUR_MS
-    assert server.exists(f"{ROOT}:publish", f"{ROOT}:write:{WRITE}") == 0
+    assert server.exists(f"{ROOT}:committed", f"{ROOT}:write:{WRITE}") == 0
     assert await commit(storage, info) is CommitOutcome.COMMITTED
     assert server.pttl(f"{ROOT}:stage:t1:{WRITE}") == -1
-    assert server.lrange(f"{ROOT}:publish", 0, -1) == [f"t1:{WRITE}".encode()]
+    assert server.lrange(f"{ROOT}:committed", 0, -1) == [f"t1:{WRITE}".encode()]
     assert server.pttl(f"{ROOT}:write:{WRITE}") == -1
     await publish_all(storage)
-    assert server.exists(f"{ROOT}:stage:t1:{WRITE}", f"{ROOT}:publish") == 0
+    assert server.exists(f"{ROOT}:stage:t1:{WRITE}", f"{ROOT}:committed") == 0
     assert 0 < server.pttl(f"{ROOT}:write:{WRITE}") <= HOUR_MS
 
 
@@ -96,11 +96,11 @@ async def test_as_many_stages_as_a_call_may_have_are_committed_at_once(
 ) -> None:
     stages = [await stage(storage, f"t{n}", a_job(f"{n}")) for n in range(STAGES_LIMIT)]
     assert await commit(storage, *stages) is CommitOutcome.COMMITTED
-    assert server.llen(f"{ROOT}:publish") == STAGES_LIMIT
+    assert server.llen(f"{ROOT}:committed") == STAGES_LIMIT
     assert await storage.publish(QUEUE) == STAGES_LIMIT - 1
     assert await storage.delete_queue(QUEUE) is None
     await storage.discard(QUEUE, WRITE, [info.token for info in stages])
-    assert server.llen(f"{ROOT}:publish") == STAGES_LIMIT - 1
+    assert server.llen(f"{ROOT}:committed") == STAGES_LIMIT - 1
 
 
 async def test_a_deleted_queue_takes_what_is_committed_along_a_piece_at_a_time(
@@ -109,7 +109,7 @@ async def test_a_deleted_queue_takes_what_is_committed_along_a_piece_at_a_time(
     left = [await stage(storage, f"t{n}", a_job(f"{n}")) for n in range(2)]
     await commit(storage, *left)
     names = [f"gone{n}:w{n}" for n in range(STAGES_LIMIT)]
-    server.lpush(f"{ROOT}:publish", *names)
+    server.lpush(f"{ROOT}:committed", *names)
     assert await storage.delete_queue(QUEUE) == 2
     assert await storage.delete_queue(QUEUE) == 0
     assert server.keys("hr:*") == []
