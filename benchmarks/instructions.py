@@ -24,6 +24,7 @@ from benchmarks.growth.workload import GrowthLoad
 from benchmarks.harness import Figure, Goal, shown
 from benchmarks.report import table
 from headrace.job import Job
+from headrace.storage.limits import BATCH_LIMIT
 from tests.support.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +41,8 @@ QUIET = (
 )
 """What the server does by the clock and not for a job is kept small; the rest is subtracted."""
 TOGETHER, IDLE = f"a job, batches of {BATCH}", "a job alone, idle queue"
-GOALS = {TOGETHER: Goal(120_000), IDLE: Goal(500_000), **BULK_GOALS}
+STAGED = f"a job, staged and published, batches of {BATCH_LIMIT}"
+GOALS = {TOGETHER: Goal(120_000), IDLE: Goal(500_000), STAGED: Goal(29_000), **BULK_GOALS}
 
 
 class Counted:
@@ -61,11 +63,13 @@ class Counted:
             self._meter.begin()
             await self._one_by_one(caller)
             idle = self._meter.end() / (ROUNDS_ALONE * ALONE)
+            staged = await self._staged(caller) if caller.has_bulk_writes else {}
         return {
             TOGETHER: sum(together.values()),
             **together,
             IDLE: idle,
             **{f"{verb} alone": count for verb, count in alone.items()},
+            **staged,
         }
 
     async def _by_verb(
@@ -84,6 +88,19 @@ class Counted:
                 await caller.settle(jobs)
             totals["settle"] += self._meter.end()
         return {verb: total / (rounds * batches * size) for verb, total in totals.items()}
+
+    async def _staged(self, caller: Caller) -> dict[str, float]:
+        """Return what a staged write takes for a job, of which each is one batch."""
+        totals = {"stage and commit": 0.0, "publish": 0.0}
+        for _ in range(ROUNDS):
+            self._meter.begin()
+            await caller.stage(self._jobs(BATCH_LIMIT))
+            totals["stage and commit"] += self._meter.end()
+            await caller.publish()
+            totals["publish"] += self._meter.end()
+            await caller.settle(await caller.claim(BATCH_LIMIT))
+        counts = {name: total / (ROUNDS * BATCH_LIMIT) for name, total in totals.items()}
+        return {STAGED: sum(counts.values()), **counts}
 
     async def _one_by_one(self, caller: Caller) -> None:
         for _ in range(ROUNDS_ALONE * ALONE):

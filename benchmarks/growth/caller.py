@@ -10,10 +10,12 @@ from headrace.admit import admit
 from headrace.app import clients_of
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
 from headrace.outcome import Completed, Outcome
+from headrace.storage import values
 from headrace.storage.base import Storage
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import CallId, IncarnationInfo, Settlement
 
+DAY_MS = 24 * 3_600_000
 COMPLETED = Completed(b"1", DEFAULT_KEEP_MS, DEFAULT_KEEP_MS)
 
 
@@ -53,6 +55,22 @@ class Caller:
     async def enqueue(self, jobs: Sequence[Job]) -> None:
         """Enqueue one batch."""
         await self._storage.enqueue(self._queue, [admit(job) for job in jobs], call=self._call())
+
+    @property
+    def has_bulk_writes(self) -> bool:
+        """Whether the code that is measured has bulk writes."""
+        return hasattr(self._storage, "stage")
+
+    async def stage(self, jobs: Sequence[Job]) -> None:
+        """Stage one batch and commit it, as a write of its own."""
+        name, ready = new_job_id(), [admit(job) for job in jobs]
+        length = await self._storage.stage(self._queue, name, name, ready, before=0, ttl_ms=DAY_MS)
+        stage = values.StageInfo(name, length, len(jobs))
+        await self._storage.commit(self._queue, name, [stage], keep_ms=DAY_MS)
+
+    async def publish(self) -> None:
+        """Publish one batch, which is all that there is."""
+        assert await self._storage.publish(self._queue) == 0
 
     async def claim(self, count: int) -> list[ClaimedJob]:
         """Claim one batch of so many jobs."""
