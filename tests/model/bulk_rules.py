@@ -74,14 +74,19 @@ class BulkRules(MachineMemory):
         outcome = self._driver.commit(write_id, infos, batch=batch, keep_ms=ttl_ms)
         self._hit(f"a commit: {outcome if isinstance(outcome, str) else 'lost'}")
 
-    @rule(n=st.integers(1, 4))
-    def publish(self, n: int) -> None:
-        for _ in range(n):
-            self._driver.call("publish")
-
-    @rule(write_id=writes, drawn=st.lists(jobs, min_size=1, max_size=3), n=st.integers(0, 4))
+    @rule(
+        write_id=writes,
+        drawn=st.lists(jobs, min_size=1, max_size=3),
+        n=st.integers(0, 4),
+        is_repeated=st.booleans(),
+    )
     def write_in_bulk(
-        self, write_id: str, drawn: list[list[tuple[str, list[str]]]], n: int
+        self,
+        write_id: str,
+        drawn: list[list[tuple[str, list[str]]]],
+        n: int,
+        *,
+        is_repeated: bool,
     ) -> None:
         """Stage anew by some writers, commit what they have, and publish some of it."""
         free = [t for t in TOKENS if not self._is_committed(write_id, t)]
@@ -92,16 +97,22 @@ class BulkRules(MachineMemory):
         staged = [token for token in free if self._length(write_id, token)]
         known = self._driver.model.queue(QUEUE).writes.get(write_id)
         batch = known.batch + 1 if known else 0
-        self._commit(write_id, staged, batch=batch, ttl_ms=TTLS_MS[1])
-        for _ in range(n):
-            self._driver.call("publish")
+        for _ in range(1 + is_repeated):
+            self._commit(write_id, staged, batch=batch, ttl_ms=TTLS_MS[1])
+        self._publish(n)
 
     def _is_committed(self, write_id: str, token: str) -> bool:
         return (token, write_id) in self._driver.model.queue(QUEUE).to_publish
 
-    @rule(write_id=writes, named=st.lists(tokens, max_size=3))
-    def discard(self, write_id: str, named: list[str]) -> None:
-        self._driver.call("discard", write_id, named)
+    def _publish(self, n: int) -> None:
+        for _ in range(n):
+            self._driver.call("publish")
+
+    @rule(write_id=writes, named=st.lists(tokens, max_size=3), n=st.integers(0, 4))
+    def publish_or_discard(self, write_id: str, named: list[str], n: int) -> None:
+        self._publish(n)
+        if n < 2:
+            self._driver.call("discard", write_id, named)
         self._driver.call("read_write", write_id)
 
     @rule(what=st.sampled_from(("stage", "write")), short=st.integers(0, 1))
