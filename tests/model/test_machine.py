@@ -17,6 +17,7 @@ from headrace.events import JobEventKind
 from headrace.job import FailReason
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
+from tests.model.bulk_mutants import BULK_MUTANTS
 from tests.model.mutants import MUTANTS
 from tests.model.run import run_machine
 from tests.model.schedule_mutants import SCHEDULE_MUTANTS
@@ -109,7 +110,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *SCHEDULE_MUTANTS], ids=lambda mutant: mutant.__name__
+    "mutant", [*MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS], ids=lambda mutant: mutant.__name__
 )
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
     make = functools.partial(SqliteSubject, "memory", mutant)
