@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import anyio
+
 from headrace import App, JobState
 from headrace.app import clients_of
 from headrace.events import JobsReconciled, WorkerReaped
@@ -12,10 +14,14 @@ from headrace.job import ClaimedJob, new_job_id
 from headrace.storage.base import Storage
 from headrace.storage.values import CallId, IncarnationInfo
 from headrace.testing import EventLog
+from headrace.testing.contract.bulk_steps import ContractWriter
+from headrace.testing.contract.steps import a_job
 from headrace.worker.execute import Executor
 from headrace.worker.incarnation import Incarnation
 from headrace.worker.slots import Slots
-from headrace.worker.sweep import Sweeper
+from headrace.worker.sweep import PUBLISHED_A_SWEEP, Sweeper
+from tests.storage.foreign import OldStorage
+from tests.support.redis_server import RedisServer
 
 QUEUE = "default"
 LEASE_S = 15.0
@@ -269,3 +275,58 @@ async def test_a_beat_that_finds_nobody_fences_a_session_unless_it_has_retired(
         assert reply.is_gone
         watcher.incarnation.lease.on_beat_reply(reply)
         assert watcher.incarnation.lease.is_gone.is_set() is not is_retired
+
+
+async def commit_pieces(storage: Storage, n: int, payload: bytes = b"[]") -> None:
+    """Commit a write that is published in so many pieces, and leave it."""
+    writer = ContractWriter(storage, queue=QUEUE)
+    for piece in range(n):
+        await writer.stage(a_job(f"{piece}", payload))
+    await writer.commit()
+
+
+async def queued(storage: Storage) -> int:
+    return (await storage.stats(QUEUE)).queued
+
+
+async def test_what_was_committed_and_left_is_published_in_pieces(app: App[None]) -> None:
+    async with watcher_of(app) as watcher:
+        await commit_pieces(watcher.storage, 2 * PUBLISHED_A_SWEEP + 1)
+        seen = []
+        for _ in range(4):
+            next_s = await watcher.look()
+            seen.append((await queued(watcher.storage), next_s == 0))
+        n = PUBLISHED_A_SWEEP
+        assert seen == [(n, True), (2 * n, True), (2 * n + 1, False), (2 * n + 1, False)]
+
+
+async def test_two_sweeps_publish_each_job_once(app: App[None]) -> None:
+    async with watcher_of(app) as one, watcher_of(app) as other:
+        await commit_pieces(one.storage, 30)
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.look)
+            group.start_soon(other.look)
+        stats = await one.storage.stats(QUEUE)
+        assert (stats.queued, stats.enqueued) == (30, 30)
+
+
+async def test_a_storage_without_bulk_writes_is_swept_without_them(app: App[None]) -> None:
+    storage = clients_of(app).current().storage
+    watcher = Watcher(OldStorage(storage))
+    await register(storage, watcher.incarnation.id)
+    await commit_pieces(storage, 1)
+    assert await watcher.look() > 0
+    assert await queued(storage) == 0
+
+
+async def test_a_full_storage_takes_no_jobs_and_is_swept_all_the_same() -> None:
+    with RedisServer() as server:
+        async with App(server.url) as app, watcher_of(app) as watcher:
+            await commit_pieces(watcher.storage, 2, b"x" * 900_000)
+            with server.client() as client:
+                client.config_set("maxmemory", 1_000_000)
+                assert await watcher.look() > 0
+                assert await queued(watcher.storage) == 0
+                client.config_set("maxmemory", 0)
+            assert await watcher.look() > 0
+            assert await queued(watcher.storage) == 2

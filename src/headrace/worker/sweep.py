@@ -1,5 +1,7 @@
 """Watches the other incarnations of a queue, takes back dead ones' jobs, prunes and repairs.
 
+It also publishes what was committed by writers that did not come to it themselves.
+
 Liveness is observed, not read off a clock: an incarnation is dead when its beat has not moved for
 its whole lease by the watcher's own monotonic time, in which three of the watcher's own reads
 succeeded. A paused or restarted server, or a stepped clock, condemns nobody, and neither does one
@@ -11,16 +13,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
+from headrace.errors import StorageFull
 from headrace.events import Emit, JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
-from headrace.storage.base import Maintenance
+from headrace.storage.base import Maintenance, writes_in_bulk
 from headrace.storage.values import Beat
 from headrace.worker.incarnation import Incarnation
 
 LEAST_READS = 3
+PUBLISHED_A_SWEEP = 20
+"""Calls that publish in one sweep, of up to 500 jobs each; then it looks at the beats again."""
+
 ROUNDING_S = 1e-6
 
 
@@ -128,6 +135,7 @@ class Sweeper:
         self._reaper = Reaper(
             incarnation.storage, incarnation.queue, emit=incarnation.emit, monotonic=monotonic
         )
+        self._publishes = writes_in_bulk(incarnation.storage)
         self._strangers: set[tuple[str, Claim]] = set()
         self._cursor = ""
         self._repaired = ""
@@ -143,7 +151,19 @@ class Sweeper:
         await self._reconcile()
         self._cursor = await own.storage.prune(own.queue, cursor=self._cursor)
         await self._repair()
+        if self._publishes and not await self._publish():
+            return 0
         return min(self._interval_s, next_s)
+
+    async def _publish(self) -> bool:
+        """Publish a number of pieces; whether nothing is left, or there is no room for it now."""
+        own = self._incarnation
+        with suppress(StorageFull):
+            for _ in range(PUBLISHED_A_SWEEP):
+                if not await own.storage.publish(own.queue):
+                    return True
+            return False
+        return True
 
     async def _repair(self) -> None:
         """Go on with the walk that finds what lost records have left; in an orderly queue, none."""
