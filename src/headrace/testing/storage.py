@@ -67,6 +67,12 @@ class KitStorage(SqliteStorage):
             self._note([(occurrence.job, occurrence) for occurrence in occurrences], outcomes)
         return outcomes
 
+    async def publish(self, queue: str) -> int:
+        """Publish a piece of what is committed, and note its jobs."""
+        published = await self._publish(queue)
+        self._note([(job, None) for job in published.jobs], published.outcomes)
+        return published.stages_left
+
     def _note(
         self,
         jobs: Sequence[tuple[JobRequest, Occurrence | None]],

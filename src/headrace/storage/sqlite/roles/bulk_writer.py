@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from headrace.request import JobRequest
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import bulk_writer
+from headrace.storage.sqlite.verbs.bulk_writer import Published
 from headrace.storage.values import CommitOutcome, StageInfo, WriteInfo
 
 
@@ -47,6 +48,9 @@ class SqliteBulkWriter(SqliteRole):
         )
 
     async def publish(self, queue: str) -> int:
+        return (await self._publish(queue)).stages_left
+
+    async def _publish(self, queue: str) -> Published:
         return await self._do("publish", lambda s: bulk_writer.publish(s, self._name(queue)))
 
     async def discard(self, queue: str, write_id: str, tokens: Sequence[str]) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from headrace.errors import StageLost
 from headrace.job import EnqueueOutcome
 from headrace.request import JobRequest
@@ -37,6 +39,7 @@ def stage(
     if found is None:
         if not jobs:
             return 0
+        list_queue(unit)
         found = stages.new(unit, write_id, token)
     if there == before and jobs:
         stages.add(unit, found, jobs)
@@ -61,6 +64,7 @@ def commit(
     found = {info.token: _standing(unit, write_id, info) for info in committed}
     if len(found) < len(committed):
         raise StageLost(f"a stage of write {write_id!r} is named twice: name each once")
+    list_queue(unit)
     stages.commit(unit, found.values())
     write.batch, write.keep_ms = batch, keep_ms
     write.stages_left += len(found)
@@ -76,12 +80,20 @@ def _standing(unit: UnitOfWork, write_id: str, info: StageInfo) -> Stage:
     return found
 
 
-def publish(step: Step, name: QueueName) -> int:
-    """Store the jobs of one call that staged; return how many stages are left."""
+class Published(msgspec.Struct, frozen=True):
+    """What was published in a call, and how many stages are left."""
+
+    jobs: Sequence[JobRequest]
+    outcomes: Sequence[EnqueueOutcome]
+    stages_left: int
+
+
+def publish(step: Step, name: QueueName) -> Published:
+    """Store the jobs of one call that staged."""
     unit = find_unit(step, name)
     chunk = stages.take(unit) if unit is not None else None
     if unit is None or chunk is None:
-        return 0
+        return Published((), (), 0)
     list_queue(unit)
     outcomes = jobs_of_a_call.store(unit, chunk.jobs)
     write = writes.find(unit, chunk.write_id)
@@ -90,7 +102,7 @@ def publish(step: Step, name: QueueName) -> int:
         write.stages_left -= chunk.is_last
         writes.keep(unit, chunk.write_id, write)
     unit.close()
-    return stages.count_committed(unit)
+    return Published(chunk.jobs, outcomes, stages.count_committed(unit))
 
 
 def discard(step: Step, name: QueueName, write_id: str, tokens: Sequence[str]) -> int:
