@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
@@ -21,12 +21,15 @@ from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, is_name
 from headrace.outage import ClientOutage
 from headrace.overdue import overdue
 from headrace.plain import shown
+from headrace.repeat import repeat_until_answered
 from headrace.request import JobRequest
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import End, OutputPage
 from headrace.waiting import Waits, whole
+
+T = TypeVar("T")
 
 CHUNKS_AHEAD = 3
 """Chunks of a bulk enqueue that are packed before the oldest is answered."""
@@ -93,6 +96,19 @@ class Client:
         batcher = self._batcher(job.queue)
         outcomes = await (batcher.send(job) if batcher.is_idle else batcher.submit((job,)))
         return JobHandle(job.id, job.queue, outcomes[0], self._jobs, self._decoder_of(job.task))
+
+    async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that does no harm when it comes twice, until it is answered.
+
+        Raises:
+            StorageError: it was refused, or the storage was away for as long as calls are repeated.
+        """
+        answer = await repeat_until_answered(
+            call, on_pause=self._outage.waits, for_s=self._retry_for_s
+        )
+        if self._outage.began_at is not None:
+            self._outage.ended()
+        return cast(T, answer)  # it is never over
 
     async def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle[Any]]:
         """Store jobs in chunks, each chunk whole or not at all; see `App.enqueue_many`."""

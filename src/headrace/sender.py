@@ -62,6 +62,16 @@ class Sender:
                 raise
         return handles
 
+    async def requests(self, jobs: Sequence[Job]) -> list[JobRequest]:
+        """Return what is to be sent of some jobs, past what is to be called before.
+
+        Raises:
+            UsageError: one is no job, or a value is not valid.
+        """
+        if self._preparers:
+            return [await self._prepared(job) for job in jobs]
+        return list(map(admit, jobs))
+
     async def _prepared(self, job: Job) -> JobRequest:
         """Return what is to be sent of a job, after all that is to be called before.
 
