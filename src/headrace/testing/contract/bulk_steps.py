@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage import CommitOutcome, JobRequest, StageInfo, WriteInfo
-from headrace.storage.base import BulkWriter
+from headrace.storage import BulkWriter, CommitOutcome, JobRequest, StageInfo, WriteInfo
 from headrace.testing.contract.fixtures import Advance
 from headrace.testing.contract.steps import DAY_MS, HOUR_MS, QUEUE, until
 
