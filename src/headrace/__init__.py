@@ -3,6 +3,7 @@
 from headrace.alias import Alias
 from headrace.app import App
 from headrace.blueprint import Blueprint
+from headrace.bulk import BulkWrite
 from headrace.context import Context, current_job
 from headrace.draft import JobDraft
 from headrace.errors import (
@@ -62,6 +63,7 @@ from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.queues import QueueStats, QueueWork, QueueWorker
 from headrace.views.schedules import Schedule, ScheduleEvent
 from headrace.views.value import Percentiles
+from headrace.views.writes import WriteReport
 from headrace.worker.worker import Worker
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "At",
     "AttemptOutcome",
     "Blueprint",
+    "BulkWrite",
     "CallNext",
     "CancelOutcome",
     "Context",
@@ -133,6 +136,7 @@ __all__ = [
     "UsageError",
     "WaitTimeout",
     "Worker",
+    "WriteReport",
     "__version__",
     "add_job_fields",
     "current_job",

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 
 from headrace.admit import close_unsent
 from headrace.blueprint import Blueprint, join
+from headrace.bulk import BulkWrites
 from headrace.client import find_record
 from headrace.clients import Clients, Opening
 from headrace.clock import Duration, duration_ms
@@ -58,7 +59,7 @@ Found = TypeVar("Found")
 DEFAULT_URL = "redis://localhost:6379"
 
 
-class App(WithForeignWords, DeclaredSchedules[S], Extensions, words=OF_APPS):
+class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=OF_APPS):
     """Tasks, and the storage that holds their jobs.
 
     Making one connects nothing. Use ``async with app:`` around what enqueues, or call `aclose` at

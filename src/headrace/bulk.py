@@ -1,0 +1,278 @@
+"""A bulk write: many jobs of one queue, all of them or none, under an id that may be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from headrace.admit import close_unsent
+from headrace.client import Client, iterated
+from headrace.clients import Clients
+from headrace.clock import Duration
+from headrace.errors import (
+    ReplyLost,
+    StageLost,
+    StorageError,
+    StorageFull,
+    StorageUnavailable,
+    UsageError,
+)
+from headrace.job import DEFAULT_QUEUE, Job, check_name, check_text
+from headrace.plain import shown
+from headrace.sender import Sender
+from headrace.staging import Phase, Staging, WriteTerms, write_terms
+from headrace.storage.base import check_writes_in_bulk
+from headrace.storage.limits import (
+    BATCH_LIMIT,
+    DEFAULT_STAGE_TTL_MS,
+    DEFAULT_WRITE_KEEP_MS,
+)
+from headrace.storage.values import CommitOutcome, WriteInfo
+from headrace.views.writes import WriteReport
+
+LAST_WORDS_S = 5.0
+"""How long a write that failed may take to discard what it has staged; else that ends by time."""
+
+
+class BulkWrite:
+    """A write, to be used in an ``async with`` block; made by `App.bulk`.
+
+    What is added is staged as the block goes on, in calls of up to 500 jobs, and is no job yet: no
+    worker, listing or count sees it. The end of the block commits it, in one step. Until then
+    nothing has happened, and an exception or a cancellation discards it all; from then on all of it
+    will be there, whatever happens to this process. Then the block publishes it: it waits until all
+    jobs are stored. What it can't publish the workers' sweeps do.
+
+    Coroutines may share it; jobs are stored in the order in which they were added. It holds up to
+    500 jobs in memory, or 4 MiB of arguments.
+    """
+
+    def __init__(self, terms: WriteTerms, *, sender: Sender, clients: Clients) -> None:
+        self._terms = terms
+        self._sender = sender
+        self._clients = clients
+        self._staging = Staging(terms)
+        self._sending = anyio.Lock()
+        self._report: WriteReport | None = None
+
+    def __repr__(self) -> str:
+        return f"<BulkWrite {shown(self._terms.write_id)} in queue {self._terms.queue!r}>"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether an earlier run had committed it, so that what is added is dropped."""
+        return self._staging.is_known
+
+    @property
+    def report(self) -> WriteReport:
+        """What became of it, once the block has ended.
+
+        Raises:
+            UsageError: it has not ended, or it failed.
+        """
+        if self._report is None:
+            raise UsageError(f"{self!r} has no report: it has not ended, or it failed")
+        return self._report
+
+    async def add(self, job: Job) -> None:
+        """Add a job made by ``task.job(...)``; it may wait until earlier ones are staged.
+
+        Raises:
+            UsageError: it is no job, is of another queue or not valid, or the block has not begun
+                or has ended. That job is not added, and the others are.
+            StageLost: what was staged has outlived ``stage_ttl``.
+            StorageError: earlier jobs could not be staged; they are tried again with the next one.
+        """
+        self._check_open(job)
+        if not self.is_known:
+            self._staging.add(await self._sender.requests((job,)))
+            await self._send()
+
+    async def add_many(self, jobs: Iterable[Job]) -> None:
+        """Add jobs in their order; see `add`.
+
+        ``jobs`` may be a generator and is read as the storage takes them, so a million need no
+        list. It is not read at all where the write is known.
+        """
+        self._check_open(jobs)
+        source = iterated(jobs)
+        try:
+            while not self.is_known and (block := list(islice(source, BATCH_LIMIT))):
+                self._staging.add(await self._sender.requests(block))
+                await self._send()
+        except UsageError:
+            close_unsent(jobs)
+            raise
+
+    async def __aenter__(self) -> Self:
+        client = self._clients.current()
+        check_writes_in_bulk(client.storage)
+        self._staging.begin()
+        info = await self._read(client)
+        self._staging.is_known = info is not None and info.batch >= self._terms.batch
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._staging.phase = Phase.ENDED
+        if error is not None:
+            await self._discard()
+            return
+        try:
+            await self._commit()
+        except BaseException:
+            await self._discard()
+            raise
+        self._report = await self._published()
+
+    def _check_open(self, unsent: object) -> None:
+        try:
+            self._staging.check_open()
+        except UsageError:
+            close_unsent(unsent)
+            raise
+
+    async def _send(self) -> None:
+        """Stage what fills a call, one after the other."""
+        if not self._staging.next_call():
+            return
+        async with self._sending:
+            client, terms = self._clients.current(), self._terms
+            while jobs := self._staging.next_call():
+                info = self._staging.info
+                length = await client.ask(
+                    partial(
+                        client.storage.stage,
+                        terms.queue,
+                        terms.write_id,
+                        info.token,
+                        jobs,
+                        before=info.length,
+                        ttl_ms=terms.stage_ttl_ms,
+                    )
+                )
+                self._staging.staged(length)
+
+    async def _commit(self) -> None:
+        if self.is_known:
+            return
+        self._staging.fill()
+        await self._send()
+        client, terms, stages = self._clients.current(), self._terms, self._staging.stages()
+        outcome = await client.ask(
+            partial(
+                client.storage.commit,
+                terms.queue,
+                terms.write_id,
+                stages,
+                batch=terms.batch,
+                keep_ms=terms.keep_ms,
+            )
+        )
+        if outcome is CommitOutcome.KNOWN:
+            # By another writer, whose stages these are not; or by this one, and the answer was
+            # lost.
+            dropped = await client.ask(self._discarding(client))
+            self._staging.is_known = dropped == len(stages)
+
+    def _discarding(self, client: Client) -> Any:
+        terms = self._terms
+        tokens = [self._staging.info.token]
+        return partial(client.storage.discard, terms.queue, terms.write_id, tokens)
+
+    async def _discard(self) -> None:
+        """Drop what was staged, if that is possible soon; whatever was committed stays."""
+        client = self._clients.current()
+        with anyio.move_on_after(LAST_WORDS_S, shield=True), suppress(StorageError):
+            await self._discarding(client)()
+
+    async def _read(self, client: Client) -> WriteInfo | None:
+        terms = self._terms
+        return await client.ask(partial(client.storage.read_write, terms.queue, terms.write_id))
+
+    async def _published(self) -> WriteReport:
+        """Publish until all of the write is stored, or the storage does not take it."""
+        client = self._clients.current()
+        info = await self._look(client)
+        left = -1
+        # It is committed: whatever the storage can't do now, the workers' sweeps do later.
+        with suppress(StorageFull, StorageUnavailable, ReplyLost):
+            while left and not info.is_published:
+                before = left
+                left = await client.ask(partial(client.storage.publish, self._terms.queue))
+                if not left or left != before:  # a stage has ended, perhaps the write's last one
+                    info = await self._look(client)
+        return WriteReport.of(self._terms.queue, info, is_known=self.is_known)
+
+    async def _look(self, client: Client) -> WriteInfo:
+        info = await self._read(client)
+        if info is None:
+            raise StageLost(
+                f"{self!r} was committed, and then deleted with its queue, or its keep is over"
+            )
+        return info
+
+
+class BulkWrites:
+    """What an app has for them."""
+
+    _sender: Sender
+    _clients: Clients
+
+    def bulk(
+        self,
+        write_id: str,
+        *,
+        queue: str = DEFAULT_QUEUE,
+        batch: int = 0,
+        stage_ttl: Duration = DEFAULT_STAGE_TTL_MS / 1000,
+        keep: Duration = DEFAULT_WRITE_KEEP_MS / 1000,
+    ) -> BulkWrite:
+        """Return a write of many jobs, all or none, that may be run again; nothing is sent.
+
+        Use it as ``async with app.bulk("import-7") as bulk: await bulk.add_many(jobs)``. Whatever
+        goes wrong, run it again with the same id: of what runs under one id one is committed, and
+        any other brings in nothing. A job whose id is there is a duplicate, as for `enqueue_many`.
+
+        Args:
+            write_id: 1 to 256 bytes of UTF-8 without control characters; unique in its queue.
+            queue: of all its jobs.
+            batch: for writes that go on, as a stream's do: a number that rises with each of their
+                commits, from 0. One that is not above the last committed brings in nothing.
+            stage_ttl: how long what is staged is kept after the last call that staged something, 6
+                hours by default, at least a minute. What a killed process has staged goes then.
+            keep: how long the write is known after all of it was published, 7 days by default, at
+                least a minute. Run later under the same id, it is a new one.
+
+        Raises:
+            InvalidOption: one of them is not valid.
+        """
+        terms = write_terms(write_id, queue=queue, batch=batch, stage_ttl=stage_ttl, keep=keep)
+        return BulkWrite(terms, sender=self._sender, clients=self._clients)
+
+    async def write_report(
+        self, write_id: str, *, queue: str = DEFAULT_QUEUE
+    ) -> WriteReport | None:
+        """Return what became of a write, None of one that was never committed or is kept no more.
+
+        Raises:
+            InvalidOption: the id or the queue is not valid.
+            StorageRefused: the storage has no bulk writes.
+            StorageError: the storage can't be reached.
+        """
+        write_id = check_text(write_id, what="write id")
+        queue = check_name(queue, what="queue")
+        storage = self._clients.current().storage
+        check_writes_in_bulk(storage)
+        info = await storage.read_write(queue, write_id)
+        return None if info is None else WriteReport.of(queue, info, is_known=True)
