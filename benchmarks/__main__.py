@@ -32,6 +32,7 @@ from benchmarks import (
     server_time,
     single,
     start,
+    writes,
 )
 from benchmarks.environments import ours
 from benchmarks.harness import RESULTS, Figure, machine, shown
@@ -40,6 +41,7 @@ from benchmarks.report import README, figures_table, machine_line, replace_secti
 SCENARIOS = {
     "floor": floor.measure,
     "bulk": bulk.measure,
+    "writes": writes.measure,
     "coalesced": coalesced.measure,
     "single": single.measure,
     "drain": drain.measure,
