@@ -94,9 +94,16 @@ def keep(unit: UnitOfWork, stage: Stage, ttl_ms: int) -> None:
 
 def add(unit: UnitOfWork, stage: Stage, jobs: Sequence[JobRequest]) -> None:
     """Lay down jobs behind those that are there; `keep` writes how many that makes."""
-    chunk = [(job.id, job.task, job.priority, job.payload, dict(asked(job))) for job in jobs]
+    chunk = [(job.id, job.task, job.priority, job.payload, _options(job)) for job in jobs]
     unit.db.execute(_ADD, (stage.key, _encode(chunk)))
     stage.jobs += len(jobs)
+
+
+def _options(job: JobRequest) -> dict[str, Any]:
+    options = dict(asked(job))
+    if not job.replaces_ended:
+        options["replaces_ended"] = False
+    return options
 
 
 def commit(unit: UnitOfWork, stages: Iterable[Stage]) -> None:

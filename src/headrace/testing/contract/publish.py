@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.storage import JobState, Storage
+import pytest
+
+from headrace.storage import Storage
 from headrace.testing.contract.bulk_steps import (
     ContractWriter,
     commit_stages,
@@ -11,6 +13,7 @@ from headrace.testing.contract.bulk_steps import (
 )
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (
+    ENDED,
     QUEUE,
     ContractClient,
     ContractIncarnation,
@@ -81,18 +84,28 @@ class PublishContract(Contract):
         info = await report_of(storage)
         assert (info.jobs, info.added) == (3, 1)
 
+    @pytest.mark.parametrize("replaces_ended", [True, False], ids=["replacing", "staying"])
+    @pytest.mark.parametrize("beside", [0, 1])
     async def test_ended_records_count_as_they_do_for_an_enqueue(
-        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        beside: int,
+        *,
+        replaces_ended: bool,
     ) -> None:
-        for state in (JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED):
+        for state in ENDED:
             await bring(state, client, worker, state.value)
         writer = ContractWriter(storage)
-        await writer.stage(*(a_job(name) for name in ("completed", "failed", "cancelled")))
+        jobs = [a_job(state.value, replaces_ended=replaces_ended) for state in ENDED]
+        await writer.stage(*jobs, *[a_job("beside", priority=9)] * beside)
         await writer.commit()
         await publish_all(storage)
-        states = [await state_of(storage, name) for name in ("completed", "failed", "cancelled")]
-        assert states == ["completed", "queued", "queued"]
-        assert (await report_of(storage)).added == 2
+        states = [await state_of(storage, state.value) for state in ENDED]
+        kept = ["completed", "failed", "cancelled"]
+        assert states == (["completed", "queued", "queued"] if replaces_ended else kept)
+        assert (await report_of(storage)).added == 2 * replaces_ended + beside
 
     async def test_delayed_jobs_are_scheduled_and_count_as_added(self, storage: Storage) -> None:
         writer = ContractWriter(storage)
