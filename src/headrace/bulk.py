@@ -235,6 +235,7 @@ class BulkWrites:
         *,
         queue: str = DEFAULT_QUEUE,
         batch: int = 0,
+        replace_ended: bool = True,
         stage_ttl: Duration = DEFAULT_STAGE_TTL_MS / 1000,
         keep: Duration = DEFAULT_WRITE_KEEP_MS / 1000,
     ) -> BulkWrite:
@@ -249,6 +250,8 @@ class BulkWrites:
             queue: of all its jobs.
             batch: for writes that go on, as a stream's do: a number that rises with each of their
                 commits, from 0. One that is not above the last committed brings in nothing.
+            replace_ended: whether a job takes the place of a failed or cancelled one of its id, as
+                it does by default for `enqueue_many`; with False that is a duplicate, too.
             stage_ttl: how long what is staged is kept after the last call that staged something, 6
                 hours by default, at least a minute. What a killed process has staged goes then.
             keep: how long the write is known after all of it was published, 7 days by default, at
@@ -257,7 +260,14 @@ class BulkWrites:
         Raises:
             InvalidOption: one of them is not valid.
         """
-        terms = write_terms(write_id, queue=queue, batch=batch, stage_ttl=stage_ttl, keep=keep)
+        terms = write_terms(
+            write_id,
+            queue=queue,
+            batch=batch,
+            replace_ended=replace_ended,
+            stage_ttl=stage_ttl,
+            keep=keep,
+        )
         return BulkWrite(terms, sender=self._sender, clients=self._clients)
 
     async def write_report(

@@ -14,7 +14,7 @@ from headrace.errors import UsageError
 from headrace.job import check_name, check_text
 from headrace.plain import shown
 from headrace.request import JobRequest
-from headrace.settings import check_count
+from headrace.settings import check_count, check_flag
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES
 from headrace.storage.values import StageInfo
 
@@ -28,12 +28,19 @@ class WriteTerms(msgspec.Struct, frozen=True, kw_only=True):
     write_id: str
     queue: str
     batch: int
+    replaces_ended: bool
     stage_ttl_ms: int
     keep_ms: int
 
 
 def write_terms(
-    write_id: str, *, queue: str, batch: int, stage_ttl: Duration, keep: Duration
+    write_id: str,
+    *,
+    queue: str,
+    batch: int,
+    replace_ended: bool,
+    stage_ttl: Duration,
+    keep: Duration,
 ) -> WriteTerms:
     """Check what a caller says of a write.
 
@@ -44,6 +51,7 @@ def write_terms(
         write_id=check_text(write_id, what="write id"),
         queue=check_name(queue, what="queue"),
         batch=check_count(batch, name="batch", least=0, most=MOST_BATCH),
+        replaces_ended=check_flag(replace_ended, name="replace_ended"),
         stage_ttl_ms=duration_ms(stage_ttl, name="stage_ttl", least_ms=LEAST_TTL_MS),
         keep_ms=duration_ms(keep, name="keep", least_ms=LEAST_TTL_MS),
     )
@@ -112,6 +120,8 @@ class Staging:
                     f"job {shown(job.id)} is of queue {job.queue!r}, and {self._name} of "
                     f"{self._terms.queue!r}: a write has one queue; make another for that one"
                 )
+        if not self._terms.replaces_ended:
+            jobs = [msgspec.structs.replace(job, replaces_ended=False) for job in jobs]
         for job in jobs:
             size = len(job.payload)
             if self._filling_bytes + size > BATCH_LIMIT_BYTES:

@@ -120,6 +120,19 @@ async def test_an_id_that_is_there_is_a_duplicate(app: App[None], load: Task[[in
     assert bulk.report == report(rows=ROWS + 1, added=ROWS - 10, duplicates=11)
 
 
+@pytest.mark.parametrize("replace_ended", [True, False])
+async def test_a_dead_letter_makes_room_unless_it_is_to_stay(
+    app: App[None], load: Task[[int], int], *, replace_ended: bool
+) -> None:
+    gone = await load.options(id="row-0").enqueue(0)
+    await gone.cancel()
+    async with app.bulk(WRITE, replace_ended=replace_ended) as bulk:
+        await bulk.add_many(jobs_of(load))
+    assert bulk.report.duplicates == (0 if replace_ended else 1)
+    state = JobState.QUEUED if replace_ended else JobState.CANCELLED
+    assert (await gone.status()).state is state
+
+
 async def test_without_jobs_it_is_known_too(app: App[None]) -> None:
     async with app.bulk(WRITE) as bulk:
         pass
@@ -293,6 +306,7 @@ async def test_outside_of_the_block_nothing_is_added(
         ({"batch": -1}, "batch=-1"),
         ({"batch": 2**53}, "batch="),
         ({"batch": True}, "batch=True"),
+        ({"replace_ended": 1}, "replace_ended=1"),
         ({"stage_ttl": 59}, "stage_ttl=59"),
         ({"keep": 0}, "keep=0"),
         ({"keep": timedelta(days=9_999)}, "keep="),
