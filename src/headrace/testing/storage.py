@@ -69,7 +69,7 @@ class KitStorage(SqliteStorage):
 
     async def publish(self, queue: str) -> int:
         """Publish a piece of what is committed, and note its jobs."""
-        published = await self._publish(queue)
+        published = await self.publish_piece(queue)
         self._note([(job, None) for job in published.jobs], published.outcomes)
         return published.stages_left
 

@@ -86,7 +86,7 @@ class PublishContract(Contract):
 
     @pytest.mark.parametrize("replaces_ended", [True, False], ids=["replacing", "staying"])
     @pytest.mark.parametrize("beside", [0, 1])
-    async def test_ended_records_count_as_they_do_for_an_enqueue(
+    async def test_ended_records_count_as_they_always_do(
         self,
         storage: Storage,
         client: ContractClient,

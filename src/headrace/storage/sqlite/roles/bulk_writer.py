@@ -48,9 +48,10 @@ class SqliteBulkWriter(SqliteRole):
         )
 
     async def publish(self, queue: str) -> int:
-        return (await self._publish(queue)).stages_left
+        return (await self.publish_piece(queue)).stages_left
 
-    async def _publish(self, queue: str) -> Published:
+    async def publish_piece(self, queue: str) -> Published:
+        """Publish the next jobs, and return what became of them."""
         return await self._do("publish", lambda s: bulk_writer.publish(s, self._name(queue)))
 
     async def discard(self, queue: str, write_id: str, tokens: Sequence[str]) -> int:
