@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, ErrorInfo, JobRecord, JobState
 from headrace.storage.redis import keys
-from headrace.storage.redis.calls.call import Call, read_error, read_number, read_owner, text
+from headrace.storage.redis.calls.call import (
+    Call,
+    read_error,
+    read_number,
+    read_owner,
+    text,
+)
 from headrace.storage.values import End
 
 
@@ -41,16 +48,51 @@ def _end(queue: str, job_id: str, word: bytes, body: bytes) -> End:
 def get(root: str, job_id: str) -> Call[JobRecord | None]:
     """Build ``get``."""
 
-    def read(reply: list[bytes]) -> JobRecord | None:
-        return _record(keys.queue_of(root), job_id, reply) if reply else None
+    def read(reply: list[Any]) -> JobRecord | None:
+        return _record(keys.queue_of(root), reply) if reply else None
 
     return Call("get", root, [job_id], read)
 
 
-def _progress(fields: dict[bytes, bytes]) -> tuple[float | None, str]:
+def _record(queue: str, words: list[Any]) -> JobRecord:
+    """Read what ``reading.words`` in Lua returns."""
+    job_id, due, payload, result, errors, flat, state, changed, created, run, epoch, nonce = words
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    its_state = JobState(state.decode())
+    its_result = fields.get(b"result", result) if its_state is JobState.COMPLETED else None
+    progress, progress_text = _progress(fields, epoch)
+    return JobRecord(
+        id=text(job_id),
+        queue=queue,
+        task=text(fields.get(b"task")),
+        state=its_state,
+        priority=read_number(fields.get(b"tier"), DEFAULT_PRIORITY),
+        lane=text(fields.get(b"lane")) or DEFAULT_LANE,
+        failures=read_number(fields.get(b"failures")),
+        stalls=read_number(fields.get(b"stalls")),
+        starts=read_number(epoch),
+        created_ms=read_number(created),
+        changed_ms=read_number(changed or created),
+        due_ms=read_number(due),
+        expires_ms=read_number(fields.get(b"expires_at_ms")),
+        run_ms=read_number(run),
+        incarnation=read_owner(nonce),
+        cancel_requested=b"cancel" in fields,
+        reason=text(fields.get(b"reason")),
+        options=fields.get(b"options", b""),
+        payload=fields.get(b"payload", payload),
+        result=its_result,
+        errors=[read_error(entry) for entry in errors],
+        progress=progress,
+        progress_text=progress_text,
+        put_back=None if its_state.is_terminal else _put_back(fields),
+    )
+
+
+def _progress(fields: dict[bytes, bytes], epoch: bytes) -> tuple[float | None, str]:
     """Return what the last attempt said; an earlier one's progress is no more of interest."""
-    epoch, _, said = fields.get(b"progress", b"").partition(b"\t")
-    if not said or epoch != fields.get(b"epoch"):
+    its_epoch, _, said = fields.get(b"progress", b"").partition(b"\t")
+    if not said or its_epoch != epoch:
         return None, ""
     fraction, _, words = said.partition(b"\t")
     try:
@@ -63,43 +105,9 @@ def _put_back(fields: dict[bytes, bytes]) -> ErrorInfo | None:
     """Return why the job was put back, as ``record.put_back`` in Lua reads it."""
     parts = fields.get(b"put_back", b"").split(b"\t", 3)
     charged = read_number(fields.get(b"failures")) + read_number(fields.get(b"stalls"))
-    if JobState(fields[b"state"].decode()).is_terminal or len(parts) < 4:
+    if len(parts) < 4:
         return None
     first_ms = read_number(parts[0], -1)
     if first_ms < 0 or read_number(parts[1], -1) != charged:
         return None
     return msgspec.structs.replace(read_error(parts[3]), at_ms=first_ms)
-
-
-def _record(queue: str, job_id: str, reply: list[bytes]) -> JobRecord:
-    has_payload, payload, has_result, result = reply[1:5]
-    first_field = 6 + int(reply[5])
-    flat = reply[first_field:]
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    progress, progress_text = _progress(fields)
-    return JobRecord(
-        id=job_id,
-        queue=queue,
-        task=text(fields.get(b"task")),
-        state=JobState(fields[b"state"].decode()),
-        priority=read_number(fields.get(b"tier"), DEFAULT_PRIORITY),
-        lane=text(fields.get(b"lane")) or DEFAULT_LANE,
-        failures=read_number(fields.get(b"failures")),
-        stalls=read_number(fields.get(b"stalls")),
-        starts=read_number(fields.get(b"epoch")),
-        created_ms=read_number(fields.get(b"created_ms")),
-        changed_ms=read_number(fields.get(b"at_ms") or fields.get(b"created_ms")),
-        due_ms=read_number(reply[0]),
-        expires_ms=read_number(fields.get(b"expires_at_ms")),
-        run_ms=read_number(fields.get(b"run_ms")),
-        incarnation=read_owner(fields.get(b"nonce", b"")),
-        cancel_requested=b"cancel" in fields,
-        reason=text(fields.get(b"reason")),
-        options=fields.get(b"options", b""),
-        payload=payload if has_payload == b"1" else None,
-        result=result if has_result == b"1" else None,
-        errors=[read_error(entry) for entry in reply[6:first_field]],
-        progress=progress,
-        progress_text=progress_text,
-        put_back=_put_back(fields),
-    )
