@@ -26,7 +26,7 @@ class SqliteInspector(SqliteRole):
         return await self._do("queues", lambda s: inspector.queues(s, self.tenant))
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
-        return await self._do("get", lambda s: inspector.get(s, self._name(queue), job_id))
+        return await self._do("get", lambda s: reading.get(s, self._name(queue), job_id))
 
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         name, ids = self._name(queue), list(job_ids)

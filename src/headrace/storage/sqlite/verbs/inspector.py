@@ -1,4 +1,4 @@
-"""What operators see: ``queues``, ``get``, ``stats``, ``workers``, ``events``."""
+"""What operators see: ``queues``, ``stats``, ``workers``, ``events``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections import Counter
 from typing import Any
 
 from headrace.errors import InvalidOption
-from headrace.job import DEFAULT_LANE, JobRecord, JobState
+from headrace.job import DEFAULT_LANE
 from headrace.storage.sqlite import events as stream
 from headrace.storage.sqlite import stats as statistics
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.record import TERMINAL, read_errors, read_put_back
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import (
@@ -21,14 +20,6 @@ from headrace.storage.values import (
     worker_info,
 )
 
-_GET = """
-SELECT key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms,
-  expires_at_ms, run_ms, nonce, cancel, reason, options,
-  coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
-  result, result_purge_at_ms, progress, progress_text, progress_epoch, put_back
-FROM jobs WHERE queue = ? AND id = ? AND is_next = 0
-  AND (purge_at_ms IS NULL OR purge_at_ms > ?)
-"""
 _WORKERS = """
 SELECT name, info, lease_ms, registered_ms, beat_ms, is_condemned,
   (SELECT count(*) FROM jobs WHERE owner = incarnations.key)
@@ -45,46 +36,6 @@ def queues(step: Step, tenant: str) -> list[str]:
     """Return the names of a tenant's queues."""
     sql = "SELECT name FROM queues WHERE tenant = ? AND is_listed ORDER BY name"
     return [name for (name,) in step.db.execute(sql, (tenant,)).fetchall()]
-
-
-def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
-    """Return all that is kept of one job."""
-    unit = find_unit(step, name)
-    values = (unit.key if unit else None, job_id, step.now_ms)
-    row = step.db.execute(_GET, values).fetchone()
-    if row is None:
-        return None
-    key, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms = row[:11]
-    expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:19]
-    result_purge_at_ms, progress, progress_text, progress_epoch, put_back = row[19:]
-    is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
-    has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
-    return JobRecord(
-        id=job_id,
-        queue=name[1],
-        task=task,
-        state=JobState(state),
-        priority=tier,
-        lane=lane,
-        failures=failures,
-        stalls=stalls,
-        starts=epoch,
-        created_ms=created_ms,
-        changed_ms=changed_ms,
-        due_ms=due_ms or 0,
-        expires_ms=expires_at_ms,
-        run_ms=run_ms,
-        incarnation=nonce.partition("/")[0],
-        cancel_requested=bool(cancel),
-        reason=reason,
-        options=options,
-        payload=payload,
-        result=None if is_result_over else result,
-        errors=read_errors(step.db, key),
-        progress=progress if has_progress else None,
-        progress_text=progress_text if has_progress else "",
-        put_back=None if state in TERMINAL else read_put_back(put_back, failures + stalls),
-    )
 
 
 def stats(step: Step, name: QueueName) -> QueueCounts:

@@ -1,18 +1,30 @@
-"""Jobs that are read back: ``outcomes`` says how they ended."""
+"""Jobs that are read back: ``get`` all of one, ``outcomes`` how they ended."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.job import JobState
-from headrace.storage.limits import MESSAGE_LIMIT_BYTES
+from headrace.job import JobRecord, JobState
+from headrace.storage.limits import (
+    MESSAGE_LIMIT_BYTES,
+)
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.record import read_errors
+from headrace.storage.sqlite.record import TERMINAL, read_errors, read_put_back
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import End
 
+_RECORD = """
+SELECT key, id, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms,
+  expires_at_ms, run_ms, nonce, cancel, reason, options,
+  coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
+  result, result_purge_at_ms, progress, progress_text, progress_epoch, put_back
+FROM jobs
+"""
+_GET = f"""{_RECORD}
+WHERE queue = ? AND id = ? AND is_next = 0 AND (purge_at_ms IS NULL OR purge_at_ms > ?)
+"""
 _OUTCOMES = """
 SELECT id, key, state, reason, coalesce(length(result) > ?1, 0),
   CASE WHEN length(result) <= ?1 THEN result END
@@ -46,3 +58,45 @@ def _end(unit: UnitOfWork, job_id: str, key: int, stored_state: str, reason: str
         return End(unit.queue, job_id, state)
     errors = read_errors(unit.db, key, 1) if state is JobState.FAILED else []
     return End(unit.queue, job_id, state, reason, error=errors[0] if errors else None)
+
+
+def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
+    """Return all that is kept of one job."""
+    unit = find_unit(step, name)
+    values = (unit.key if unit else None, job_id, step.now_ms)
+    row = step.db.execute(_GET, values).fetchone()
+    return None if row is None else _record(step, name[1], row)
+
+
+def _record(step: Step, queue: str, row: tuple[Any, ...]) -> JobRecord:
+    key, job_id, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms = row[:11]
+    due_ms, expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:20]
+    result_purge_at_ms, progress, progress_text, progress_epoch, put_back = row[20:]
+    is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
+    has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
+    return JobRecord(
+        id=job_id,
+        queue=queue,
+        task=task,
+        state=JobState(state),
+        priority=tier,
+        lane=lane,
+        failures=failures,
+        stalls=stalls,
+        starts=epoch,
+        created_ms=created_ms,
+        changed_ms=changed_ms,
+        due_ms=due_ms or 0,
+        expires_ms=expires_at_ms,
+        run_ms=run_ms,
+        incarnation=nonce.partition("/")[0],
+        cancel_requested=bool(cancel),
+        reason=reason,
+        options=options,
+        payload=payload,
+        result=None if is_result_over else result,
+        errors=read_errors(step.db, key),
+        progress=progress if has_progress else None,
+        progress_text=progress_text if has_progress else "",
+        put_back=None if state in TERMINAL else read_put_back(put_back, failures + stalls),
+    )
