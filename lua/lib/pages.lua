@@ -109,13 +109,18 @@ local function behind_member(unit, command, key, score, last)
   return low
 end
 
-local function sorted(unit, command, key, cursor, limit)
-  local found, from = {}, 0
+-- The members of a sorted set behind a cursor, each with its score.
+local function members(unit, command, key, cursor, limit)
+  local from = 0
   local score, last = string.match(cursor, '^([^:]+):(.*)$')
   if score then
     from = behind_member(unit, command, key, score, last)
   end
-  local pairs_of = unit.call(command, key, from, from + limit - 1, 'WITHSCORES')
+  return unit.call(command, key, from, from + limit - 1, 'WITHSCORES')
+end
+
+local function sorted(unit, command, key, cursor, limit)
+  local found, pairs_of = {}, members(unit, command, key, cursor, limit)
   for i = 1, #pairs_of, 2 do
     local member, score_of_it = pairs_of[i], pairs_of[i + 1]
     local its_id = key == keys.delayed(unit.root) and record.id_of(member) or member
@@ -123,6 +128,13 @@ local function sorted(unit, command, key, cursor, limit)
     found.cursor = score_of_it .. ':' .. member
   end
   return found
+end
+
+-- Return the ids of jobs that ended in a state, and of those that are kept among them, in the order of their ends, each
+-- with the time of that.
+function pages.ended(unit, state, cursor, limit)
+  local key = state == 'failed' and keys.dead(unit.root) or keys.finished(unit.root)
+  return members(unit, 'ZRANGE', key, cursor, limit)
 end
 
 -- Return the entries of one page of a state, where each was found, and the cursor behind the last.

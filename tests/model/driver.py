@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from headrace.errors import StageLost, StaleCall, TooManySchedules
-from headrace.job import JobState
+from headrace.job import JobRecord, JobState
 from headrace.request import JobRequest
 from headrace.storage.base import Channel, Scheduler
 from headrace.storage.schedules import StoredSchedule, TakenSchedules
@@ -283,6 +283,22 @@ class Driver:
             rows.sort(key=lambda row: row.id)
         self._hits["verb list_jobs"] += 1
         same(f"the {state} jobs", rows, self.model.list_jobs(QUEUE, state))
+
+    def export(self, state: JobState, limit: int) -> None:
+        """Compare the records of all pages, in their order."""
+        records = self.run(self._exported(state, limit))
+        self._hits["verb export"] += 1
+        same(f"the export of {state} jobs", records, self.model.export(QUEUE, state))
+
+    async def _exported(self, state: JobState, limit: int) -> list[JobRecord]:
+        storage = self.subject.storage
+        page = await storage.export(QUEUE, state, limit=limit)
+        records = list(page.records)
+        while page.has_more:
+            page = await storage.export(QUEUE, state, cursor=page.cursor, limit=limit)
+            assert len(page.records) <= limit
+            records += page.records
+        return records
 
     def output(self, job_id: str, limit: int) -> None:
         """Compare the pieces of all pages, while they must be kept."""

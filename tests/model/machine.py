@@ -305,6 +305,8 @@ class StorageMachine(ScheduleRules, BulkRules):
         self._driver.held(name)
         self._driver.stats()
         self._driver.list_jobs(state, limit)
+        if state.is_terminal:
+            self._driver.export(state, limit)
         self._driver.output(job_id, limit)
 
     # The world

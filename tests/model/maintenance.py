@@ -75,7 +75,7 @@ class MaintenanceModel(State):
 
 
 class InspectorModel(State):
-    """``get``, ``outcomes``, ``list_jobs``, ``stats``, ``workers``, and what steers a queue."""
+    """What is read of jobs and queues, and what steers a queue."""
 
     def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job."""
@@ -130,6 +130,13 @@ class InspectorModel(State):
             job.errors[0] if is_failed and job.errors else None,
             is_cut,
         )
+
+    def export(self, queue: str, state: JobState) -> list[JobRecord]:
+        """Return the records of all pages: those that ended before this millisecond."""
+        q = self.queue(queue)
+        places = [(at, i.encode(), i) for i, at in q.ended(state).items() if at < self.now]
+        records = (self.get(queue, job_id) for _, _, job_id in sorted(places))
+        return [r for r in records if r is not None and r.state is state]
 
     def list_jobs(self, queue: str, state: JobState) -> list[JobRow]:
         """Return the rows of all pages: queued ones in their order, others sorted by id."""

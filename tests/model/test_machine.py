@@ -29,10 +29,10 @@ from tests.model.subjects import ModelSubject, SqliteSubject
 VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
     "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
-    "outcomes", "list_jobs", "stats", "workers", "pause", "resume", "configure", "redrive", "purge",
-    "delete_queue", "read_schedules", "list_schedules", "schedule_history", "write_schedules",
-    "take_schedules", "fire", "join_release", "leave_release", "stage", "commit", "publish",
-    "discard", "read_write",
+    "outcomes", "export", "list_jobs", "stats", "workers", "pause", "resume", "configure",
+    "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
+    "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
+    "publish", "discard", "read_write",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",

@@ -46,12 +46,15 @@ from headrace.storage.base import (
     writes_in_bulk,
 )
 from headrace.storage.connect import open_storage
+from headrace.storage.exports import ExportPage
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
     CHANNELS_LIMIT,
     DEFAULT_STAGE_TTL_MS,
     DEFAULT_WRITE_KEEP_MS,
+    EXPORT_LOOKS,
+    EXPORT_PAGE_LIMIT,
     FIRED_TTL_MS,
     RELEASE_LEFT_MS,
     RELEASES_TTL_MS,
@@ -99,6 +102,8 @@ __all__ = [
     "CHANNELS_LIMIT",
     "DEFAULT_STAGE_TTL_MS",
     "DEFAULT_WRITE_KEEP_MS",
+    "EXPORT_LOOKS",
+    "EXPORT_PAGE_LIMIT",
     "FIRED_TTL_MS",
     "RELEASES_TTL_MS",
     "RELEASE_LEFT_MS",
@@ -130,6 +135,7 @@ __all__ = [
     "ErrorInfo",
     "EventPage",
     "EventRecord",
+    "ExportPage",
     "FailReason",
     "Failed",
     "Finding",

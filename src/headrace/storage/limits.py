@@ -25,6 +25,12 @@ PIECES_LIMIT = 1_000
 OUTPUT_PAGE_LIMIT = BATCH_LIMIT_BYTES // CHUNK_LIMIT_BYTES
 """Most pieces in one page of output, so that it keeps to the bytes of a call."""
 
+EXPORT_PAGE_LIMIT = 200
+"""Most jobs in one page of an export; they have `BATCH_LIMIT_BYTES` together at most."""
+
+EXPORT_LOOKS = 500
+"""Places that one page of an export looks at, those of other states and of gone records too."""
+
 OUTPUT_TTL_MS = 3_600_000
 """How long output is kept after its last piece, while its job is."""
 

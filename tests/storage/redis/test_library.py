@@ -50,6 +50,7 @@ VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "cancel": lambda storage: storage.cancel(QUEUE, ["x"]),
     "configure": lambda storage: storage.configure(QUEUE, QueueSettings()),
     "events": lambda storage: storage.events(QUEUE),
+    "export": lambda storage: storage.export(QUEUE, JobState.FAILED),
     "fire": lambda storage: fire(storage, an_occurrence(5), until_ms=0),
     "forget": lambda storage: storage.forget(QUEUE, "nobody"),
     "get": lambda storage: storage.get(QUEUE, "x"),

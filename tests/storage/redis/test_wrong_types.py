@@ -43,6 +43,7 @@ VERBS: dict[str, Step] = {
     "purge": lambda s, c, w: s.purge(QUEUE, JobState.QUEUED, ["x"]),
     "redrive": lambda s, c, w: s.redrive(QUEUE, ["x"]),
     "get": lambda s, c, w: s.get(QUEUE, "x"),
+    "export": lambda s, c, w: s.export(QUEUE, JobState.COMPLETED),
     "outcomes": lambda s, c, w: s.outcomes(QUEUE, ["x"]),
     "report": lambda s, c, w: s.report(QUEUE, [SAID]),
     **{f"settle as {type(outcome).__name__.lower()}": settling(outcome) for outcome in ANY_OUTCOME},

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.job import JobRecord, JobState
-from headrace.storage.limits import OUTPUT_PAGE_LIMIT
+from headrace.storage.exports import ExportPage
+from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 from headrace.storage.verbs import reads
 
@@ -36,6 +37,34 @@ class Inspector(Protocol):
         Args:
             queue: the queue; it need not be there.
             job_ids: at most `BATCH_LIMIT`.
+        """
+
+    @reads
+    async def export(
+        self,
+        queue: str,
+        state: JobState,
+        *,
+        cursor: str = "",
+        limit: int = EXPORT_PAGE_LIMIT,
+    ) -> ExportPage:
+        """Return a page of the jobs that have ended in a state, with all that is kept of each.
+
+        Those that ended first come first, of one millisecond by their ids as bytes. Jobs that ended
+        in this very millisecond wait for a later call, so that none is missed by who goes on from
+        the last cursor, however much later: each job comes once for each of its ends, unless it was
+        purged, redriven, replaced or pruned before its page, or the clock was set back meanwhile. A
+        result that is no longer kept is None.
+
+        Args:
+            queue: the queue; it need not be there.
+            state: ``completed``, ``failed`` or ``cancelled``.
+            cursor: what a page of the same queue and state said, "" for the first.
+            limit: most jobs, 1 to `EXPORT_PAGE_LIMIT`; more is taken for that. Together they have
+                `BATCH_LIMIT_BYTES` at most, unless it is one.
+
+        Raises:
+            InvalidOption: the state is no terminal one, or the cursor is not one of such a page.
         """
 
     @reads

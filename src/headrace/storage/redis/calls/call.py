@@ -18,6 +18,9 @@ Word = str | bytes | int
 
 _NUMBER = re.compile(rb"-?\d{1,15}", re.ASCII)
 _BEAT = re.compile(rb"(-?\d{1,15}) (\d{1,15}) \d{1,15}", re.ASCII)
+# The last entry of a page, and where it was. Half a surrogate pair is no text.
+SCORED = re.compile(r"(?:-?inf|-?\d[\d.e+-]{0,24}):[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
+_HEX = re.compile(r"%(?:[0-9a-f]{2})+", re.ASCII)
 # Up to where the message ends or is cut, and no further than the last whole escape.
 _MESSAGE = re.compile(rb'"message":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)', re.DOTALL)
 _error_encoder = msgspec.json.Encoder()
@@ -86,6 +89,21 @@ def read_error_message(beginning: bytes) -> str:
 def text(word: bytes | None) -> str:
     """Return a word as text, also one that a stranger wrote and that is none."""
     return (word or b"").decode(errors="replace")
+
+
+def place_text(place: bytes) -> str:
+    """Return a place in a listing as text, in hexadecimal behind a % where it is none."""
+    try:
+        return place.decode()
+    except UnicodeDecodeError:
+        return f"%{place.hex()}"
+
+
+def read_place(said: str, pattern: re.Pattern[str] = SCORED) -> str | bytes | None:
+    """Return the place that such a text names, "" for ""; None for what names none."""
+    if _HEX.fullmatch(said):
+        return bytes.fromhex(said[1:])
+    return said if not said or pattern.fullmatch(said) else None
 
 
 def read_number(word: bytes | None, default: int = 0) -> int:

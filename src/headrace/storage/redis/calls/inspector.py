@@ -19,13 +19,16 @@ from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import (
+    SCORED,
     Call,
     T,
     command,
+    place_text,
     read_beat,
     read_error_message,
     read_number,
     read_owner,
+    read_place,
     text,
 )
 from headrace.storage.values import (
@@ -42,9 +45,6 @@ from headrace.storage.values import (
 ROW_WIDTH = 15
 WORKER_WIDTH = 6
 
-# The last entry of a page, and where it was. Half a surrogate pair is no text.
-_SCORED = re.compile(r"(?:-?inf|-?\d[\d.e+-]{0,24}):[^\ud800-\udfff]+", re.ASCII | re.DOTALL)
-_HEX = re.compile(r"%(?:[0-9a-f]{2})+", re.ASCII)
 _CURSORS = {
     JobState.QUEUED: re.compile(
         r"[\w.-]{1,100}:\d:\d{1,15}:[^\ud800-\udfff]+", re.ASCII | re.DOTALL
@@ -89,24 +89,15 @@ def list_jobs(root: str, state: JobState, cursor: str, limit: int) -> Call[Page]
     Raises:
         InvalidOption: no page of that state has given out this cursor.
     """
-    is_ours = _CURSORS.get(state, _SCORED).fullmatch(cursor) or _HEX.fullmatch(cursor)
-    if cursor and not is_ours:
+    behind = read_place(cursor, _CURSORS.get(state, SCORED))
+    if behind is None:
         raise InvalidOption(f"cursor={cursor!r} is not one of a page of {state.value} jobs")
-    behind = bytes.fromhex(cursor[1:]) if cursor.startswith("%") else cursor
 
     def read(reply: list[bytes]) -> Page:
         rows = [_row(reply[at : at + ROW_WIDTH]) for at in range(1, len(reply), ROW_WIDTH)]
-        return Page(rows=rows, cursor=_cursor(reply[0]))
+        return Page(rows=rows, cursor=place_text(reply[0]))
 
     return Call("list_jobs", root, [state.value, behind, limit], read)
-
-
-def _cursor(place: bytes) -> str:
-    """Return a place as text, in hexadecimal behind a % where it is none."""
-    try:
-        return place.decode()
-    except UnicodeDecodeError:
-        return f"%{place.hex()}"
 
 
 def _row(words: list[bytes]) -> JobRow:

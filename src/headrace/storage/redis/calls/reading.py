@@ -8,12 +8,16 @@ from typing import Any
 import msgspec
 
 from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, ErrorInfo, JobRecord, JobState
+from headrace.storage.exports import ExportPage, export_cursor, not_a_cursor, place_behind
+from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import (
     Call,
+    place_text,
     read_error,
     read_number,
     read_owner,
+    read_place,
     text,
 )
 from headrace.storage.values import End
@@ -52,6 +56,29 @@ def get(root: str, job_id: str) -> Call[JobRecord | None]:
         return _record(keys.queue_of(root), reply) if reply else None
 
     return Call("get", root, [job_id], read)
+
+
+def export(root: str, state: JobState, cursor: str, limit: int) -> Call[ExportPage]:
+    """Build ``export``.
+
+    Raises:
+        InvalidOption: no page of such an export has given out this cursor.
+    """
+    queue = keys.queue_of(root)
+    behind = read_place(place_behind(cursor, queue, state))
+    if behind is None:
+        raise not_a_cursor(cursor, queue, state)
+
+    def read(reply: list[Any]) -> ExportPage:
+        place, has_more, *found = reply
+        return ExportPage(
+            records=[_record(queue, words) for words in found],
+            cursor=export_cursor(queue, state, place_text(place)) or cursor,
+            has_more=has_more == b"1",
+        )
+
+    words = (state.value, behind, min(limit, EXPORT_PAGE_LIMIT))
+    return Call("export", root, words, read)
 
 
 def _record(queue: str, words: list[Any]) -> JobRecord:

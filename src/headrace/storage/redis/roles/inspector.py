@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobRecord, JobState
-from headrace.storage.limits import OUTPUT_PAGE_LIMIT
+from headrace.storage.exports import ExportPage
+from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.redis.calls import inspector, reading
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
@@ -22,6 +23,16 @@ class RedisInspector(RedisRole):
 
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         return await self._client.run(reading.outcomes(self._root(queue), job_ids))
+
+    async def export(
+        self,
+        queue: str,
+        state: JobState,
+        *,
+        cursor: str = "",
+        limit: int = EXPORT_PAGE_LIMIT,
+    ) -> ExportPage:
+        return await self._client.run(reading.export(self._root(queue), state, cursor, limit))
 
     async def output(
         self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT

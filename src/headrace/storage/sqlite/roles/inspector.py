@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobRecord, JobState
-from headrace.storage.limits import OUTPUT_PAGE_LIMIT
+from headrace.storage.exports import ExportPage
+from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import inspector, listing, output, reading
 from headrace.storage.values import (
@@ -31,6 +32,18 @@ class SqliteInspector(SqliteRole):
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         name, ids = self._name(queue), list(job_ids)
         return await self._do("outcomes", lambda s: reading.outcomes(s, name, ids))
+
+    async def export(
+        self,
+        queue: str,
+        state: JobState,
+        *,
+        cursor: str = "",
+        limit: int = EXPORT_PAGE_LIMIT,
+    ) -> ExportPage:
+        name, after = self._name(queue), reading.read_cursor(queue, state, cursor)
+        most = min(limit, EXPORT_PAGE_LIMIT)
+        return await self._do("export", lambda s: reading.export(s, name, state, after, most))
 
     async def output(
         self, queue: str, job_id: str, *, after: str = "", limit: int = OUTPUT_PAGE_LIMIT

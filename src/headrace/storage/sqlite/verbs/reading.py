@@ -1,12 +1,18 @@
-"""Jobs that are read back: ``get`` all of one, ``outcomes`` how they ended."""
+"""Jobs that are read back: ``get`` and ``export`` all of each, ``outcomes`` how they ended."""
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from headrace.job import JobRecord, JobState
+from headrace.storage.exports import ExportPage, export_cursor, not_a_cursor, place_behind
 from headrace.storage.limits import (
+    BATCH_LIMIT_BYTES,
+    EXPORT_LOOKS,
     MESSAGE_LIMIT_BYTES,
 )
 from headrace.storage.sqlite.engine.rows import json_list
@@ -25,6 +31,18 @@ FROM jobs
 _GET = f"""{_RECORD}
 WHERE queue = ? AND id = ? AND is_next = 0 AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """
+_OF_KEY = f"{_RECORD} WHERE key = ?"
+# The ids of one millisecond are sorted; all else is the order of the index.
+_PLACES = """
+SELECT key, changed_ms, id, purge_at_ms <= :now FROM jobs
+WHERE queue = :queue AND state = :state AND purge_at_ms IS NOT NULL
+  AND changed_ms < :now AND (changed_ms, id) > (:ended_ms, :id)
+ORDER BY changed_ms, id LIMIT :looks
+"""
+_PLACE = re.compile(r"(-?\d{1,15}):([^\ud800-\udfff]+)", re.ASCII | re.DOTALL)
+_FIRST = (-(2**63), "")
+Ended = tuple[int, str]
+"""When a job ended, and its id."""
 _OUTCOMES = """
 SELECT id, key, state, reason, coalesce(length(result) > ?1, 0),
   CASE WHEN length(result) <= ?1 THEN result END
@@ -66,6 +84,61 @@ def get(step: Step, name: QueueName, job_id: str) -> JobRecord | None:
     values = (unit.key if unit else None, job_id, step.now_ms)
     row = step.db.execute(_GET, values).fetchone()
     return None if row is None else _record(step, name[1], row)
+
+
+def read_cursor(queue: str, state: JobState, cursor: str) -> Ended:
+    """Return the place behind which a page of an export begins.
+
+    Raises:
+        InvalidOption: no page of such an export has given out this cursor.
+    """
+    said = place_behind(cursor, queue, state)
+    match = _PLACE.fullmatch(said)
+    if said and match is None:
+        raise not_a_cursor(cursor, queue, state)
+    return (int(match[1]), match[2]) if match else _FIRST
+
+
+def export(step: Step, name: QueueName, state: JobState, after: Ended, limit: int) -> ExportPage:
+    """Return one page of jobs that have ended in a state, from behind a place on."""
+    records: list[JobRecord] = []
+    seen, size, looks, is_full = after, 0, 0, False
+    with closing(_places(step, find_unit(step, name), state, after)) as places:
+        for key, ended_ms, job_id, is_over in places:
+            record = None if is_over else _of_key(step, name[1], key)
+            size += 0 if record is None else _size(record)
+            if len(records) == limit or (records and size > BATCH_LIMIT_BYTES):
+                is_full = True
+                break
+            if record is not None:
+                records.append(record)
+            seen = (ended_ms, job_id)
+            looks += 1
+    place = "" if seen == _FIRST else "{}:{}".format(*seen)
+    cursor = export_cursor(name[1], state, place)
+    return ExportPage(records, cursor, has_more=is_full or looks == EXPORT_LOOKS)
+
+
+def _places(step: Step, unit: UnitOfWork | None, state: JobState, after: Ended) -> sqlite3.Cursor:
+    values = {
+        "queue": unit.key if unit else None,
+        "state": state.value,
+        "now": step.now_ms,
+        "ended_ms": after[0],
+        "id": after[1],
+        "looks": EXPORT_LOOKS,
+    }
+    return step.db.execute(_PLACES, values)
+
+
+def _of_key(step: Step, queue: str, key: int) -> JobRecord:
+    return _record(step, queue, step.db.execute(_OF_KEY, (key,)).fetchone())
+
+
+def _size(record: JobRecord) -> int:
+    texts = (text for error in record.errors for text in (error.message, error.traceback))
+    parts = (record.payload or b"", record.result or b"", record.options, *texts)
+    return sum(map(len, parts))
 
 
 def _record(step: Step, queue: str, row: tuple[Any, ...]) -> JobRecord:
