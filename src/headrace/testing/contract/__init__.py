@@ -19,6 +19,7 @@ from headrace.testing.contract.delete_queue import DeleteQueueContract
 from headrace.testing.contract.discard import DiscardContract
 from headrace.testing.contract.enqueue import EnqueueContract
 from headrace.testing.contract.events import EventsContract
+from headrace.testing.contract.export import ExportContract
 from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
@@ -68,6 +69,7 @@ class StorageContract(
     DiscardContract,
     EnqueueContract,
     EventsContract,
+    ExportContract,
     FireContract,
     ForTenantContract,
     ForgetContract,
