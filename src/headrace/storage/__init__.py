@@ -46,7 +46,7 @@ from headrace.storage.base import (
     writes_in_bulk,
 )
 from headrace.storage.connect import open_storage
-from headrace.storage.exports import ExportPage
+from headrace.storage.exports import ExportPage, cursor_behind
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
@@ -174,6 +174,7 @@ __all__ = [
     "Verb",
     "Waiter",
     "WriteInfo",
+    "cursor_behind",
     "keeps_schedules",
     "open_storage",
     "writes_in_bulk",

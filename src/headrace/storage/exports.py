@@ -31,6 +31,11 @@ def export_cursor(queue: str, state: JobState, place: str) -> str:
     return f"{state.value}:{queue}:{place}" if place else ""
 
 
+def cursor_behind(record: JobRecord) -> str:
+    """Return the cursor that goes on behind a job of an export."""
+    return export_cursor(record.queue, record.state, f"{record.changed_ms}:{record.id}")
+
+
 def place_behind(cursor: str, queue: str, state: JobState) -> str:
     """Return the place that a cursor of such an export names, "" for "".
 

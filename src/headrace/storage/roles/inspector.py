@@ -59,7 +59,9 @@ class Inspector(Protocol):
         Args:
             queue: the queue; it need not be there.
             state: ``completed``, ``failed`` or ``cancelled``.
-            cursor: what a page of the same queue and state said, "" for the first.
+            cursor: what a page of the same queue and state said, "" for the first. That behind one
+                of its jobs has the state, the queue, when the job ended in milliseconds and its id,
+                with colons between them: `cursor_behind` returns it.
             limit: most jobs, 1 to `EXPORT_PAGE_LIMIT`; more is taken for that. Together they have
                 `BATCH_LIMIT_BYTES` at most, unless it is one.
 

@@ -17,6 +17,7 @@ from headrace.storage import (
     Outcome,
     Settlement,
     Storage,
+    cursor_behind,
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
@@ -164,6 +165,25 @@ class ExportContract(Contract):
         assert [r.changed_ms for page in archive.pages for r in page.records] == sorted(
             r.changed_ms for page in archive.pages for r in page.records
         )
+
+    async def test_one_goes_on_behind_any_job_of_a_page(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+    ) -> None:
+        names = ["a", "b:1", "c", "é"]
+        await end(client, worker, names[:2], failed())
+        await advance(1)
+        await end(client, worker, names[2:], failed())
+        await advance(1)
+        page = await storage.export(QUEUE, JobState.FAILED)
+        assert page.cursor == cursor_behind(page.records[-1])
+        for n, record in enumerate(page.records, 1):
+            rest = await storage.export(QUEUE, JobState.FAILED, cursor=cursor_behind(record))
+            assert rest.records == page.records[n:]
+            assert rest.cursor == page.cursor
 
     async def test_as_many_as_one_call_can_end_in_a_millisecond_come_in_pages(
         self,
