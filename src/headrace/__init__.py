@@ -60,6 +60,7 @@ from headrace.task import Task
 from headrace.task_ref import TaskRef
 from headrace.timing import At, Cron, Every
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
+from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueStats, QueueWork, QueueWorker
 from headrace.views.schedules import Schedule, ScheduleEvent
 from headrace.views.value import Percentiles
@@ -81,6 +82,7 @@ __all__ = [
     "EnqueueOutcome",
     "ErrorEntry",
     "Every",
+    "ExportedJob",
     "FailPermanently",
     "FailReason",
     "HeadraceError",
@@ -97,6 +99,7 @@ __all__ = [
     "JobHandle",
     "JobLogFilter",
     "JobNotFound",
+    "JobOutcome",
     "JobState",
     "JobStatus",
     "JobSummary",

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
 from headrace.job import JobState, check_name, check_text
+from headrace.json_codec import JSON
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Admin, Inspector
 from headrace.storage.batches import batches
+from headrace.storage.exports import place_behind
 from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.values import End
 from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueStats, QueueWorker
 
 PURGEABLE = (
@@ -31,16 +35,36 @@ PURGEABLE = (
 _STREAM_ID = re.compile(r"[0-9]{1,19}(-[0-9]{1,19})?\Z")
 
 
+decode_json: Callable[[bytes], Any] = JSON.decoder(Any)
+"""Reads plain data of the codec that there is."""
+
+
 class Operator(Inspector, Admin, Protocol):
     """What a queue is looked at and steered through."""
 
 
 class Queue:
-    """A queue by name; made by `App.queue`. Its methods may raise `StorageError`."""
+    """A queue by name; made by `App.queue`. Its methods may raise `StorageError`.
 
-    def __init__(self, name: str, storage: Callable[[], Operator]) -> None:
+    Args:
+        name: its name.
+        storage: returns what it is looked at and steered through.
+        decode: reads arguments and results as plain data.
+
+    Raises:
+        InvalidOption: the name is not valid.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        storage: Callable[[], Operator],
+        *,
+        decode: Callable[[bytes], Any] = decode_json,
+    ) -> None:
         self.name: str = check_name(name, what="queue")
         self._storage = storage
+        self._decode = decode
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
@@ -131,6 +155,55 @@ class Queue:
             cursor = page.cursor
             if not cursor:
                 return
+
+    async def outcomes(self, *job_ids: str) -> list[JobOutcome]:
+        """Return how jobs have ended, or stand, in the order of their ids; any number of them.
+
+        Nothing is waited for and nothing is changed. 500 jobs share a call; a result over 64 KiB
+        takes one of its own.
+
+        Raises:
+            InvalidOption: an id is not valid.
+        """
+        ids = [check_text(job_id, what="job id") for job_id in job_ids]
+        return [
+            JobOutcome.of(await self._whole(end), self._decode)
+            for batch in batches(ids)
+            for end in await self._storage().outcomes(self.name, batch)
+        ]
+
+    async def _whole(self, end: End) -> End:
+        """Return an end with its result, which a look at many leaves out where it is long."""
+        record = await self._storage().get(self.name, end.id) if end.is_cut else None
+        if record is None:
+            return end
+        return msgspec.structs.replace(end, result=record.result)
+
+    async def export(self, state: JobState | str, *, after: str = "") -> AsyncIterator[ExportedJob]:
+        """Yield the jobs that have ended in ``state``, the first to end first, up to now.
+
+        Each comes with all that is kept of it, arguments and result too. To go on later, pass the
+        ``cursor`` of the last one: each end comes once, of whatever was still kept when its page
+        was read, unless the storage's clock was set back. Jobs that ended in this very millisecond
+        are left to the next time. Up to 200 jobs and 4 MiB are read at once.
+
+        Args:
+            state: ``completed``, ``failed`` or ``cancelled``.
+            after: the ``cursor`` of a job of this queue and state, "" for all.
+
+        Raises:
+            InvalidOption: it is none of those states, or the cursor is not one of such a job.
+        """
+        wanted = check_state(state)
+        place_behind(after, self.name, wanted)
+        cursor = after
+        while True:
+            page = await self._storage().export(self.name, wanted, cursor=cursor)
+            for record in page.records:
+                yield ExportedJob.of(record, self._decode)
+            if not page.has_more:
+                return
+            cursor = page.cursor
 
     async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
         """Yield the kept events after a stream id, oldest first, up to now.

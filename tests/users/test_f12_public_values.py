@@ -19,9 +19,11 @@ from fastapi.testclient import TestClient
 from headrace import (
     App,
     ErrorEntry,
+    ExportedJob,
     JobEvent,
     JobEventKind,
     JobFailed,
+    JobOutcome,
     JobState,
     JobStatus,
     JobSummary,
@@ -43,7 +45,7 @@ from tests.support.until import patience
 REFERENCE = ROOT / "docs" / "reference.md"
 PUBLIC = (
     *(JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker),
-    *(Schedule, ScheduleEvent),
+    *(Schedule, ScheduleEvent, JobOutcome, ExportedJob),
 )
 
 
