@@ -1,4 +1,4 @@
-"""``headrace job``: look at jobs, retry a failed one; other modules cancel and wait."""
+"""``headrace job``: look at jobs, retry a failed one; other modules cancel, wait and export."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from headrace.cli.awaiting import stream, wait
 from headrace.cli.bulk import check_is_dead
 from headrace.cli.cancel import cancel
 from headrace.cli.colours import STATES, Coloured, count_cell, state_cell, styled
+from headrace.cli.export import export
 from headrace.cli.finding import LISTED, find, find_by_beginning
 from headrace.cli.options import (
     Target,
@@ -70,10 +71,10 @@ limit_option = option(
 
 @click.group()
 def job() -> None:
-    """Look at jobs, wait for them, cancel them, retry a failed one."""
+    """Look at jobs, wait for them, cancel them, retry a failed one, export those that ended."""
 
 
-for command in (cancel, stream, wait):
+for command in (cancel, export, stream, wait):
     job.add_command(command)
 
 

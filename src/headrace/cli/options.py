@@ -14,6 +14,7 @@ import msgspec
 from headrace.app import DEFAULT_URL
 from headrace.cli.output import note
 from headrace.cli.quantities import duration, size
+from headrace.cli.views import raw
 from headrace.errors import InvalidOption, UsageError
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
@@ -164,7 +165,7 @@ def check_shared(url: str) -> str:
 
 def queue_of(storage: Operator, name: str) -> Queue:
     """Return a queue of the storage."""
-    return Queue(name, lambda: storage)
+    return Queue(name, lambda: storage, decode=raw)
 
 
 async def queue_names(storage: Inspector) -> list[str]:

@@ -19,7 +19,8 @@ from headrace.logs.formatting import has_colors
 from headrace.plain import printable
 
 GAP = "  "
-_HIGH_CONTROL = re.compile(r"[\x7f-\x9f]")
+_UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029]")
+"""What a terminal would obey, and what some readers take for the end of a line."""
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 
 
@@ -50,7 +51,7 @@ def echo_json_line(value: Any) -> None:
 
 def _echo_document(document: bytes) -> None:
     # JSON escapes the other control characters itself.
-    click.echo(_HIGH_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()))
+    click.echo(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()))
 
 
 def one_line(text: str) -> str:

@@ -76,9 +76,9 @@ def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
 
 
 def raw(stored: bytes) -> msgspec.Raw:
-    """Return stored JSON as it is, so that no number loses digits; anything else as a string."""
+    """Return stored JSON in one line, no number of which loses digits; all else as a string."""
     try:
         read(_decode, stored)
     except msgspec.DecodeError:
         return msgspec.Raw(msgspec.json.encode(stored.decode(errors="replace")))
-    return msgspec.Raw(stored)
+    return msgspec.Raw(msgspec.json.format(stored, indent=-1))
