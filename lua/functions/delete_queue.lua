@@ -48,7 +48,7 @@ function functions.delete_queue(roots, args)
     moves.forget_lane(unit, lane)
   end
   local root = unit.root
-  unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.lanes(root))
-  unit.call('UNLINK', keys.config(root), keys.counts(root))
+  unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.readers(root))
+  unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root))
   return 0
 end

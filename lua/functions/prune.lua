@@ -1,10 +1,12 @@
--- Take ended records out of the indexes once they are gone or too old: a bounded piece a call.
+-- Take ended records out of the indexes once they are gone or too old, and drop readers that are silent: a bounded
+-- piece a call.
 -- Reply: the next cursor, '' at the end.
 
 -- The cursor is an offset in the history, or after a `d` one in the dead letters.
 function functions.prune(roots, args)
   local unit = unit.open(roots[1])
   local index, offset = string.match(args[1], '^(d?)(%d+)$')
+  readers.prune(unit)
   local has_more = history.prune_old(unit)
   local next_offset = tonumber(offset)
   if index == '' then

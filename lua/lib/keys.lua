@@ -20,6 +20,7 @@ function keys.cancels(root, incarnation) return root .. ':cancels:' .. incarnati
 function keys.wake(root, lane) return root .. ':wake:' .. lane end
 function keys.woken(root) return root .. ':woken' end
 function keys.events(root) return root .. ':events' end
+function keys.readers(root) return root .. ':readers' end
 function keys.stats(root, since_ms) return root .. ':stats:' .. since_ms end
 
 function keys.config(root) return root .. ':config' end

@@ -18,6 +18,7 @@
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
     │   ├── TooManySchedules      the tenant has as many schedules as it may have
     │   ├── StageLost             what was staged for a bulk write is not there any more
+    │   ├── TooManyReaders        the queue's events have as many readers as they may have
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
@@ -117,6 +118,10 @@ class StageLost(StorageError):
 
     It has outlived its time, or was discarded. Stage it again under a new token.
     """
+
+
+class TooManyReaders(StorageError):
+    """The queue's events have as many readers as they may have; nothing was changed."""
 
 
 class StaleCall(StorageError):

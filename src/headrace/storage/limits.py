@@ -76,6 +76,15 @@ CALLS_TTL_MS = 600_000
 EVENTS_AN_ENTRY = 20
 """Most events in one entry of the event stream."""
 
+EVENTS_TRIMMED_A_CALL = 10_000
+"""Most entries of events that one call trims because their readers have seen them."""
+
+READERS_LIMIT = 100
+"""Most readers of a queue's events."""
+
+READER_TTL_MS = 7 * 24 * 3_600_000
+"""How long a reader is kept that acknowledges nothing."""
+
 STATS_BUCKET_MS = 10_000
 """The span of time that is counted together."""
 

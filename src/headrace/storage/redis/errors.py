@@ -18,6 +18,7 @@ from headrace.errors import (
     StorageFull,
     StorageRefused,
     StorageUnavailable,
+    TooManyReaders,
     TooManySchedules,
 )
 from headrace.plain import cut
@@ -130,6 +131,11 @@ _MEANINGS = (
         StageLost,
         words=frozenset({"STAGELOST"}),
         advice="stage it again under a new token",
+    ),
+    Meaning(
+        TooManyReaders,
+        words=frozenset({"TOOREADERS"}),
+        advice="forget those that are not used",
     ),
     Meaning(FunctionMissing, texts=("function not found",)),
     Meaning(LibraryKnown, texts=("already exists",)),
