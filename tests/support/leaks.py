@@ -29,7 +29,7 @@ LASTING = {
         "counts",
         "config",
     ),
-    *("lanes", "committed"),
+    *("lanes", "committed", "readers"),
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}

@@ -48,7 +48,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
         kept = {field: value for field, value in row.items() if field not in left_out}
         found[f"worker:{row['name']}"] = kept
     found |= _bulk_writes(step)
-    others = ["events", "stats", "messages", "lanes", *OF_SCHEDULES]
+    others = ["events", "stats", "messages", "lanes", "readers", *OF_SCHEDULES]
     for table in (*others, *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
             found[table] = rows

@@ -56,6 +56,8 @@ from headrace.storage.limits import (
     EXPORT_LOOKS,
     EXPORT_PAGE_LIMIT,
     FIRED_TTL_MS,
+    READER_TTL_MS,
+    READERS_LIMIT,
     RELEASE_LEFT_MS,
     RELEASES_TTL_MS,
     ROW_MESSAGE_LIMIT,
@@ -66,6 +68,7 @@ from headrace.storage.limits import (
     STAGES_LIMIT,
 )
 from headrace.storage.opener import Opener
+from headrace.storage.readers import ReaderInfo
 from headrace.storage.schedules import (
     Occurrence,
     ReleaseStanding,
@@ -105,6 +108,8 @@ __all__ = [
     "EXPORT_LOOKS",
     "EXPORT_PAGE_LIMIT",
     "FIRED_TTL_MS",
+    "READERS_LIMIT",
+    "READER_TTL_MS",
     "RELEASES_TTL_MS",
     "RELEASE_LEFT_MS",
     "ROW_MESSAGE_LIMIT",
@@ -156,6 +161,7 @@ __all__ = [
     "PutBack",
     "QueueCounts",
     "QueueSettings",
+    "ReaderInfo",
     "ReleaseStanding",
     "Repaired",
     "Report",

@@ -26,11 +26,40 @@ class Admin(Protocol):
 
     @writes()
     async def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps of ended jobs.
+        """Set what the queue keeps of ended jobs, and of events.
 
         A lowered number is reached in steps: each call that ends jobs deletes at most 100 records
         more than it ends.
         """
+
+    @writes(repeats=True)
+    async def acknowledge(
+        self, queue: str, reader: str, stream_id: str, *, number: int = 0
+    ) -> None:
+        """Note that a reader has seen a queue's events up to an entry, and that it lives.
+
+        The first time makes the reader, and puts the queue on the tenant's list. While there is
+        one, entries that one of them has not acknowledged are kept, up to the settings'
+        ``events_cap``. What all have acknowledged is trimmed down to the settings' ``events``, in
+        bounded steps. A reader's place only rises: an earlier one changes nothing but says that
+        the reader lives, and one behind all entries is that of the last. `Maintenance.prune` drops
+        readers that have acknowledged nothing for `READER_TTL_MS`.
+
+        Args:
+            queue: the queue; it need not be there.
+            reader: a name, as of a queue.
+            stream_id: of the entry; "0": nothing is seen, so that all that is kept is held.
+            number: of the last event seen in that entry; 0: it has seen all of them. A lower one
+                than that of the entry's last keeps the entry for it.
+
+        Raises:
+            InvalidOption: that is no id of an entry.
+            TooManyReaders: there are `READERS_LIMIT`; nothing changed.
+        """
+
+    @writes()
+    async def forget_reader(self, queue: str, reader: str) -> bool:
+        """Drop a reader, and hold nothing back for it; return whether there was one."""
 
     @writes(grows=True)
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
@@ -56,12 +85,12 @@ class Admin(Protocol):
     async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
         """Delete a queue in which there is no job, and take it off the tenant's list.
 
-        Settings, events, what workers have said of tasks, tokens, and stages that are committed and
-        not published go with it, with their writes; statistics, producers' calls, other stages and
-        writes that are published end by their age. It is a new queue that the next job or worker
-        makes. A producer that has used it within the last half minute may bring it back to the list
-        only after that time. Who follows its events hears of the new one's, but for those of the
-        very millisecond in which the old one went.
+        Settings, events and their readers, what workers have said of tasks, tokens, and stages that
+        are committed and not published go with it, with their writes; statistics, producers' calls,
+        other stages and writes that are published end by their age. It is a new queue that the next
+        job or worker makes. A producer that has used it within the last half minute may bring it
+        back to the list only after that time. Who follows its events hears of the new one's, but
+        for those of the very millisecond in which the old one went.
 
         Args:
             queue: the queue; it need not be there.

@@ -8,6 +8,7 @@ from typing import Protocol
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
+from headrace.storage.readers import ReaderInfo
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 from headrace.storage.verbs import reads
 
@@ -128,10 +129,19 @@ class Inspector(Protocol):
         """Return events in the order in which they came: every transition of a job, and progress.
 
         They are kept in entries of up to 20 events of one call. At least the number of entries that
-        the queue's settings say is kept, and not many times as many.
+        the queue's settings say is kept, and not many times as many, but for those that a reader
+        holds. Each has a number, one higher than that of the event before it: a gap is what was
+        trimmed. Where the events were lost or the queue was deleted they begin anew with 1.
 
         Args:
             queue: the queue; it need not be there.
             after: a ``stream_id``: read on behind its entry; "0": from the first that is kept.
             limit: most entries.
+
+        Raises:
+            InvalidOption: that is no id of an entry.
         """
+
+    @reads
+    async def readers(self, queue: str) -> list[ReaderInfo]:
+        """Return the readers that have acknowledged events, by name; `Admin.acknowledge`."""

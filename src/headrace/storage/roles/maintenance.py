@@ -46,6 +46,8 @@ class Maintenance(Protocol):
     async def prune(self, queue: str, *, cursor: str = "") -> str:
         """Delete up to 200 ended records of each kind that are over their time, and old calls.
 
+        Readers of events that have been silent for `READER_TTL_MS` are dropped.
+
         `Inspector.stats` counts ended records until they are pruned. It never touches a record that
         is in time or not terminal, nor a new job with the id of an old one.
 

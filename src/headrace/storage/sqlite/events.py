@@ -12,7 +12,10 @@ QUEUE_SHIFT = 40
 """An entry's key is its queue's, shifted by so many bits, and its number in the queue."""
 
 _ADD = "INSERT INTO events (key, at_ms, lines, n) VALUES (?, ?, ?, ?)"
-_TRIM = "DELETE FROM events WHERE key BETWEEN ? AND ?"
+_TRIM = """
+DELETE FROM events WHERE key BETWEEN ? AND
+  ? - iif(EXISTS (SELECT 1 FROM readers WHERE queue = ?), ?, ?)
+"""
 _ERASE = """
 DELETE FROM events WHERE key IN (SELECT key FROM events WHERE key BETWEEN ? AND ? LIMIT ?)
 """
@@ -54,6 +57,7 @@ class Events:
         last: int,
         told: int,
         limit: int,
+        cap: int,
     ) -> tuple[int, int]:
         """Write several events an entry: one each would double the cost of a transition.
 
@@ -64,6 +68,7 @@ class Events:
             last: the number of the queue's last entry.
             told: the number of its last event.
             limit: how many entries the queue keeps.
+            cap: how many while there is a reader, if that is more.
 
         Returns:
             The numbers of the last entry and of the last event now.
@@ -78,13 +83,14 @@ class Events:
             told += len(lines)
             rows.append((base + last, now_ms, "\n".join(lines), told))
         db.executemany(_ADD, rows)
-        db.execute(_TRIM, (base, base + last - limit))
+        db.execute(_TRIM, (base, base + last, queue, max(limit, cap), limit))
         return last, told
 
 
 def read(db: sqlite3.Connection, queue: int, seen: int, limit: int) -> EventPage:
     """Return the events of a queue after an entry, those of ``limit`` entries at most."""
     base = queue << QUEUE_SHIFT
+    seen = min(seen, 1 << QUEUE_SHIFT)
     rows = db.execute(_READ, (base + seen, (queue + 1) << QUEUE_SHIFT, limit)).fetchall()
     ids = [f"{at_ms}-{key - base}" for key, at_ms, *_ in rows]
     events = [

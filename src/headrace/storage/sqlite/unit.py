@@ -55,6 +55,8 @@ class UnitOfWork:
         settings: what it keeps.
         counts: how many jobs are in each state, ended ones as finished or dead.
         events: what happened in this call.
+        last_entry: the number of the last entry of events, before this call.
+        told: the number of the last event, before this call.
         stats: what it counts for the statistics.
         wakes: who is to look at the queue after it.
     """
@@ -79,7 +81,7 @@ class UnitOfWork:
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail, self._event, self._wake, self._told = row[14:19]
+        self._head, self._tail, self.last_entry, self._wake, self.told = row[14:19]
         self._before = row[8:19]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
@@ -158,19 +160,20 @@ class UnitOfWork:
             self._trim("finished", self.settings.history)
             self._trim("dead", self.settings.dead_letters)
         self.stats.write(self.db, self.key, now_ms=self.now_ms)
-        self._event, self._told = self.events.write(
+        self.last_entry, self.told = self.events.write(
             self.db,
             self.key,
             now_ms=self.now_ms,
-            last=self._event,
-            told=self._told,
+            last=self.last_entry,
+            told=self.told,
             limit=self.settings.events,
+            cap=self.settings.events_cap,
         )
         lanes = self.wakes.lanes()
         if lanes and not self.is_paused:
             self._wake += 1
             self.step.effects.wakes[self.tenant, self.queue] = (self._wake, lanes)
-        places = (self._head, self._tail, self._event, self._wake, self._told)
+        places = (self._head, self._tail, self.last_entry, self._wake, self.told)
         now = (*self.counts.values(), *places)
         if now != self._before:
             self.db.execute(_CLOSE, (*now, self.key))

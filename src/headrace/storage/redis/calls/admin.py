@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.job import JobState
+from headrace.storage.readers import read_stream_id
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, command, nothing
 from headrace.storage.values import QueueSettings
+
+_LAST = "9" * 19
+"""Behind all entries of a millisecond."""
 
 
 def pause(root: str) -> Call[None]:
@@ -26,6 +30,22 @@ def configure(root: str, settings: QueueSettings) -> Call[None]:
     """Build ``configure``."""
     words = [word for pair in msgspec.structs.asdict(settings).items() for word in pair]
     return Call("configure", root, words, nothing)
+
+
+def acknowledge(root: str, reader: str, stream_id: str, number: int) -> Call[None]:
+    """Build ``acknowledge``.
+
+    Raises:
+        InvalidOption: that is no id of an entry.
+    """
+    at_ms, seq = read_stream_id(stream_id)
+    before = f"{at_ms}-{seq - 1}" if seq else f"{max(at_ms - 1, 0)}-{_LAST if at_ms else 0}"
+    return Call("acknowledge", root, [reader, f"{at_ms}-{seq}", before, number], nothing)
+
+
+def forget_reader(root: str, reader: str) -> Call[bool]:
+    """Build ``forget_reader``."""
+    return Call("forget_reader", root, [reader], bool)
 
 
 def delete_queue(root: str, *, is_forced: bool) -> Call[int | None]:

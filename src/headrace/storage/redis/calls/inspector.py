@@ -17,6 +17,7 @@ from headrace.job import (
 )
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
+from headrace.storage.readers import ReaderInfo, read_stream_id
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import (
     SCORED,
@@ -44,6 +45,7 @@ from headrace.storage.values import (
 
 ROW_WIDTH = 15
 WORKER_WIDTH = 6
+READER_WIDTH = 4
 
 _CURSORS = {
     JobState.QUEUED: re.compile(
@@ -199,8 +201,13 @@ def _worker(words: list[bytes]) -> IncarnationInfo:
 
 
 def events(root: str, after: str, limit: int) -> Call[EventPage]:
-    """Build ``events``."""
-    words = ("XRANGE", f"{root}:events", f"({after}", "+", "COUNT", limit)
+    """Build ``events``.
+
+    Raises:
+        InvalidOption: that is no id of an entry.
+    """
+    at_ms, seq = read_stream_id(after)
+    words = ("XRANGE", f"{root}:events", f"({at_ms}-{seq}", "+", "COUNT", limit)
     return command("events", root, *words, read=_read_events)
 
 
@@ -219,6 +226,27 @@ def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[EventRecord]:
         at_ms=at_ms,
         last=read_number(values.get(b"n")),
     )
+
+
+def readers(root: str) -> Call[list[ReaderInfo]]:
+    """Build ``readers``."""
+    return Call("readers", root, [], _read_readers)
+
+
+def _read_readers(reply: list[bytes]) -> list[ReaderInfo]:
+    told = read_number(reply[0])
+    rows = (reply[at : at + READER_WIDTH] for at in range(1, len(reply), READER_WIDTH))
+    found = [
+        ReaderInfo(
+            name=text(name),
+            stream_id=stream_id.decode(),
+            number=read_number(number),
+            behind=max(0, told - read_number(number)),
+            at_ms=read_number(at_ms),
+        )
+        for name, stream_id, number, at_ms in rows
+    ]
+    return sorted(found, key=lambda reader: reader.name)
 
 
 def queue_names(names: Iterable[bytes]) -> list[str]:

@@ -23,6 +23,16 @@ class RedisAdmin(RedisRole):
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         await self._client.run(admin.configure(self._root(queue), settings))
 
+    async def acknowledge(
+        self, queue: str, reader: str, stream_id: str, *, number: int = 0
+    ) -> None:
+        call = admin.acknowledge(self._root(queue), reader, stream_id, number)
+        await self._introduce_if_room(queue)
+        await self._client.run(call)
+
+    async def forget_reader(self, queue: str, reader: str) -> bool:
+        return await self._client.run(admin.forget_reader(self._root(queue), reader))
+
     async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
         root = self._root(queue)
         left = await self._client.run(admin.delete_queue(root, is_forced=is_forced))

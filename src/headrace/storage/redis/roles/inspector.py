@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
+from headrace.storage.readers import ReaderInfo
 from headrace.storage.redis.calls import inspector, reading
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
@@ -49,6 +50,9 @@ class RedisInspector(RedisRole):
 
     async def workers(self, queue: str) -> list[IncarnationInfo]:
         return await self._client.run(inspector.workers(self._root(queue)))
+
+    async def readers(self, queue: str) -> list[ReaderInfo]:
+        return await self._client.run(inspector.readers(self._root(queue)))
 
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
         return await self._client.run(inspector.events(self._root(queue), after, limit))

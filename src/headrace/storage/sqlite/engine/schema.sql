@@ -145,11 +145,14 @@ CREATE TABLE events (
   n INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- Named readers of a queue's events, with the last entry that each has acknowledged.
+-- Named readers of a queue's events, with the last entry that each has acknowledged as a whole, the
+-- number of the last event, and when it did so.
 CREATE TABLE readers (
   queue INTEGER NOT NULL,
   name TEXT NOT NULL,
   entry INTEGER NOT NULL,
+  entry_ms INTEGER NOT NULL,
+  number INTEGER NOT NULL,
   at_ms INTEGER NOT NULL,
   PRIMARY KEY (queue, name)
 ) STRICT, WITHOUT ROWID;

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import JobState
+from headrace.storage.readers import read_stream_id
 from headrace.storage.sqlite.roles.role import SqliteRole
-from headrace.storage.sqlite.verbs import steering
+from headrace.storage.sqlite.verbs import readers, steering
 from headrace.storage.values import QueueSettings
 
 
@@ -21,6 +22,20 @@ class SqliteAdmin(SqliteRole):
 
     async def configure(self, queue: str, settings: QueueSettings) -> None:
         await self._do("configure", lambda s: steering.configure(s, self._name(queue), settings))
+
+    async def acknowledge(
+        self, queue: str, reader: str, stream_id: str, *, number: int = 0
+    ) -> None:
+        entry = read_stream_id(stream_id)[1]
+        await self._do(
+            "acknowledge",
+            lambda s: readers.acknowledge(s, self._name(queue), reader, entry, number),
+        )
+
+    async def forget_reader(self, queue: str, reader: str) -> bool:
+        return await self._do(
+            "forget_reader", lambda s: readers.forget_reader(s, self._name(queue), reader)
+        )
 
     async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
         return await self._do(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
+from headrace.storage.readers import ReaderInfo, read_stream_id
 from headrace.storage.sqlite.roles.role import SqliteRole
-from headrace.storage.sqlite.verbs import inspector, listing, output, reading
+from headrace.storage.sqlite.verbs import inspector, listing, output, readers, reading
 from headrace.storage.values import (
     End,
     EventPage,
@@ -65,8 +66,11 @@ class SqliteInspector(SqliteRole):
     async def workers(self, queue: str) -> list[IncarnationInfo]:
         return await self._do("workers", lambda s: inspector.workers(s, self._name(queue)))
 
+    async def readers(self, queue: str) -> list[ReaderInfo]:
+        return await self._do("readers", lambda s: readers.readers(s, self._name(queue)))
+
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
-        seen = inspector.event_number(after)
+        seen = read_stream_id(after)[1]
         return await self._do(
             "events", lambda s: inspector.events(s, self._name(queue), seen, limit)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_LANE
 from headrace.storage.sqlite import events as stream
 from headrace.storage.sqlite import stats as statistics
@@ -97,18 +96,6 @@ def _worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
         silent_ms=max(0, step.now_ms - beat_ms),
         is_condemned=bool(is_condemned),
     )
-
-
-def event_number(stream_id: str) -> int:
-    """Return the number of an event entry in its queue.
-
-    Raises:
-        InvalidOption: it is not the id of one.
-    """
-    try:
-        return int(stream_id.rpartition("-")[2])
-    except ValueError:
-        raise InvalidOption(f"after={stream_id!r} is not an event's stream_id") from None
 
 
 def events(step: Step, name: QueueName, seen: int, limit: int) -> EventPage:

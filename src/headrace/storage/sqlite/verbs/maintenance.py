@@ -10,6 +10,7 @@ from headrace.storage.sqlite import (
     history,
     incarnations,
     moves,
+    readers,
     stages,
     writes,
 )
@@ -84,6 +85,7 @@ def prune(step: Step, name: QueueName) -> str:
     if unit is None:
         return ""
     calls.forget(unit)
+    readers.prune(unit)
     over = history.over(
         unit.db,
         unit.key,

@@ -19,6 +19,7 @@ from headrace.storage.values import QueueSettings
 _DELETE_QUEUE = (
     "DELETE FROM incarnations WHERE queue = ?",
     "DELETE FROM lanes WHERE queue = ?",
+    "DELETE FROM readers WHERE queue = ?",
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
 )
 _CONFIGURE = """

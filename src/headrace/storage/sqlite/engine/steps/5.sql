@@ -8,6 +8,8 @@ CREATE TABLE readers (
   queue INTEGER NOT NULL,
   name TEXT NOT NULL,
   entry INTEGER NOT NULL,
+  entry_ms INTEGER NOT NULL,
+  number INTEGER NOT NULL,
   at_ms INTEGER NOT NULL,
   PRIMARY KEY (queue, name)
 ) STRICT, WITHOUT ROWID;
