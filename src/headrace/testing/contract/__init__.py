@@ -37,6 +37,7 @@ from headrace.testing.contract.put_back import PutBackContract
 from headrace.testing.contract.queues import QueuesContract
 from headrace.testing.contract.read_schedules import ReadSchedulesContract
 from headrace.testing.contract.read_write import ReadWriteContract
+from headrace.testing.contract.readers import ReadersContract
 from headrace.testing.contract.reap import ReapContract
 from headrace.testing.contract.redrive import RedriveContract
 from headrace.testing.contract.register import RegisterContract
@@ -87,6 +88,7 @@ class StorageContract(
     QueuesContract,
     ReadSchedulesContract,
     ReadWriteContract,
+    ReadersContract,
     ReapContract,
     RedriveContract,
     RegisterContract,
