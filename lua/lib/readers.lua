@@ -28,13 +28,9 @@ local function fields(entry)
   return numbers.read(found.n, 0), found.events or ''
 end
 
--- The number of the last event before all that are kept.
-local function before_all(unit, key)
-  local first = unit.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-  if not first then
-    return readers.told(unit)
-  end
-  local n, lines = fields(first)
+-- The number of the last event before an entry.
+local function before_all_of(entry)
+  local n, lines = fields(entry)
   local _, breaks = string.gsub(lines, '\n', '')
   return math.max(0, n - breaks - 1)
 end
@@ -43,10 +39,15 @@ end
 -- names what is not there yet has seen all there is; `before` is an id between that entry and the one before.
 local function place(unit, id, before, number)
   local key = keys.events(unit.root)
-  local entry = unit.call('XREVRANGE', key, id, '-', 'COUNT', 1)[1]
-  if not entry then
-    return FIRST, before_all(unit, key)
+  local first = unit.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  if not first then
+    return FIRST, readers.told(unit)
   end
+  -- Where there is nothing up to an id, XREVRANGE looks for it through the whole stream.
+  if is_after(first[1], id) then
+    return FIRST, before_all_of(first)
+  end
+  local entry = unit.call('XREVRANGE', key, id, '-', 'COUNT', 1)[1]
   local n = fields(entry)
   if entry[1] == id and number > 0 and number < n then
     return before, number

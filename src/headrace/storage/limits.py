@@ -76,8 +76,8 @@ CALLS_TTL_MS = 600_000
 EVENTS_AN_ENTRY = 20
 """Most events in one entry of the event stream."""
 
-EVENTS_TRIMMED_A_CALL = 10_000
-"""Most entries of events that one call trims because their readers have seen them."""
+EVENTS_TRIMMED_A_CALL = 2_000
+"""Most entries of events that one call trims once readers hold them back no more."""
 
 READERS_LIMIT = 100
 """Most readers of a queue's events."""

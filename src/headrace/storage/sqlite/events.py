@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from headrace.storage.limits import EVENTS_AN_ENTRY
+from headrace.storage.limits import EVENTS_AN_ENTRY, EVENTS_TRIMMED_A_CALL
 from headrace.storage.lines import read_lines
 from headrace.storage.values import EventPage
 
@@ -13,8 +13,10 @@ QUEUE_SHIFT = 40
 
 _ADD = "INSERT INTO events (key, at_ms, lines, n) VALUES (?, ?, ?, ?)"
 _TRIM = """
-DELETE FROM events WHERE key BETWEEN ? AND
-  ? - iif(EXISTS (SELECT 1 FROM readers WHERE queue = ?), ?, ?)
+DELETE FROM events WHERE key BETWEEN ?1 AND min(
+  ?2 - iif(EXISTS (SELECT 1 FROM readers WHERE queue = ?3), ?4, ?5),
+  (SELECT min(key) FROM events WHERE key >= ?1) + ?6
+)
 """
 _ERASE = """
 DELETE FROM events WHERE key IN (SELECT key FROM events WHERE key BETWEEN ? AND ? LIMIT ?)
@@ -83,7 +85,8 @@ class Events:
             told += len(lines)
             rows.append((base + last, now_ms, "\n".join(lines), told))
         db.executemany(_ADD, rows)
-        db.execute(_TRIM, (base, base + last, queue, max(limit, cap), limit))
+        most = max(EVENTS_TRIMMED_A_CALL, len(rows))
+        db.execute(_TRIM, (base, base + last, queue, max(limit, cap), limit, most))
         return last, told
 
 
