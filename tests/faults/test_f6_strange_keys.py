@@ -77,6 +77,7 @@ KEYS = [
     *("counts", "ready:default:5", "ready:default:9", "delayed", "finished", "dead", "events"),
     *("stats", "config", "lanes", "wake:default", "processing:w1", "cancels:w1", "calls:c1:1"),
     *("job:a", "payload:a", "errors:a", "result:a", "output:a", "beats", "woken", "damaged"),
+    "readers",
 ]
 
 
@@ -129,6 +130,13 @@ def settling(outcome: Outcome) -> Step:
     return lambda s, c, w: w.settle_all(Settlement("x", CLAIM, 1, outcome))
 
 
+async def _acknowledge_twice(storage: Storage) -> None:
+    for stream_id in ("0", "9999999999999-0"):
+        await storage.acknowledge(QUEUE, "archive", stream_id)
+    [reader] = await storage.readers(QUEUE)
+    assert reader.name == "archive"
+
+
 VERBS: dict[str, Step] = {
     "enqueue": lambda s, c, w: c.enqueue(a_job("new"), a_job("x"), a_job("z", lane="", priority=9)),
     "enqueue later": lambda s, c, w: c.enqueue(a_job("new", delay_ms=9)),
@@ -147,6 +155,10 @@ VERBS: dict[str, Step] = {
     "output": lambda s, c, w: s.output(QUEUE, "x"),
     "stats": lambda s, c, w: s.stats(QUEUE),
     "workers": lambda s, c, w: s.workers(QUEUE),
+    "acknowledge": lambda s, c, w: s.acknowledge(QUEUE, "archive", "9999999999999-0"),
+    "acknowledge again": lambda s, c, w: _acknowledge_twice(s),
+    "forget_reader": lambda s, c, w: s.forget_reader(QUEUE, "archive"),
+    "readers": lambda s, c, w: s.readers(QUEUE),
     "pause": lambda s, c, w: s.pause(QUEUE),
     "resume": lambda s, c, w: s.resume(QUEUE),
     "redrive": lambda s, c, w: s.redrive(QUEUE, ["f"]),
@@ -248,9 +260,10 @@ async def test_rubbish_in_counts_is_set_aside_alone(stage: Stage, value: str) ->
     assert (await storage.stats(QUEUE)).active == 2
 
 
-@pytest.mark.parametrize(
-    "setting", ["history", "dead_letters", "dead_letter_ttl_ms", "events", "layout"]
-)
+SETTINGS = ["history", "dead_letters", "dead_letter_ttl_ms", "events", "events_cap", "has_readers"]
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, "layout"])
 async def test_rubbish_in_a_setting_is_taken_for_its_default(stage: Stage, setting: str) -> None:
     storage, client, worker, server = stage
     server.hset(f"{ROOT}:config", mapping={"is_set": "1", setting: "rubbish"})
