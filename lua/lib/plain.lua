@@ -85,8 +85,8 @@ end
 
 -- What the jobs that came and were claimed together have in common when they end.
 function plain.ends(own, incarnation)
-  return { own = own, source = '', head = '', epoch = record.claim_parts(own), incarnation = incarnation, run_ms = '',
-    tail = '' }
+  return { own = own, source = '', head = '', created_ms = '', epoch = record.claim_parts(own),
+    incarnation = incarnation, run_ms = '', tail = '' }
 end
 
 -- Complete an active job that has nothing beside its record.
@@ -99,10 +99,11 @@ function plain.complete(unit, ends, key, id, task, head, result, result_ttl_ms, 
     if not created_ms then
       return nil
     end
+    ends.created_ms, ends.run_ms = created_ms, false -- the tail is another
     ends.source, ends.head = head, 'completed\t\t' .. unit.now_text .. '\t' .. created_ms .. '\t'
   end
   if run_ms ~= ends.run_ms then
-    ends.run_ms, ends.tail = run_ms, events.tail(ends.epoch, ends.incarnation, '', run_ms, '')
+    ends.run_ms, ends.tail = run_ms, events.tail(ends.epoch, ends.incarnation, '', run_ms, ends.created_ms)
   end
   unit.raw('HSET', key, 'head', ends.head .. run_ms, 'result', result)
   unit.raw('PEXPIRE', key, keep_ms)
