@@ -18,7 +18,7 @@ function functions.redrive(roots, args)
         -- It was cut to what the dead letter had; how much of its own is gone is not known any more.
         unit.call('PEXPIRE', keys.output(unit.root, id), record.OUTPUT_TTL_MS)
       end
-      moves.move(unit, job, 'ready', 'queued', '', '', 'tails')
+      moves.move(unit, job, 'ready', 'queued', '', 'redriven', 'tails')
       n = n + 1
     end
   end

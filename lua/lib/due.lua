@@ -23,7 +23,7 @@ local function promote(unit, member)
   elseif record.is_overdue(unit, job) then
     finish.fail(unit, job, 'expired', '', '', '')
   else
-    moves.move(unit, job, 'ready', 'queued', '', '', 'tails')
+    moves.move(unit, job, 'ready', 'queued', '', 'due', 'tails')
   end
 end
 

@@ -9,6 +9,11 @@ end
 
 events.NEW = events.tail('0', '', '', '', '')
 
+-- The same of a new job that waits for its time.
+function events.of_new(due_ms)
+  return events.tail('0', '', '', '', numbers.text(due_ms))
+end
+
 -- A line, its fields tab-separated: neither ids nor task names hold control characters.
 function events.add(unit, kind, id, task, tail)
   local n = unit.event_count + 1

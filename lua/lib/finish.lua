@@ -33,14 +33,14 @@ function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
   end
   local is_kept = keep_ms ~= '0' and result_ttl_ms ~= '0'
   if is_kept and #result <= record.INLINE_LIMIT and result_ttl_ms == keep_ms then
-    moves.move(unit, job, 'ended', 'completed', run_ms, '', 'completed', keep_ms, 'result', result)
+    moves.move(unit, job, 'ended', 'completed', run_ms, job.created_ms, 'completed', keep_ms, 'result', result)
   else
     if is_kept then
       unit.call('SET', keys.result(unit.root, job.id), result, 'PX', result_ttl_ms)
     elseif keep_ms ~= '0' then
       unit.call('UNLINK', keys.result(unit.root, job.id)) -- that of a lost record would pass for this one's
     end
-    moves.move(unit, job, 'ended', 'completed', run_ms, '', 'completed', keep_ms)
+    moves.move(unit, job, 'ended', 'completed', run_ms, job.created_ms, 'completed', keep_ms)
   end
   notify(unit, job, 'completed', '', result)
 end
@@ -52,7 +52,8 @@ function finish.fail(unit, job, reason, error, error_type, run_ms)
     record.remember_error(unit, job, error)
   end
   local keep_ms = settings.of(unit).dead_letter_ttl_ms
-  moves.move(unit, job, 'dead', 'failed', run_ms, reason, keep_ms, 'reason', reason, 'error', error_type)
+  local detail = reason .. '\t' .. error_type .. '\t\t\t' .. job.created_ms
+  moves.move(unit, job, 'dead', 'failed', run_ms, detail, keep_ms, 'reason', reason, 'error', error_type)
   notify(unit, job, 'failed', reason, error)
 end
 
@@ -84,11 +85,11 @@ end
 -- reason: 'could_not_stop' where the handler goes on, else ''.
 function finish.cancel(unit, job, run_ms, reason)
   job.run_ms = run_ms
-  local keep_ms = for_waiters(unit, job, job.keep_ms)
+  local keep_ms, detail = for_waiters(unit, job, job.keep_ms), reason .. '\t' .. job.created_ms
   if reason ~= '' then
-    moves.move(unit, job, 'ended', 'cancelled', run_ms, reason, 'cancelled', keep_ms, 'reason', reason)
+    moves.move(unit, job, 'ended', 'cancelled', run_ms, detail, 'cancelled', keep_ms, 'reason', reason)
   else
-    moves.move(unit, job, 'ended', 'cancelled', run_ms, reason, 'cancelled', keep_ms)
+    moves.move(unit, job, 'ended', 'cancelled', run_ms, detail, 'cancelled', keep_ms)
   end
   notify(unit, job, 'cancelled', reason, '')
 end
@@ -96,7 +97,7 @@ end
 -- A job that ends because nobody wants it any more: purged.
 function finish.delete(unit, job)
   local is_ended = record.is_terminal(job.state)
-  moves.move(unit, job, 'gone', nil, '', '')
+  moves.move(unit, job, 'gone', 'purged', '', job.state .. '\t' .. job.created_ms)
   if not is_ended then
     notify(unit, job, 'deleted', '', '')
   end

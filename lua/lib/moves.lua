@@ -1,6 +1,7 @@
 -- Where jobs are, and how they get from one place to another: the only writer of counts, lines and owners, and with
 -- `history` of the places of ended jobs. A verb decides, and what it gathers here is written when its call closes.
 local DEFAULT_LANE, NOTHING = limits.DEFAULT_LANE, {}
+local OWNERLESS = { queued = true, purged = true } -- events of what no incarnation does
 
 local function count(unit, name, delta)
   unit.counts[name] = (unit.counts[name] or 0) + delta
@@ -143,7 +144,7 @@ end
 
 -- Give a new job its place. The rest is what the place asks for, then fields of the record.
 function moves.enter(unit, job, place, kind, ...)
-  events.add(unit, kind, job.id, job.task, events.NEW)
+  events.add(unit, kind, job.id, job.task, place == 'delayed' and events.of_new(select(2, ...)) or events.NEW)
   enter[place](unit, job, ...)
 end
 
@@ -152,7 +153,7 @@ end
 function moves.move(unit, job, place, kind, run_ms, detail, ...)
   leave[job.state](unit, job)
   if kind then
-    local owner = kind == 'queued' and '' or record.owner(job)
+    local owner = OWNERLESS[kind] and '' or record.owner(job)
     events.add(unit, kind, job.id, job.task, events.tail(job.epoch, owner, '', run_ms, detail))
   end
   enter[place](unit, job, ...)

@@ -94,6 +94,8 @@ OUTCOMES: dict[str, Outcome] = {
     "put back for a minute": PutBack(0, MISFIT, MINUTE_MS, FailReason.UNDECODABLE),
 }
 
+PUT_BACK_REASONS = (FailReason.UNKNOWN_TASK, FailReason.UNDECODABLE)
+
 SLOTS: tuple[dict[str, int], ...] = (
     {"default": 10, "process": 10},
     {"default": 1},

@@ -121,7 +121,7 @@ class ConsumerModel(State):
                 self.fail(q, job, "expired", None)
             else:
                 self.put_ready(q, job, at_head=False)
-                self.note("queued", job)
+                self.note("queued", job, detail="due")
 
     def _drain(
         self, q: QueueState, lane: str, limit: int, call: CallId, nonce: str
@@ -206,12 +206,16 @@ class ConsumerModel(State):
                 job.run = run_ms
                 self.note_error(job, error)
                 self.tally(q, "retried")
-                self.note("retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type)
-                self.put_delayed(q, job, JobState.RETRYING, self.now + delay_ms)
+                due = self.now + delay_ms
+                self.note(
+                    "retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type, due=due
+                )
+                self.put_delayed(q, job, JobState.RETRYING, due)
             case Snoozed(delay_ms, why):
                 job.run, job.put_back = run_ms, None
-                self.note("snoozed", job, worker=job.owner, run_ms=run_ms, detail=why)
-                self.put_delayed(q, job, JobState.SCHEDULED, self.now + delay_ms)
+                due = self.now + delay_ms
+                self.note("snoozed", job, worker=job.owner, run_ms=run_ms, detail=why, due=due)
+                self.put_delayed(q, job, JobState.SCHEDULED, due)
             case Failed(reason, error, is_attempt):
                 job.failures += is_attempt
                 self.fail(q, job, reason.value, error, run_ms=run_ms)
@@ -229,8 +233,9 @@ class ConsumerModel(State):
             return
         job.put_back = since, job.failures + job.stalls, outcome.error
         job.run = 0
-        self.note("put_back", job, worker=job.owner)
-        self.put_delayed(q, job, JobState.SCHEDULED, self.now + outcome.delay_ms)
+        due = self.now + outcome.delay_ms
+        self.note("put_back", job, worker=job.owner, detail=outcome.reason.value, due=due)
+        self.put_delayed(q, job, JobState.SCHEDULED, due)
 
     def put_back(self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]) -> None:
         """Return claimed jobs to the head, in the order given; other claims are passed over."""

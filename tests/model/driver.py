@@ -175,11 +175,13 @@ class Driver:
                 e.wait_ms,
                 e.run_ms,
                 e.detail,
+                e.due_ms,
+                e.created_ms,
             )
             for e in page.events
         ]
         same("the events", sorted(real), sorted(expected))
-        self._hits.update(f"a job {kind} {detail}".rstrip() for kind, *_, detail in expected)
+        self._hits.update(f"a job {kind} {detail}".rstrip() for kind, *_, detail, _, _ in expected)
 
     # What is no verb, or is called in a way of its own
 

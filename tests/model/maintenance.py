@@ -257,7 +257,7 @@ class InspectorModel(State):
             job.reason = job.error = ""
             job.errors, job.channels = [], []
             self.put_ready(q, job, at_head=False)
-            self.note("queued", job)
+            self.note("queued", job, detail="redriven")
             n += 1
         return n
 

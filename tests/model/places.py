@@ -18,11 +18,12 @@ ERRORS_KEPT = 10
 MESSAGE_LIMIT = 65_536
 JOINED_MS = 60_000
 BUCKET_MS = 10_000
+CREATED_IS_TOLD = ("completed", "failed", "cancelled", "purged")
 WAITING = frozenset({JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING})
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 
-Event = tuple[str, str, str, int, str, int, int, str]
-"""Kind, job id, task, attempt, worker, wait_ms, run_ms, detail."""
+Event = tuple[str, str, str, int, str, int, int, str, int, int]
+"""Kind, job id, task, attempt, worker, wait_ms, run_ms, detail, due_ms, created_ms."""
 Dump = dict[str, Any]
 """Everything that a queue keeps, as plain data; the same of the model and of each storage."""
 

@@ -57,7 +57,7 @@ class ProducerModel(State):
         due = self.now + job.delay_ms if job.delay_ms else job.run_at_ms
         if due > self.now:
             self.put_delayed(q, record, JobState.SCHEDULED, due)
-            self.note("scheduled", job)
+            self.note("scheduled", job, due=due)
             return EnqueueOutcome.SCHEDULED
         self.put_ready(q, record, at_head=False)
         self.note("queued", job)

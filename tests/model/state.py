@@ -11,6 +11,7 @@ from headrace.storage.values import End
 from tests.model.places import (
     BUCKET_MS,
     CALLS_TTL_MS,
+    CREATED_IS_TOLD,
     ERRORS_KEPT,
     JOINED_MS,
     MESSAGE_LIMIT,
@@ -204,6 +205,7 @@ class State:
     def delete(self, q: QueueState, job: Record) -> None:
         """Delete a job that nobody wants; who waits for its end is told that it is gone."""
         self.leave(q, job)
+        self.note("purged", job, detail=job.state.value)
         if not job.state.is_terminal:
             for channel in job.channels:
                 self.told.append((channel, End(q.name, job.id, None)))
@@ -275,10 +277,14 @@ class State:
         wait_ms: int = 0,
         run_ms: int = 0,
         detail: str = "",
+        due: int = 0,
     ) -> None:
         """Write an event."""
         attempt = job.epoch if isinstance(job, Record) else 0
-        self.events.append((kind, job.id, job.task, attempt, worker, wait_ms, run_ms, detail))
+        created = job.created if isinstance(job, Record) and kind in CREATED_IS_TOLD else 0
+        self.events.append(
+            (kind, job.id, job.task, attempt, worker, wait_ms, run_ms, detail, due, created)
+        )
 
     def tally(self, q: QueueState, what: str) -> None:
         """Count for the statistics."""

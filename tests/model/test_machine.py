@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace.events import JobEventKind
-from headrace.job import FailReason
+from headrace.job import FailReason, JobState
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
@@ -58,7 +58,7 @@ MUTANT_EXAMPLES = 3_000
 
 def expected_hits() -> set[str]:
     """Return all that a run must have done."""
-    detailed = {"failed", "retrying", "stalled", "progress"}
+    detailed = {"failed", "retrying", "stalled", "purged", "progress", "joined", "left"}
     transitions = {kind for kind in JobEventKind if kind not in detailed}
     return {
         *(f"verb {verb}" for verb in VERBS),
@@ -70,6 +70,9 @@ def expected_hits() -> set[str]:
         *(f"a schedule {due}" for due in schedule_asks.DUE_IN_MS),
         *(f"an occurrence {outcome}" for outcome in ("queued", "scheduled", "duplicate", "late")),
         *(f"a job {kind}" for kind in transitions),
+        *(f"a job queued {why}" for why in ("due", "redriven")),
+        *(f"a job put_back {reason}" for reason in asks.PUT_BACK_REASONS),
+        *(f"a job purged {state}" for state in JobState if state is not JobState.ACTIVE),
         *(f"a job failed {reason}" for reason in REASONS),
         f"a job retrying {asks.ERROR.type}",
         *(f"a job stalled {error.type}" for error in (asks.DEATH, asks.KILLED)),

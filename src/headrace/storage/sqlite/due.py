@@ -29,6 +29,6 @@ def promote(unit: UnitOfWork) -> int | None:
         if record.is_overdue(unit.now_ms):
             finish.fail(unit, record, "expired")
         else:
-            move(unit, record, Ready(unit.next_tail()), "queued")
+            move(unit, record, Ready(unit.next_tail()), "queued", detail="due")
     unit.flush()
     return next_ms(unit)

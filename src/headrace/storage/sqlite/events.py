@@ -45,7 +45,10 @@ class Events:
         run_ms: int = 0,
         detail: str = "",
     ) -> None:
-        """Note a transition; neither ids nor task names hold control characters."""
+        """Note a transition; neither ids nor task names hold control characters.
+
+        ``detail`` has the parts that `headrace.storage.lines` says, a tab between two.
+        """
         self._lines.append(
             f"{kind}\t{job_id}\t{task}\t{start}\t{worker}\t{wait_ms}\t{run_ms}\t{detail}"
         )

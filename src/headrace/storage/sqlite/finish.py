@@ -26,7 +26,8 @@ def complete(
     ttl_ms = min(result_ttl_ms, keep_ms)
     kept = result if ttl_ms else None
     result_purge_at_ms = unit.now_ms + ttl_ms if ttl_ms != keep_ms else None
-    _end(unit, record, Ended("completed", keep_ms, run_ms, kept, result_purge_at_ms))
+    end = Ended("completed", keep_ms, run_ms, kept, result_purge_at_ms)
+    _end(unit, record, end, str(record.created_ms))
     if record.channels:
         is_cut = len(result) > MESSAGE_LIMIT_BYTES
         whole = None if is_cut else result
@@ -46,7 +47,8 @@ def fail(
         remember_error(unit, record, error)
     kind = error.type if error else ""
     keep_ms = unit.settings.dead_letter_ttl_ms
-    _end(unit, record, Ended("failed", keep_ms, run_ms, reason=reason, error=kind))
+    end = Ended("failed", keep_ms, run_ms, reason=reason, error=kind)
+    _end(unit, record, end, f"{reason}\t{kind}\t\t\t{record.created_ms}")
     if record.channels:
         _notify(unit, record, JobState.FAILED, reason=reason, error=error)
 
@@ -56,7 +58,8 @@ def cancel(
 ) -> None:
     """End a job as cancelled; ``could_not_stop`` is the reason of one whose handler goes on."""
     keep_ms = _for_waiters(record, keep_ms)
-    _end(unit, record, Ended("cancelled", keep_ms, run_ms, reason=reason))
+    end = Ended("cancelled", keep_ms, run_ms, reason=reason)
+    _end(unit, record, end, f"{reason}\t{record.created_ms}")
     if record.channels:
         _notify(unit, record, JobState.CANCELLED, reason=reason)
 
@@ -65,7 +68,8 @@ def delete(unit: UnitOfWork, record: Record) -> None:
     """Delete a job that nobody wants any more."""
     if record.state not in TERMINAL and record.channels:
         _notify(unit, record, None)
-    move(unit, record, ERASED)
+    detail = f"{record.state}\t{record.created_ms}"
+    move(unit, record, ERASED, "purged", detail=detail)
 
 
 def _for_waiters(record: Record, ms: int) -> int:
@@ -73,9 +77,9 @@ def _for_waiters(record: Record, ms: int) -> int:
     return max(ms, WAITED_RESULT_TTL_MS) if record.joined else ms
 
 
-def _end(unit: UnitOfWork, record: Record, end: Ended) -> None:
+def _end(unit: UnitOfWork, record: Record, end: Ended, detail: str) -> None:
     unit.stats.tally(end.state)
-    move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=end.reason)
+    move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=detail)
 
 
 def _notify(

@@ -158,7 +158,8 @@ def enter(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
         new.state, new.seq = "queued", unit.next_tail()
         unit.wakes.lane(new.lane)
     unit.enter(new.state)
-    unit.events.add(new.state, new.id, new.task)
+    detail = "" if new.due_ms is None else str(new.due_ms)
+    unit.events.add(new.state, new.id, new.task, detail=detail)
 
 
 def move(

@@ -15,7 +15,8 @@ from headrace.storage.values import DAMAGED_ERROR
 
 FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
-expires_at_ms, max_stalls, keep_ms, put_back, joined
+expires_at_ms, max_stalls, keep_ms, put_back, joined,
+created_ms
 """
 """The columns of a `Record`, in its order."""
 
@@ -63,6 +64,7 @@ class Record(msgspec.Struct):
     keep_ms: int
     put_back: str | None
     joined: int
+    created_ms: int
     is_erased: bool = False
 
     @property

@@ -14,6 +14,7 @@ from headrace.outcome import (
     Snoozed,
     Stalled,
 )
+from headrace.storage.lines import words_of
 from headrace.storage.sqlite import attempts, finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
@@ -116,28 +117,29 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
     record.failures += 1
     remember_error(unit, record, outcome.error)
     unit.stats.tally("retried")
+    due_ms = unit.now_ms + outcome.delay_ms
     move(
         unit,
         record,
-        Delayed("retrying", unit.now_ms + outcome.delay_ms, run_ms),
+        Delayed("retrying", due_ms, run_ms),
         "retrying",
         worker=record.owner,
         run_ms=run_ms,
-        detail=outcome.error.type,
+        detail=f"{outcome.error.type}\t\t\t{due_ms}",
     )
 
 
 def _snooze(unit: UnitOfWork, record: Record, outcome: Snoozed, run_ms: int) -> None:
     record.put_back = None  # a worker has run it
-    place = Delayed("scheduled", unit.now_ms + outcome.delay_ms, run_ms)
+    due_ms = unit.now_ms + outcome.delay_ms
     move(
         unit,
         record,
-        place,
+        Delayed("scheduled", due_ms, run_ms),
         "snoozed",
         worker=record.owner,
         run_ms=run_ms,
-        detail=outcome.reason,
+        detail=words_of(outcome.reason, due_ms),
     )
 
 
@@ -149,5 +151,12 @@ def _put_back(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
         finish.fail(unit, record, outcome.reason.value, error=outcome.error)
         return
     note_put_back(record, since_ms, outcome.error)
-    place = Delayed("scheduled", unit.now_ms + outcome.delay_ms)
-    move(unit, record, place, "put_back", worker=record.owner)
+    due_ms = unit.now_ms + outcome.delay_ms
+    move(
+        unit,
+        record,
+        Delayed("scheduled", due_ms),
+        "put_back",
+        worker=record.owner,
+        detail=words_of(outcome.reason.value, due_ms),
+    )

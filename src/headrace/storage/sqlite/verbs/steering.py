@@ -83,7 +83,7 @@ def redrive(step: Step, name: QueueName, job_ids: Sequence[str]) -> int:
     for job_id in job_ids:
         record = known.get(job_id)
         if record is not None and record.state == "failed":
-            move(unit, record, Anew(unit.next_tail()), "queued")
+            move(unit, record, Anew(unit.next_tail()), "queued", detail="redriven")
             done.append(record.key)
     if done:
         sql = "DELETE FROM errors WHERE job IN (SELECT value FROM json_each(?))"
