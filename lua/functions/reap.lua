@@ -1,9 +1,9 @@
 -- Condemn an incarnation whose beat has not moved since the caller looked, and take its jobs back;
--- atomic because a beat in between must win. Reply: moved, or how many jobs are left.
+-- atomic because a beat in between must win. Reply: moved, or how many jobs are left. `words` are those of the error.
 local BATCH = limits.REAPED_A_CALL
 
 function functions.reap(roots, args)
-  local incarnation, seen, error = unpack(args)
+  local incarnation, seen, error, words = unpack(args)
   local unit = unit.open(roots[1])
   local beats = keys.beats(unit.root)
   local beat = unit.call('HGET', beats, incarnation)
@@ -19,7 +19,7 @@ function functions.reap(roots, args)
   for _, id in ipairs(ids) do
     local job = attempts.of(unit, incarnation, id)
     if job then
-      attempts.stall(unit, job, error, 'WorkerDied', '')
+      attempts.stall(unit, job, error, words, '')
     end
   end
   wake.all(unit)

@@ -2,7 +2,7 @@
 -- result and all that hangs on it must never part. Reply: ok, stale or gone (no
 -- record is left) an outcome, a blank between two; or `unknown` for an unknown or condemned incarnation.
 -- An outcome is id, epoch and nonce with a tab between, kind, run_ms, two numbers, body; then, unless the job is
--- completed, reason and error type.
+-- completed, reason and the words of an error: type, message and frame with a tab between, '' for none.
 local COMPLETED_WIDTH, WIDTH = 7, 9
 
 local NONE = { own = false }

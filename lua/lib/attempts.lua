@@ -9,18 +9,18 @@ function attempts.put_back(unit, job)
   end
 end
 
--- Charge it with the death of what ran it: it waits at the head again, or ends. `error` is text of the client, `run_ms`
--- '' where that is not known.
-function attempts.stall(unit, job, error, error_type, run_ms)
+-- Charge it with the death of what ran it: it waits at the head again, or ends. `error` and
+-- `words` are of the client, `run_ms` '' where that is not known.
+function attempts.stall(unit, job, error, words, run_ms)
   job.stalls = job.stalls + 1
   record.with_more(job)
   unit.call('HSET', job.key, 'stalls', job.stalls)
   stats.tally(unit, 'stalled')
-  events.add(unit, 'stalled', job.id, job.task, events.tail(job.epoch, record.owner(job), '', run_ms, error_type))
+  events.add(unit, 'stalled', job.id, job.task, events.tail(job.epoch, record.owner(job), '', run_ms, words))
   if job.cancel then
     finish.cancel(unit, job, run_ms, '')
   elseif job.stalls >= job.max_stalls then
-    finish.fail(unit, job, 'stalled', error, error_type, run_ms)
+    finish.fail(unit, job, 'stalled', error, words, run_ms)
   else
     record.remember_error(unit, job, error)
     moves.move(unit, job, 'ready', nil, '', '', 'heads')

@@ -1,5 +1,6 @@
 -- How jobs end: what is kept of each, and the word to waiters.
 local MESSAGE_LIMIT, JOINED_MS = limits.MESSAGE_LIMIT_BYTES, limits.WAITED_RESULT_TTL_MS
+local NO_ERROR = '\t\t'
 
 -- root, id, state, reason, "whole" or "cut", then the body: a result, or the last error.
 local function notify(unit, job, state, reason, body)
@@ -45,24 +46,27 @@ function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
   notify(unit, job, 'completed', '', result)
 end
 
--- error: text of the client, or ''.
-function finish.fail(unit, job, reason, error, error_type, run_ms)
+-- error, and its words for an event: text of the client, or ''.
+function finish.fail(unit, job, reason, error, words, run_ms)
   job.run_ms = run_ms
   if error ~= '' then
     record.remember_error(unit, job, error)
   end
   local keep_ms = settings.of(unit).dead_letter_ttl_ms
-  local detail = reason .. '\t' .. error_type .. '\t\t\t' .. job.created_ms
-  moves.move(unit, job, 'dead', 'failed', run_ms, detail, keep_ms, 'reason', reason, 'error', error_type)
+  local detail = reason .. '\t' .. (words == '' and NO_ERROR or words) .. '\t' .. job.created_ms
+  moves.move(
+    unit, job, 'dead', 'failed', run_ms, detail, keep_ms, 'reason', reason, 'error', record.error_type(words)
+  )
   notify(unit, job, 'failed', reason, error)
 end
 
 local DAMAGED = '{"type":"DamagedRecord","message":"a field of its record can\'t be read"}'
+local DAMAGED_WORDS = 'DamagedRecord\ta field of its record can\'t be read\t'
 
 -- End a job whose record has rubbish in a field, so that it is in nobody's way.
 function finish.fail_damaged(unit, job)
   damage.note(unit.root, 'job')
-  finish.fail(unit, job, 'undecodable', DAMAGED, 'DamagedRecord', '')
+  finish.fail(unit, job, 'undecodable', DAMAGED, DAMAGED_WORDS, '')
 end
 
 -- The same for one that has no head to be read, where a job of that state was to be found. Without a record it does

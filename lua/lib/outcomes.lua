@@ -6,12 +6,12 @@ function outcomes.completed(unit, job, args, at)
 end
 
 function outcomes.retried(unit, job, args, at)
-  local due_ms, error, error_type = unit.now_ms + tonumber(args[at + 4]), args[at + 6], args[at + 8]
+  local due_ms, error, words = unit.now_ms + tonumber(args[at + 4]), args[at + 6], args[at + 8]
   job.failures, job.run_ms = job.failures + 1, args[at + 3]
   record.with_more(job)
   record.remember_error(unit, job, error)
   stats.tally(unit, 'retried')
-  local detail = error_type .. '\t\t\t' .. numbers.text(due_ms)
+  local detail = words .. '\t' .. numbers.text(due_ms)
   moves.move(unit, job, 'delayed', 'retrying', job.run_ms, detail, 'retrying', due_ms, 'failures', job.failures)
 end
 
@@ -43,15 +43,15 @@ end
 
 function outcomes.put_back(unit, job, args, at)
   local due_ms, limit_ms = unit.now_ms + tonumber(args[at + 4]), tonumber(args[at + 5])
-  local error, reason, error_type = args[at + 6], args[at + 7], args[at + 8]
+  local error, reason, words = args[at + 6], args[at + 7], args[at + 8]
   local first_ms = record.put_back(unit.call('HGET', job.key, 'put_back'), job.failures + job.stalls)
   if first_ms and unit.now_ms - first_ms > limit_ms then
-    finish.fail(unit, job, reason, error, error_type, '')
+    finish.fail(unit, job, reason, error, words, '')
     return
   end
   job.run_ms = ''
   moves.move(
     unit, job, 'delayed', 'put_back', '', reason .. '\t' .. numbers.text(due_ms), 'scheduled', due_ms,
-    'put_back', record.put_back_note(job, first_ms or unit.now_text, error, error_type)
+    'put_back', record.put_back_note(job, first_ms or unit.now_text, error, record.error_type(words))
   )
 end

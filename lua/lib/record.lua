@@ -90,6 +90,11 @@ function record.read(unit, id, key, head, claim, task)
   }
 end
 
+-- The type of the error whose words for an event these are.
+function record.error_type(words)
+  return string.match(words, '^[^\t]*')
+end
+
 -- The parts of the field `put_back`, a tab between two: when workers began to put the job back, how many errors of its
 -- handler and stalls it had then, the type of the error that they put it back for, and that error. It is void once the
 -- job has had another of those, for then some worker has run it.

@@ -65,7 +65,11 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
 ALIKE = ("", "", "urgent", "staying")
 """Of which kind all jobs of a call are that says it once; mostly of none."""
 
-ERROR = ErrorInfo(type="ValueError", message="no such address", traceback="line 1")
+ERROR = ErrorInfo(
+    type="ValueError",
+    message="no such\n\taddress " + "½" * 300,
+    traceback='Traceback (most recent call last):\n  File "mail.py", line 12, in send\n    raise\n',
+)
 DEATH = ErrorInfo(type="WorkerDied", message="its beat stopped")
 KILLED = ErrorInfo(type="ProcessDied", message="it was killed by signal 9")
 UNKNOWN_TASK = ErrorInfo(type="UnknownTask", message="send")

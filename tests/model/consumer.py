@@ -207,9 +207,7 @@ class ConsumerModel(State):
                 self.note_error(job, error)
                 self.tally(q, "retried")
                 due = self.now + delay_ms
-                self.note(
-                    "retrying", job, worker=job.owner, run_ms=run_ms, detail=error.type, due=due
-                )
+                self.note("retrying", job, worker=job.owner, run_ms=run_ms, error=error, due=due)
                 self.put_delayed(q, job, JobState.RETRYING, due)
             case Snoozed(delay_ms, why):
                 job.run, job.put_back = run_ms, None

@@ -175,13 +175,14 @@ class Driver:
                 e.wait_ms,
                 e.run_ms,
                 e.detail,
+                "\t".join((e.error, e.message, e.frame)),
                 e.due_ms,
                 e.created_ms,
             )
             for e in page.events
         ]
         same("the events", sorted(real), sorted(expected))
-        self._hits.update(f"a job {kind} {detail}".rstrip() for kind, *_, detail, _, _ in expected)
+        self._hits.update(f"a job {event[0]} {event[7]}".rstrip() for event in expected)
 
     # What is no verb, or is called in a way of its own
 

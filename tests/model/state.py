@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from headrace.job import ErrorInfo, Job, JobState
+from headrace.storage.lines import error_words
 from headrace.storage.values import End
 from tests.model.places import (
     BUCKET_MS,
@@ -156,7 +157,7 @@ class State:
             self.note_error(job, error)
         job.reason, job.error = reason, error.type if error else ""
         ttl_ms = q.settings.dead_letter_ttl_ms
-        self._end(q, job, JobState.FAILED, ttl_ms, run_ms=run_ms, detail=reason)
+        self._end(q, job, JobState.FAILED, ttl_ms, run_ms=run_ms, detail=reason, error=error)
         self._tell(q, job, reason=reason, error=error)
 
     def end_cancelled(
@@ -172,7 +173,7 @@ class State:
         """Charge a job with the death of what ran it."""
         job.stalls += 1
         self.tally(q, "stalled")
-        self.note("stalled", job, worker=job.owner, run_ms=run_ms, detail=error.type)
+        self.note("stalled", job, worker=job.owner, run_ms=run_ms, error=error)
         if job.cancel:
             self.end_cancelled(q, job, job.keep, run_ms=run_ms)
         elif job.stalls >= job.max_stalls:
@@ -190,6 +191,7 @@ class State:
         *,
         run_ms: int,
         detail: str = "",
+        error: ErrorInfo | None = None,
     ) -> None:
         self.leave(q, job)
         job.state, job.at, job.run = state, self.now, run_ms
@@ -200,7 +202,7 @@ class State:
         else:
             del q.jobs[job.id]
         self.tally(q, state.value)
-        self.note(state.value, job, worker=job.owner, run_ms=run_ms, detail=detail)
+        self.note(state.value, job, worker=job.owner, run_ms=run_ms, detail=detail, error=error)
 
     def delete(self, q: QueueState, job: Record) -> None:
         """Delete a job that nobody wants; who waits for its end is told that it is gone."""
@@ -277,13 +279,17 @@ class State:
         wait_ms: int = 0,
         run_ms: int = 0,
         detail: str = "",
+        error: ErrorInfo | None = None,
         due: int = 0,
     ) -> None:
-        """Write an event."""
+        """Write an event; its detail is the error's type, if nothing else."""
+        words = error_words(error or ErrorInfo("", ""))
+        if kind in ("retrying", "stalled") and error is not None:
+            detail = error.type
         attempt = job.epoch if isinstance(job, Record) else 0
         created = job.created if isinstance(job, Record) and kind in CREATED_IS_TOLD else 0
         self.events.append(
-            (kind, job.id, job.task, attempt, worker, wait_ms, run_ms, detail, due, created)
+            (kind, job.id, job.task, attempt, worker, wait_ms, run_ms, detail, words, due, created)
         )
 
     def tally(self, q: QueueState, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
+from headrace.storage.lines import error_words
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.moves import Ready, move
 from headrace.storage.sqlite.record import Record, remember_error
@@ -30,7 +31,7 @@ def stall(
         start=record.epoch,
         worker=incarnation,
         run_ms=run_ms,
-        detail=error.type,
+        detail=error_words(error),
     )
     if record.cancel:
         finish.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo, JobState
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
+from headrace.storage.lines import NO_ERROR, error_words
 from headrace.storage.sqlite.moves import ERASED, Ended, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -47,8 +48,9 @@ def fail(
         remember_error(unit, record, error)
     kind = error.type if error else ""
     keep_ms = unit.settings.dead_letter_ttl_ms
+    words = error_words(error) if error else NO_ERROR
     end = Ended("failed", keep_ms, run_ms, reason=reason, error=kind)
-    _end(unit, record, end, f"{reason}\t{kind}\t\t\t{record.created_ms}")
+    _end(unit, record, end, f"{reason}\t{words}\t{record.created_ms}")
     if record.channels:
         _notify(unit, record, JobState.FAILED, reason=reason, error=error)
 

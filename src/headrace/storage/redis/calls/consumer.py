@@ -16,6 +16,7 @@ from headrace.outcome import (
     Snoozed,
     Stalled,
 )
+from headrace.storage.lines import error_words, words_of
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing, text, write_error
 from headrace.storage.values import (
@@ -108,25 +109,25 @@ def settle(root: str, settlements: Sequence[Settlement], call: CallId) -> Call[l
 
 
 def _add_outcome(words: list[Word], settlement: Settlement) -> None:
-    """Add kind, run_ms, two numbers, body; then reason and error type, unless it has completed."""
+    """Add kind, run_ms, two numbers, body; then reason and an error's words, unless completed."""
     run_ms = settlement.run_ms
     match settlement.outcome:
         case Completed(result, result_ttl_ms, keep_ms):
             words += ("completed", run_ms, result_ttl_ms, keep_ms, result)
         case Retried(delay_ms, error):
-            words += ("retried", run_ms, delay_ms, 0, write_error(error), "", error.type)
+            words += ("retried", run_ms, delay_ms, 0, write_error(error), "", error_words(error))
         case Snoozed(delay_ms, why):
-            words += ("snoozed", run_ms, delay_ms, 0, "", why, "")
+            words += ("snoozed", run_ms, delay_ms, 0, "", words_of(why), "")
         case Failed(reason, error, is_attempt):
             body = write_error(error)
-            words += ("failed", run_ms, 0, int(is_attempt), body, reason.value, error.type)
+            words += ("failed", run_ms, 0, int(is_attempt), body, reason.value, error_words(error))
         case Cancelled(keep_ms, why):
             words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
         case Stalled(error):
-            words += ("stalled", run_ms, 0, 0, write_error(error), "", error.type)
+            words += ("stalled", run_ms, 0, 0, write_error(error), "", error_words(error))
         case PutBack(delay_ms, error, limit_ms, reason):
             body = write_error(error)
-            words += ("put_back", "", delay_ms, limit_ms, body, reason.value, error.type)
+            words += ("put_back", "", delay_ms, limit_ms, body, reason.value, error_words(error))
 
 
 def _read_settled(reply: bytes) -> list[bool] | None:

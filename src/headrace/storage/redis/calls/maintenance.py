@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from headrace.job import ErrorInfo
+from headrace.storage.lines import error_words
 from headrace.storage.redis.calls.call import Call, Word, command, read_beat, write_error
 from headrace.storage.values import Beat, Repaired
 
@@ -32,7 +33,7 @@ def _read_beats(flat: Sequence[bytes]) -> dict[str, Beat]:
 
 def reap(root: str, incarnation: str, seen: int, error: ErrorInfo) -> Call[int | None]:
     """Build ``reap``; None: the beat has moved."""
-    words: list[Word] = [incarnation, seen, write_error(error)]
+    words: list[Word] = [incarnation, seen, write_error(error), error_words(error)]
     return Call("reap", root, words, lambda reply: None if reply == b"moved" else int(reply))
 
 

@@ -14,7 +14,7 @@ from headrace.outcome import (
     Snoozed,
     Stalled,
 )
-from headrace.storage.lines import words_of
+from headrace.storage.lines import error_words, words_of
 from headrace.storage.sqlite import attempts, finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
@@ -125,7 +125,7 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
         "retrying",
         worker=record.owner,
         run_ms=run_ms,
-        detail=f"{outcome.error.type}\t\t\t{due_ms}",
+        detail=f"{error_words(outcome.error)}\t{due_ms}",
     )
 
 
