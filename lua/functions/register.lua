@@ -3,14 +3,14 @@
 local LAYOUT = 1
 
 function functions.register(roots, args)
-  local incarnation, lease_ms, info, channel = unpack(args)
+  local incarnation, lease_ms, info, channel, who = unpack(args)
   local unit = unit.open(roots[1])
   local layout = numbers.read(unit.call('HGET', keys.config(unit.root), 'layout'), LAYOUT)
   if layout > LAYOUT then
     return redis.error_reply('NEWLAYOUT the queue has layout ' .. layout .. ', this release knows ' .. LAYOUT)
   end
   -- The lanes of the tasks that it knows.
-  for at = 5, #args, 2 do
+  for at = 6, #args, 2 do
     local task, lane = args[at], args[at + 1]
     if lane == record.DEFAULT_LANE then
       unit.call('HDEL', keys.lanes(unit.root), task)
@@ -19,10 +19,16 @@ function functions.register(roots, args)
     end
   end
   unit.call('HSET', keys.config(unit.root), 'layout', LAYOUT)
+  if not incarnations.get(unit, incarnation, 'lease_ms') then
+    incarnations.tell(unit, 'joined', incarnation, who)
+  end
   local key = keys.worker(unit.root, incarnation)
-  unit.call('HSET', key, 'lease_ms', lease_ms, 'info', info, 'registered_ms', unit.now_text, 'channel', channel)
+  unit.call(
+    'HSET', key, 'lease_ms', lease_ms, 'info', info, 'registered_ms', unit.now_text, 'channel', channel, 'who', who
+  )
   unit.call('HSETNX', key, 'claim_number', '0')
   unit.call('HSETNX', key, 'settle_number', '0')
   unit.call('HSET', keys.beats(unit.root), incarnation, '0 ' .. lease_ms .. ' ' .. unit.now_text)
+  unit:close()
   return 'ok'
 end

@@ -13,6 +13,9 @@ function functions.retire(roots, args)
       attempts.put_back(unit, job)
     end
   end
+  if #ids == unit.call('SCARD', processing) then
+    incarnations.tell_left(unit, incarnation, 'retired')
+  end
   -- A token that ends with it must not leave jobs unseen.
   wake.all(unit)
   unit:close()

@@ -65,7 +65,7 @@ async def test_every_reader_shows_what_can_be_read(
     assert [error.type for error in record.errors] == ["DamagedError"]
     assert [row.id for row in (await storage.list_jobs(QUEUE, JobState.FAILED)).rows] == ["x"]
     kinds = [event.kind.value for event in (await storage.events(QUEUE)).events]
-    assert kinds == ["queued", "active", "failed", "queued"]
+    assert kinds == ["joined", "queued", "active", "failed", "queued"]
 
 
 async def test_pages_go_on_behind_an_id_that_is_no_text(

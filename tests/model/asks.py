@@ -168,6 +168,7 @@ def worker_of(name: str, channel: str = "") -> IncarnationInfo:
         host="host-1",
         pid=77,
         version="1.2.3",
+        app_version="2025-11",
         concurrency=8,
         lease_ms=LEASE_MS,
         registered_ms=0,

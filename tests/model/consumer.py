@@ -41,6 +41,8 @@ class ConsumerModel(State):
         q = self.queue(queue)
         known = q.workers.get(worker.incarnation)
         new = ContractIncarnation(worker.lease_ms, self.now, self.now, msgspec.json.encode(worker))
+        if q.live(worker.incarnation) is None:
+            self.note_incarnation("joined", worker.incarnation, new.info)
         if known is not None:
             new.claim, new.settle, new.settled = known.claim, known.settle, known.settled
         for task, lane in worker.tasks.items():
@@ -301,6 +303,8 @@ class ConsumerModel(State):
             self._send_back(q, job)
         self.trim(q)
         q.wake_all()  # a token that ends with it must not leave jobs unseen
+        if (me := q.live(incarnation)) is not None:
+            self.note_incarnation("left", incarnation, me.info, "retired")
         q.workers.pop(incarnation, None)
         return 0
 

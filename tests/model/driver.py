@@ -178,6 +178,7 @@ class Driver:
                 "\t".join((e.error, e.message, e.frame)),
                 e.due_ms,
                 e.created_ms,
+                "\t".join((e.worker, e.host, e.version, e.app_version)).strip("\t"),
             )
             for e in page.events
         ]

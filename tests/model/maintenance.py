@@ -42,6 +42,8 @@ class MaintenanceModel(State):
         known = q.workers.get(incarnation)
         if known is None or (not known.is_condemned and known.count != seen):
             return None
+        if not known.is_condemned:
+            self.note_incarnation("left", incarnation, known.info, "reaped")
         known.is_condemned, known.info = True, b""
         known.claim, known.settle, known.settled = 0, 0, []
         for job in reversed(self.hinted_order(q.held_by(incarnation))):

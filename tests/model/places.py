@@ -22,10 +22,11 @@ CREATED_IS_TOLD = ("completed", "failed", "cancelled", "purged")
 WAITING = frozenset({JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING})
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 
-Event = tuple[str, str, str, int, str, int, int, str, str, int, int]
-"""Kind, job id, task, attempt, worker, wait_ms, run_ms, detail, error, due_ms, created_ms.
+Event = tuple[str, str, str, int, str, int, int, str, str, int, int, str]
+"""Kind, job id, task, attempt, worker, wait_ms, run_ms, detail, error, due_ms, created_ms, who.
 
-An error's type, message and frame are one text, a tab between two.
+An error's type, message and frame are one text, a tab between two, and so is who has joined or
+left: name, host and versions.
 """
 Dump = dict[str, Any]
 """Everything that a queue keeps, as plain data; the same of the model and of each storage."""

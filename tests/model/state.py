@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
 from headrace.job import ErrorInfo, Job, JobState
 from headrace.storage.lines import error_words
-from headrace.storage.values import End
+from headrace.storage.values import End, IncarnationInfo
 from tests.model.places import (
     BUCKET_MS,
     CALLS_TTL_MS,
@@ -289,8 +291,27 @@ class State:
         attempt = job.epoch if isinstance(job, Record) else 0
         created = job.created if isinstance(job, Record) and kind in CREATED_IS_TOLD else 0
         self.events.append(
-            (kind, job.id, job.task, attempt, worker, wait_ms, run_ms, detail, words, due, created)
+            (
+                kind,
+                job.id,
+                job.task,
+                attempt,
+                worker,
+                wait_ms,
+                run_ms,
+                detail,
+                words,
+                due,
+                created,
+                "",
+            )
         )
+
+    def note_incarnation(self, kind: str, name: str, info: bytes, detail: str = "") -> None:
+        """Write an event of an incarnation, ``info`` being what it has said of itself."""
+        said = msgspec.json.decode(info, type=IncarnationInfo)
+        who = "\t".join((said.name, said.host, said.version, said.app_version))
+        self.events.append((kind, name, "", 0, name, 0, 0, detail, "\t\t", 0, 0, who))
 
     def tally(self, q: QueueState, what: str) -> None:
         """Count for the statistics."""

@@ -58,7 +58,7 @@ MUTANT_EXAMPLES = 3_000
 
 def expected_hits() -> set[str]:
     """Return all that a run must have done."""
-    detailed = {"failed", "retrying", "stalled", "purged", "progress", "joined", "left"}
+    detailed = {"failed", "retrying", "stalled", "purged", "progress", "left"}
     transitions = {kind for kind in JobEventKind if kind not in detailed}
     return {
         *(f"verb {verb}" for verb in VERBS),
@@ -71,6 +71,7 @@ def expected_hits() -> set[str]:
         *(f"an occurrence {outcome}" for outcome in ("queued", "scheduled", "duplicate", "late")),
         *(f"a job {kind}" for kind in transitions),
         *(f"a job queued {why}" for why in ("due", "redriven")),
+        *(f"a job left {why}" for why in ("retired", "reaped")),
         *(f"a job put_back {reason}" for reason in asks.PUT_BACK_REASONS),
         *(f"a job purged {state}" for state in JobState if state is not JobState.ACTIVE),
         *(f"a job failed {reason}" for reason in REASONS),

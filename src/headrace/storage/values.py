@@ -115,9 +115,10 @@ class Beat(msgspec.Struct, frozen=True):
 class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an incarnation says of itself, and what the storage knows of it.
 
-    ``tasks`` are the lanes of the tasks that it knows; ``channel`` is the channel that is told when
-    one of its jobs is asked to stop. ``active`` counts its claimed jobs, ``silent_ms`` is how long
-    ago it beat last.
+    ``version`` is headrace's, ``app_version`` what its user calls the program. ``tasks`` are the
+    lanes of the tasks that it knows; ``channel`` is the channel that is told when one of its jobs
+    is asked to stop. ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat
+    last.
     """
 
     incarnation: str
@@ -129,6 +130,7 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int
     registered_ms: int
     process_slots: int = 0
+    app_version: str = ""
     tasks: dict[str, str] = {}
     channel: str = ""
     active: int = 0
@@ -138,6 +140,26 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 DAMAGED_ERROR = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")
 """Stands for an entry of a job's error history that can't be read."""
+
+
+def read_info(incarnation: str, info: bytes) -> IncarnationInfo:
+    """Return what an incarnation has said of itself; ``info`` is its JSON, empty once it died.
+
+    Rubbish counts as empty.
+    """
+    try:
+        return msgspec.json.decode(info, type=IncarnationInfo)
+    except (msgspec.MsgspecError, UnicodeError):
+        return IncarnationInfo(
+            incarnation=incarnation,
+            name="",
+            host="",
+            pid=0,
+            version="",
+            concurrency=0,
+            lease_ms=0,
+            registered_ms=0,
+        )
 
 
 def worker_info(
@@ -150,25 +172,11 @@ def worker_info(
     silent_ms: int,
     is_condemned: bool,
 ) -> IncarnationInfo:
-    """Return what is known of an incarnation; ``info`` is its own JSON, empty once it died.
-
-    Rubbish counts as empty.
-    """
-    try:
-        worker = msgspec.json.decode(info, type=IncarnationInfo)
-    except (msgspec.MsgspecError, UnicodeError):
-        worker = IncarnationInfo(
-            incarnation=incarnation,
-            name="",
-            host="",
-            pid=0,
-            version="",
-            concurrency=0,
-            lease_ms=lease_ms,
-            registered_ms=0,
-        )
+    """Return what is known of an incarnation, beside what it has said of itself."""
+    worker = read_info(incarnation, info)
     return msgspec.structs.replace(
         worker,
+        lease_ms=worker.lease_ms or lease_ms,
         registered_ms=registered_ms,
         active=active,
         silent_ms=silent_ms,

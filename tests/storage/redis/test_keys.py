@@ -159,7 +159,7 @@ async def test_the_memory_of_calls_is_bounded_per_client(
         await worker.settle(await worker.claim_one(), completed())
     memory = {f"{ROOT}:calls:c1:{slot}".encode() for slot in (0, 1)}
     assert set(server.scan_iter(f"{ROOT}:calls:*")) == memory
-    assert server.hlen(f"{ROOT}:worker:w1") <= 7
+    assert server.hlen(f"{ROOT}:worker:w1") <= 8
 
 
 async def test_output_ends_an_hour_after_its_last_piece_or_with_the_record(

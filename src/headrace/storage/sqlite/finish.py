@@ -46,10 +46,10 @@ def fail(
     """End a job as a dead letter."""
     if error is not None:
         remember_error(unit, record, error)
-    kind = error.type if error else ""
-    keep_ms = unit.settings.dead_letter_ttl_ms
     words = error_words(error) if error else NO_ERROR
-    end = Ended("failed", keep_ms, run_ms, reason=reason, error=kind)
+    error_type, _, _ = words.partition("\t")
+    keep_ms = unit.settings.dead_letter_ttl_ms
+    end = Ended("failed", keep_ms, run_ms, reason=reason, error=error_type)
     _end(unit, record, end, f"{reason}\t{words}\t{record.created_ms}")
     if record.channels:
         _notify(unit, record, JobState.FAILED, reason=reason, error=error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from headrace.storage.lines import words_of
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import Record, load
 from headrace.storage.sqlite.unit import UnitOfWork
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.values import IncarnationInfo, read_info
 
 _FIND = """
 SELECT key, claim, settle, settled, last_chance FROM incarnations
@@ -51,6 +52,8 @@ class Claimant(msgspec.Struct):
 
 def register(unit: UnitOfWork, worker: IncarnationInfo) -> None:
     """Make an incarnation known."""
+    if find(unit, worker.incarnation) is None:
+        _tell(unit, "joined", worker.incarnation, _who(worker))
     unit.db.execute(
         _REGISTER,
         (
@@ -63,6 +66,23 @@ def register(unit: UnitOfWork, worker: IncarnationInfo) -> None:
             unit.now_ms,
         ),
     )
+
+
+def tell_left(unit: UnitOfWork, incarnation: str, why: str) -> None:
+    """Tell why an incarnation has left, unless it is unknown or condemned."""
+    sql = "SELECT info FROM incarnations WHERE queue = ? AND name = ? AND NOT is_condemned"
+    row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
+    if row is not None:
+        info = read_info(incarnation, row[0])
+        _tell(unit, "left", incarnation, f"{why}\t{_who(info)}")
+
+
+def _tell(unit: UnitOfWork, kind: str, incarnation: str, detail: str) -> None:
+    unit.events.add(kind, incarnation, "", worker=incarnation, detail=detail)
+
+
+def _who(worker: IncarnationInfo) -> str:
+    return words_of(worker.name, worker.host, worker.version, worker.app_version)
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> int | None:

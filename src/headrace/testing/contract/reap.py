@@ -12,6 +12,7 @@ from headrace.testing.contract.steps import (
     a_job,
     bring,
     ids,
+    left_events,
 )
 
 
@@ -109,6 +110,21 @@ class ReapContract(Contract):
         assert left == [800, 600, 400, 200, 0]
         found = [ids(await other.claim()) for _ in range(2)]
         assert sorted(found[0] + found[1], key=int) == [str(n) for n in range(1000)]
+
+    async def test_the_first_call_leaves_an_event(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(*(a_job(f"{n}") for n in range(250)))
+        await worker.claim()
+        assert await worker.reap_once(seen=9) is None
+        assert await left_events(storage) == []
+        assert await worker.reap_once() == 50
+        await worker.die()
+        await storage.retire(QUEUE, worker.name)
+        [event] = await left_events(storage)
+        assert (event.job_id, event.incarnation, event.detail) == ("w1", "w1", "reaped")
+        assert (event.worker, event.host) == ("mailer", "host-1")
+        assert (event.version, event.app_version) == ("1.2.3", "2025-11")
 
     async def test_a_condemned_incarnation_is_reaped_whatever_beat_the_sweep_saw(
         self, client: ContractClient, worker: ContractIncarnation

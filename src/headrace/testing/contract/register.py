@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.storage import Beat, Storage
+from headrace.storage import Beat, EventRecord, JobEventKind, Storage
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -33,6 +33,45 @@ class RegisterContract(Contract):
         }
         assert await storage.queues() == [QUEUE]
         assert (await storage.stats(QUEUE)).workers == 1
+
+    async def test_an_incarnation_that_joins_leaves_an_event(
+        self, storage: Storage, worker: ContractIncarnation
+    ) -> None:
+        [event] = (await storage.events(QUEUE)).events
+        assert event == EventRecord(
+            stream_id=event.stream_id,
+            number=event.number,
+            at_ms=event.at_ms,
+            kind=JobEventKind.JOINED,
+            job_id=worker.name,
+            task="",
+            start=0,
+            incarnation=worker.name,
+            wait_ms=0,
+            run_ms=0,
+            detail="",
+            worker="mailer",
+            host="host-1",
+            version="1.2.3",
+            app_version="2025-11",
+        )
+
+    async def test_one_that_registers_again_has_not_joined_again(
+        self, storage: Storage, worker: ContractIncarnation
+    ) -> None:
+        await worker.register()
+        assert len((await storage.events(QUEUE)).events) == 1
+        await worker.die()
+        await worker.register()
+        kinds = [event.kind for event in (await storage.events(QUEUE)).events]
+        assert kinds == [JobEventKind.JOINED, JobEventKind.LEFT, JobEventKind.JOINED]
+
+    async def test_no_name_breaks_the_line_of_its_event(self, storage: Storage) -> None:
+        info = ContractIncarnation(storage, "w1").info
+        strange = msgspec.structs.replace(info, name="a\tb\n", host="\x1b[2J", app_version="½\0")
+        await storage.register(QUEUE, strange)
+        [event] = (await storage.events(QUEUE)).events
+        assert (event.worker, event.host, event.app_version) == ("a b ", " [2J", "½ ")
 
     async def test_what_was_said_of_a_tasks_lane_last_holds_for_its_producers(
         self, storage: Storage, client: ContractClient

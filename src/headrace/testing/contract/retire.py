@@ -11,6 +11,7 @@ from headrace.testing.contract.steps import (
     a_job,
     bring,
     ids,
+    left_events,
 )
 
 
@@ -56,6 +57,23 @@ class RetireContract(Contract):
         assert left == [700, 200, 0]
         assert (await storage.stats(QUEUE)).queued == 1200
         assert len(await other.claim()) == 500
+
+    async def test_the_last_call_leaves_an_event(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        for start in (0, 400):
+            await client.enqueue(*(a_job(f"{n}") for n in range(start, start + 400)))
+        while await worker.claim():
+            pass
+        told = []
+        while await storage.retire(QUEUE, worker.name):
+            told += await left_events(storage)
+        assert told == []
+        await storage.retire(QUEUE, worker.name)
+        [event] = await left_events(storage)
+        assert (event.job_id, event.incarnation, event.detail) == ("w1", "w1", "retired")
+        assert (event.worker, event.host) == ("mailer", "host-1")
+        assert (event.version, event.app_version) == ("1.2.3", "2025-11")
 
     async def test_others_keep_what_they_hold(
         self,

@@ -18,9 +18,11 @@ from headrace.storage import (
     Completed,
     EnqueueOutcome,
     ErrorInfo,
+    EventRecord,
     Failed,
     FailReason,
     IncarnationInfo,
+    JobEventKind,
     JobRecord,
     JobRequest,
     JobState,
@@ -144,6 +146,7 @@ class ContractIncarnation:
             host="host-1",
             pid=77,
             version="1.2.3",
+            app_version="2025-11",
             concurrency=8,
             lease_ms=lease_ms,
             registered_ms=0,
@@ -294,6 +297,12 @@ async def record_of(storage: Storage, job_id: str = "x") -> JobRecord:
     record = await storage.get(QUEUE, job_id)
     assert record is not None
     return record
+
+
+async def left_events(storage: Storage) -> list[EventRecord]:
+    """Return the events of incarnations that have left."""
+    events = (await storage.events(QUEUE, limit=10_000)).events
+    return [event for event in events if event.kind is JobEventKind.LEFT]
 
 
 def wrong(claim: Claim, what: str) -> Claim:

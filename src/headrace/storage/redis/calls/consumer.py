@@ -39,6 +39,7 @@ def register(root: str, worker: IncarnationInfo) -> Call[None]:
         worker.lease_ms,
         msgspec.json.encode(worker),
         worker.channel,
+        words_of(worker.name, worker.host, worker.version, worker.app_version),
     ]
     for task, lane in worker.tasks.items():
         words += (task, lane)

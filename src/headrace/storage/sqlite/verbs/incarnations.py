@@ -25,6 +25,7 @@ def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
         else:
             sql = "INSERT OR REPLACE INTO lanes (queue, task, lane) VALUES (?, ?, ?)"
             step.db.execute(sql, (unit.key, task, lane))
+    unit.close()
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
@@ -72,8 +73,10 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
         attempts.put_back(unit, record)
     # A wake-up that ends with it must not leave jobs unseen.
     unit.wakes.all()
-    unit.close()
+    unit.flush()
     left = count_owned(unit, owner)
     if left == 0:
+        incarnations.tell_left(unit, incarnation, "retired")
         incarnations.forget(unit, owner)
+    unit.close()
     return left
