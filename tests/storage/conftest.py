@@ -13,7 +13,7 @@ import redis
 
 from headrace.storage.base import Storage
 from headrace.storage.redis.storage import BlockingRedisStorage, RedisStorage
-from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.sqlite.storage import BlockingSqliteStorage, SqliteStorage
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Advance, Dump
 from headrace.testing.contract.steps import ContractClient, ContractIncarnation
@@ -53,15 +53,17 @@ class RedisSubject(Subject):
 
 
 class SqliteSubject(Subject):
-    """The embedded storage, in memory or in a directory."""
+    """The embedded storage, in memory or in a directory, or the blocking one."""
 
     schedules_limit = 600
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_blocking: bool = False) -> None:
         self._now = time.time_ns() // 1_000_000
-        self._sqlite = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
+        blocking = BlockingSqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
+        waiting = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
+        self._sqlite = blocking if is_blocking else waiting
         self._sqlite.schedules_limit = self.schedules_limit
-        self.storage: Storage = self._sqlite
+        self.storage: Storage = stepped(blocking) if is_blocking else waiting
 
     async def advance(self, ms: int) -> int:
         self._now += ms

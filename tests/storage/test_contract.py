@@ -38,3 +38,15 @@ class TestFile(StorageContract):
     @pytest.fixture
     def subject(self, tmp_path: Path) -> Subject:
         return SqliteSubject(f"file://{tmp_path}/data")
+
+
+class TestBlockingMemory(StorageContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return SqliteSubject(f"memory://test-{secrets.token_hex(6)}", is_blocking=True)
+
+
+class TestBlockingFile(StorageContract):
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> Subject:
+        return SqliteSubject(f"file://{tmp_path}/data", is_blocking=True)

@@ -23,6 +23,7 @@ import as all else together. Nobody else's storage is looked for under one of th
 """
 _BLOCKING = {
     REDIS: "headrace.storage.redis.storage:BlockingRedisStorage",
+    SQLITE: "headrace.storage.sqlite.storage:BlockingSqliteStorage",
 }
 """The blocking one of each."""
 

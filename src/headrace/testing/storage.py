@@ -9,7 +9,8 @@ from headrace.errors import StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome
 from headrace.request import JobRequest
 from headrace.storage.schedules import Occurrence
-from headrace.storage.sqlite.engine.engine import Engine, attach, detach_now, discard
+from headrace.storage.sqlite.engine.engine import Engine
+from headrace.storage.sqlite.engine.engines import attach, detach_now, discard
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.storage import SqliteStorage

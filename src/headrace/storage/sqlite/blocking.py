@@ -1,13 +1,15 @@
-"""What waits: for a wake-up token, for the ends of jobs, and the beat thread for its answers."""
+"""What waits: for a wake-up token, for the ends of jobs, and a thread for its answers."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from queue import Empty, SimpleQueue
 
 from headrace.errors import StorageUnavailable
-from headrace.storage.sqlite.engine.engine import Engine, detach_now
+from headrace.storage.sqlite.engine.engine import Engine
+from headrace.storage.sqlite.engine.engines import detach_now
 from headrace.storage.sqlite.engine.step import Clock, QueueName, Step
 from headrace.storage.sqlite.verbs import incarnations
 from headrace.storage.values import BeatReply, CallId, ClaimReply, End
@@ -133,6 +135,45 @@ class SqliteChannel:
         if self._is_open:
             self._is_open = False
             self._ends.put_nowait(None)
+
+
+class SqliteInbox:
+    """The same channel for a thread that blocks.
+
+    Args:
+        engine: of the storage.
+        clock: the storage's.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self.name: str = f"{engine.name}.{secrets.token_hex(8)}"
+        self._engine = engine
+        self._clock = clock
+        self._ends: SimpleQueue[End] = SimpleQueue()
+        self._is_open = False
+
+    def receive(self, timeout_s: float) -> End | None:
+        """Block until the next end; None: nothing came in time, or it has just subscribed.
+
+        Raises:
+            StorageError: the database can't be used, or is that of a process which forked this one.
+        """
+        if self._engine.is_inherited:
+            raise StorageUnavailable("the inbox was opened before a fork: open one of this process")
+        if not self._is_open:
+            self._engine.listen_now(self._clock)
+            self._engine.subscribe(self.name, self._ends.put)
+            self._is_open = True
+            return None
+        try:
+            return self._ends.get(timeout=max(0.0, timeout_s))
+        except Empty:
+            return None
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._engine.unsubscribe(self.name)
+        self._is_open = False
 
 
 class SqliteBeater:

@@ -6,18 +6,13 @@ without a detour. It ends with the last of them; what is in memory stays as long
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import secrets
 import sqlite3
-import threading
-import weakref
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 
-from headrace.forks import on_fork
+from headrace.forks import count
 from headrace.guard import Drops, Guard
 from headrace.storage.sqlite.engine.database import open_database
 from headrace.storage.sqlite.engine.location import DatabaseLocation
@@ -31,7 +26,7 @@ Deliver = Callable[[End], None]
 
 
 class Engine:
-    """What the storages of one place share; made by `attach`.
+    """What the storages of one place share; made by `engines.attach`.
 
     Args:
         place: which database.
@@ -48,11 +43,12 @@ class Engine:
         self._socket: WakeupSocket | None = None
         self._is_look_due = False
         self._writer: Writer | None = None
+        self._forks = count()
         self._guard = Guard()
         self._drops = Drops(self.name)
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self) -> Writer:
+        """Start the thread and return it."""
         self._writer = Writer(
             self.place,
             self._connect,
@@ -62,7 +58,7 @@ class Engine:
             guard=self._guard,
             before=self._writer,
         )
-        _writers.add(self._writer)
+        return self._writer
 
     @property
     def writer(self) -> Writer:
@@ -70,14 +66,28 @@ class Engine:
         assert self._writer is not None, "attach started it"  # noqa: S101
         return self._writer
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether it is the engine of the process that forked this one, and has no thread here."""
+        return self._forks != count()
+
     async def listen(self, clock: Clock) -> None:
         """Hear from now on what other processes commit.
 
         Raises:
             StorageError: the database can't be opened.
         """
-        if self.place.is_file and (self._socket is None or not self._socket.is_open):
+        if not self._hears:
             await self.writer.run(lambda step: self._listen(step, clock), clock, is_durable=False)
+
+    def listen_now(self, clock: Clock) -> None:
+        """Do the same outside of an event loop."""
+        if not self._hears:
+            self.writer.ask(lambda step: self._listen(step, clock), clock, is_durable=False).wait()
+
+    @property
+    def _hears(self) -> bool:
+        return not self.place.is_file or (self._socket is not None and self._socket.is_open)
 
     def subscribe(self, channel: str, deliver: Deliver) -> None:
         """Call ``deliver`` in the writer's thread for every end that the channel is told."""
@@ -145,6 +155,11 @@ class Engine:
         if self._socket is not None and (effects.wakes or effects.has_messages):
             self._socket.nudge()
 
+    @property
+    def keeps(self) -> bool:
+        """Whether something is in the memory of this process alone."""
+        return self._kept is not None
+
     def close_kept(self) -> None:
         """Give up what is in memory, when nobody can use it any more."""
         if self._kept is not None and not self.users:
@@ -157,105 +172,3 @@ class Engine:
             self._socket = None
         if connection is not None and connection is not self._kept:
             connection.close()
-
-
-_lock = threading.Lock()
-_engines: dict[DatabaseLocation, Engine] = {}
-_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
-_held: list[Writer] = []
-_inherited: list[dict[DatabaseLocation, Engine]] = []
-
-
-def attach(place: DatabaseLocation) -> Engine:
-    """Return the engine of a place, started; `detach` it in the end.
-
-    Raises:
-        StorageUnavailable: no thread can be started.
-    """
-    with _lock:
-        engine = _engines.get(place)
-        if engine is None:
-            engine = _engines[place] = Engine(place)
-        if engine.users == 0:
-            engine.start()
-        engine.users += 1
-        return engine
-
-
-def _detach(engine: Engine) -> bool:
-    """Give up one use; whether it was the last."""
-    with _lock:
-        engine.users -= 1
-        if engine.users:
-            return False
-        if engine.place.is_file:
-            _engines.pop(engine.place, None)
-        return True
-
-
-async def detach(engine: Engine) -> None:
-    """Give up an engine; wait for its end if this was the last use."""
-    writer = engine.writer
-    if _detach(engine):
-        loop = asyncio.get_running_loop()
-        ended = asyncio.Event()
-
-        def notify() -> None:
-            with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(ended.set)
-
-        writer.stop(notify)
-        await ended.wait()
-        writer.join()
-
-
-def detach_now(engine: Engine) -> None:
-    """Do the same outside of an event loop."""
-    writer = engine.writer
-    if _detach(engine):
-        writer.stop()
-        writer.join()
-
-
-def discard(place: DatabaseLocation) -> None:
-    """Give up what is in memory under a name, before the process ends, unless it is in use."""
-    with _lock:
-        engine = _engines.get(place)
-        if engine is None or engine.users:
-            return
-        del _engines[place]
-    engine.close_kept()
-
-
-def _discard_all() -> None:
-    for place in list(_engines):
-        discard(place)
-
-
-def _before_fork() -> None:
-    _lock.acquire()
-    _held.extend(_writers)
-    for writer in _held:
-        writer.turn.acquire()
-
-
-def _after_fork() -> None:
-    for writer in _held:
-        writer.turn.release()
-    _held.clear()
-    _lock.release()
-
-
-def _after_fork_in_child() -> None:
-    """Leave the parent's engines alone: a child must not use or close SQLite's connections."""
-    global _lock
-    _lock = threading.Lock()
-    _inherited.append(dict(_engines))
-    _engines.clear()
-    _writers.clear()
-    _held.clear()
-
-
-# Newer Pythons warn of a connection that ends with the process.
-atexit.register(_discard_all)
-on_fork(before=_before_fork, in_parent=_after_fork, in_child=_after_fork_in_child)

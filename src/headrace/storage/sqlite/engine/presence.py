@@ -50,6 +50,10 @@ class Presence:
         self._opened = self._files()
         self.check()  # in a directory that was just made there was no place for a mark
 
+    def closed(self) -> None:
+        """Say that the files were closed, and will be opened again."""
+        self._opened = None
+
     def ended(self) -> None:
         """Say that the database was closed here."""
         with suppress(OSError):

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from headrace.forks import keep
 from headrace.guard import Guard
 from headrace.storage.sqlite.engine.errors import start
 from headrace.storage.sqlite.engine.location import PRIVATE
@@ -37,6 +38,7 @@ class WakeupSocket:
         self._name = name
         self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._sender.settimeout(0)
+        keep(self._sender)
         self._directory: int | None = None
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -57,6 +59,7 @@ class WakeupSocket:
             return False
         self._make_folder()
         receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        keep(receiver)
         thread = threading.Thread(
             target=Guard().keep_thread,
             args=("wakeups", partial(self._read, receiver, on_wakeup)),

@@ -10,66 +10,22 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from headrace.errors import ReplyLost, StorageError, StorageFault, StorageFull, StorageUnavailable
+from headrace.errors import StorageError, StorageFault, StorageFull, StorageUnavailable
 from headrace.guard import Guard
 from headrace.storage.sqlite.engine.damage import is_damage, mend
 from headrace.storage.sqlite.engine.errors import code_of, start, translate
 from headrace.storage.sqlite.engine.location import DatabaseLocation
 from headrace.storage.sqlite.engine.presence import Presence
+from headrace.storage.sqlite.engine.request import Request, Work, answer, nothing
 from headrace.storage.sqlite.engine.step import Clock, Effects, Step
 
 T = TypeVar("T")
 GROUP = 32
 """Most calls in one transaction, so that none waits for long."""
-
-Work = Callable[[Step], T]
-
-
-def _nothing() -> None:
-    """Tell nobody."""
-
-
-class Request:
-    """One call on its way: what to do, and where the answer goes."""
-
-    __slots__ = (
-        "answers",
-        "clock",
-        "done",
-        "error",
-        "future",
-        "grows",
-        "is_durable",
-        "loop",
-        "won",
-        "work",
-    )
-
-    def __init__(self, work: Work[Any], clock: Clock, *, is_durable: bool, grows: bool) -> None:
-        self.work: Work[Any] = work
-        self.clock: Clock = clock
-        self.is_durable: bool = is_durable
-        self.grows: bool = grows
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.future: asyncio.Future[Any] | None = None
-        self.answers: SimpleQueue[Request] | None = None
-        self.done: Callable[[], object] = _nothing
-        self.won: Any = None
-        self.error: StorageError | None = None
-
-    def resolve(self) -> None:
-        """Hand the answer over, in the caller's loop."""
-        future = self.future
-        if future is None or future.done():
-            return
-        if self.error is not None:
-            future.set_exception(self.error)
-        else:
-            future.set_result(self.won)
 
 
 class Writer:
@@ -107,7 +63,7 @@ class Writer:
         self._guard = guard
         self._before = before
         self._is_ending = False
-        self._requests: SimpleQueue[Request | None] = SimpleQueue()
+        self._requests: SimpleQueue[Request[Any] | None] = SimpleQueue()
         self._db: sqlite3.Connection | None = None
         self._presence = Presence(place)
         self._is_durable = True
@@ -132,27 +88,24 @@ class Writer:
         request.loop = asyncio.get_running_loop()
         request.future = request.loop.create_future()
         self._requests.put(request)
-        done: T = await request.future
-        return done
+        return await request.future
 
-    def call(self, work: Work[T], clock: Clock, *, timeout_s: float, is_durable: bool = False) -> T:
-        """Do the same from another thread, without an event loop.
+    def ask(
+        self, work: Work[T], clock: Clock, *, is_durable: bool = True, grows: bool = False
+    ) -> Request[T]:
+        """Have the same done from another thread, which waits by `Request.wait`."""
+        request = Request(work, clock, is_durable=is_durable, grows=grows)
+        request.is_for(self._thread)
+        self._requests.put(request)
+        return request
+
+    def call(self, work: Work[T], clock: Clock, *, timeout_s: float) -> T:
+        """Do what need not outlive a power loss from another thread, without an event loop.
 
         Raises:
             ReplyLost: it took longer than ``timeout_s``.
         """
-        request = Request(work, clock, is_durable=is_durable, grows=False)
-        answers: SimpleQueue[Request] = SimpleQueue()
-        request.answers = answers
-        self._requests.put(request)
-        try:
-            answers.get(timeout=timeout_s)
-        except Empty:
-            raise ReplyLost(f"SQLite in {self._place}: no answer in {timeout_s:g} s") from None
-        if request.error is not None:
-            raise request.error
-        done: T = request.won
-        return done
+        return self.ask(work, clock, is_durable=False).wait(timeout_s)
 
     def post(self, work: Work[None], clock: Clock, done: Callable[[], object]) -> None:
         """Do something that nobody waits for; ``done`` is called whether or not it failed."""
@@ -160,7 +113,19 @@ class Writer:
         request.done = done
         self._requests.put(request)
 
-    def stop(self, whenever_ended: Callable[[], object] = _nothing) -> None:
+    def let_go(self) -> None:
+        """Close the file before a fork, while ``turn`` is held; the next call opens it again.
+
+        SQLite knows by its memory which locks its process holds. A child has that memory and none
+        of the locks: whoever closed the file last but for it would remove what it commits.
+        """
+        if self._place.is_file and self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.close()
+            self._db = None
+            self._presence.closed()
+
+    def stop(self, whenever_ended: Callable[[], object] = nothing) -> None:
         """End the thread after what is queued; it tells when it has closed everything."""
         self._whenever_ended.append(whenever_ended)
         self._requests.put(None)
@@ -193,9 +158,9 @@ class Writer:
                 with self.turn:
                     self._commit(batch)
             finally:
-                _answer(batch)  # also where those could not be told who wait for what it did
+                answer(batch)  # also where those could not be told who wait for what it did
 
-    def _gather(self, batch: list[Request]) -> None:
+    def _gather(self, batch: list[Request[Any]]) -> None:
         """Take along what else is queued, and note it if the end is among it."""
         while len(batch) < GROUP:
             try:
@@ -207,7 +172,7 @@ class Writer:
                 return
             batch.append(request)
 
-    def _commit(self, batch: list[Request]) -> None:
+    def _commit(self, batch: list[Request[Any]]) -> None:
         effects = Effects()
         try:
             db = self._ready(is_durable=any(request.is_durable for request in batch))
@@ -243,7 +208,7 @@ class Writer:
     def _set_sync(self, db: sqlite3.Connection, *, is_full: bool) -> None:
         db.execute(f"PRAGMA synchronous = {'FULL' if is_full else 'NORMAL'}")
 
-    def _do(self, db: sqlite3.Connection, request: Request, effects: Effects) -> None:
+    def _do(self, db: sqlite3.Connection, request: Request[Any], effects: Effects) -> None:
         db.execute("SAVEPOINT call")
         step = Step(db, request.clock(), self._process, Effects())
         try:
@@ -265,7 +230,7 @@ class Writer:
             effects.add(step.effects)
         db.execute("RELEASE call")
 
-    def _fail(self, batch: list[Request], error: Exception) -> None:
+    def _fail(self, batch: list[Request[Any]], error: Exception) -> None:
         if self._db is not None and code_of(error) == sqlite3.SQLITE_IOERR:
             # After a failed fsync nobody knows what is on the disk: repeating proves nothing.
             self._failure = translate(error, str(self._place))
@@ -273,7 +238,7 @@ class Writer:
             if request.error is None:
                 request.error = self._translated(error, request)
 
-    def _translated(self, error: Exception, request: Request) -> StorageError:
+    def _translated(self, error: Exception, request: Request[Any]) -> StorageError:
         ours = translate(error, str(self._place))
         if isinstance(ours, StorageFull) and not request.grows:
             # Outcomes and the like are kept by who has them, and written when there is room.
@@ -281,23 +246,3 @@ class Writer:
         if isinstance(ours, StorageFault) and ours is not error:
             ours.__cause__ = error
         return ours
-
-
-def _answer(batch: list[Request]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[Request]] = {}
-    for request in batch:
-        request.done()
-        if request.answers is not None:
-            request.answers.put(request)
-        elif request.loop is not None:
-            by_loop.setdefault(request.loop, []).append(request)
-    for loop, requests in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(partial(_resolve, requests))
-        except RuntimeError:
-            continue  # the loop was closed meanwhile
-
-
-def _resolve(requests: list[Request]) -> None:
-    for request in requests:
-        request.resolve()

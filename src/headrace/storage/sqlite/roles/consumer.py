@@ -8,7 +8,7 @@ from functools import partial
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
 from headrace.storage.sqlite.blocking import SqliteBeater, SqliteWaiter
-from headrace.storage.sqlite.engine.engine import attach
+from headrace.storage.sqlite.engine.engines import attach
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import incarnations, output
 from headrace.storage.sqlite.verbs.claim import claim

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from headrace.storage.base import VERBS
-from headrace.storage.sqlite.engine.engine import Engine, attach
+from headrace.storage.sqlite.engine.engine import Engine
+from headrace.storage.sqlite.engine.engines import attach_user
 from headrace.storage.sqlite.engine.location import DatabaseLocation
+from headrace.storage.sqlite.engine.request import Work
 from headrace.storage.sqlite.engine.step import Clock
-from headrace.storage.sqlite.engine.writer import Work
 
 T = TypeVar("T")
 
@@ -30,9 +31,8 @@ class SqliteRole:
 
     def engine(self) -> Engine:
         """Return the engine; from the first use on, this storage is a user of it."""
-        if self.attached is None:
-            self.attached = attach(self.place)
-        return self.attached
+        engine = self.attached
+        return attach_user(self) if engine is None or engine.is_inherited else engine
 
     def _name(self, queue: str) -> tuple[str, str]:
         return self.tenant, queue
