@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trustme
 
 from headrace import App, StorageUnavailable, Worker
 from headrace.events import QueueFenced
 from headrace.testing import EventLog, running
 from tests.support.redis_server import RedisServer
+from tests.support.tls import tls_server
 from tests.support.until import patience, until
 
 PASSWORD = "open sesame"  # noqa: S105 (of the server that this test starts)
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-class Certificates:
-    """A certificate authority of the test's own, and what it signed for the server."""
-
-    def __init__(self, folder: Path) -> None:
-        authority = trustme.CA()
-        server = authority.issue_cert("127.0.0.1")
-        self.authority = folder / "ca.pem"
-        self.certificate = folder / "server.pem"
-        self.key = folder / "server.key"
-        authority.cert_pem.write_to_path(self.authority)
-        server.cert_chain_pems[0].write_to_path(self.certificate)
-        server.private_key_pem.write_to_path(self.key)
 
 
 @pytest.fixture(params=["tls", "unix"])
@@ -49,18 +26,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             client.config_set("requirepass", PASSWORD)
             yield f"unix://:{PASSWORD.replace(' ', '%20')}@{path}"
         return
-    made = Certificates(tmp_path)
-    port = free_port()
-    # fmt: off
-    with RedisServer(
-        "--tls-port", str(port), "--tls-cert-file", str(made.certificate),
-        "--tls-key-file", str(made.key), "--tls-ca-cert-file", str(made.authority),
-        "--tls-auth-clients", "no",
-    ) as server, server.client() as client:
+    with tls_server(tmp_path) as (server, address), server.client() as client:
         client.config_set("requirepass", PASSWORD)
-        password = PASSWORD.replace(" ", "%20")
-        yield f"rediss://:{password}@127.0.0.1:{port}?ssl_ca_certs={made.authority}"
-    # fmt: on
+        yield address.replace("//", f"//:{PASSWORD.replace(' ', '%20')}@")
 
 
 async def test_jobs_beats_and_results_pass_over_every_transport(url: str) -> None:
@@ -82,15 +50,7 @@ async def test_jobs_beats_and_results_pass_over_every_transport(url: str) -> Non
 
 
 async def test_a_certificate_of_nobody_known_is_refused(tmp_path: Path) -> None:
-    made = Certificates(tmp_path)
-    port = free_port()
-    # fmt: off
-    with RedisServer(
-        "--tls-port", str(port), "--tls-cert-file", str(made.certificate),
-        "--tls-key-file", str(made.key), "--tls-ca-cert-file", str(made.authority),
-        "--tls-auth-clients", "no",
-    ):
-        async with App(f"rediss://127.0.0.1:{port}") as app:
+    with tls_server(tmp_path) as (_, address):
+        async with App(address.partition("?")[0]) as app:
             with pytest.raises(StorageUnavailable, match="certificate verify failed"):
                 await app.connect()
-    # fmt: on

@@ -45,7 +45,9 @@ from headrace.storage.base import (
     keeps_schedules,
     writes_in_bulk,
 )
-from headrace.storage.connect import open_storage
+from headrace.storage.blocking import BlockingStorage
+from headrace.storage.connect import open_blocking, open_storage
+from headrace.storage.connections import Inbox
 from headrace.storage.exports import ExportPage, cursor_behind
 from headrace.storage.limits import (
     BATCH_LIMIT,
@@ -78,6 +80,7 @@ from headrace.storage.schedules import (
     StoredSchedule,
     TakenSchedules,
 )
+from headrace.storage.steps import Ahead, at_once
 from headrace.storage.values import (
     Beat,
     BeatReply,
@@ -120,9 +123,11 @@ __all__ = [
     "STAGES_LIMIT",
     "VERBS",
     "Admin",
+    "Ahead",
     "Beat",
     "BeatReply",
     "Beater",
+    "BlockingStorage",
     "BulkWriter",
     "CallId",
     "CancelOutcome",
@@ -144,6 +149,7 @@ __all__ = [
     "FailReason",
     "Failed",
     "Finding",
+    "Inbox",
     "IncarnationInfo",
     "Inspector",
     "JobEventKind",
@@ -180,8 +186,10 @@ __all__ = [
     "Verb",
     "Waiter",
     "WriteInfo",
+    "at_once",
     "cursor_behind",
     "keeps_schedules",
+    "open_blocking",
     "open_storage",
     "writes_in_bulk",
 ]

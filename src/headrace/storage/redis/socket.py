@@ -8,6 +8,8 @@ which leaves the connection alone.
 
 from __future__ import annotations
 
+# Looking a host up imports it: a fork in the middle of that would leave a child waiting for ever.
+import encodings.idna  # noqa: F401
 import select
 import socket
 import time
