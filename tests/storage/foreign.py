@@ -11,9 +11,19 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.storage import CallId, Claim, EnqueueOutcome, JobRequest, Settlement, Storage
+from headrace.storage import (
+    BlockingStorage,
+    CallId,
+    Claim,
+    EnqueueOutcome,
+    JobRequest,
+    Settlement,
+    Storage,
+)
+from headrace.storage.portal import PortalStorage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
+from tests.storage.stepped import stepped
 
 SCHEDULER_VERBS = (
     "fire",
@@ -97,3 +107,12 @@ class ForeignSubject(Subject):
     async def advance(self, ms: int) -> int:
         self._now += ms
         return self._now
+
+
+class PortalSubject(ForeignSubject):
+    """The right one in a thread of its own, for code without an event loop."""
+
+    def __init__(self) -> None:
+        super().__init__(CountingStorage)
+        portal = PortalStorage(lambda: cast(Storage, self.counting), "acme")
+        self.storage = stepped(cast(BlockingStorage, portal))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
 import anyio
 
-from headrace.storage.base import VERBS, Channel, Storage
+from headrace.storage.base import VERBS, Channel, Storage, Waiter
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connections import Inbox
+from headrace.storage.portal import PortalStorage
 from headrace.storage.steps import at_once
 from headrace.storage.values import End
 
@@ -31,6 +33,12 @@ class SteppedStorage:
     def for_tenant(self, tenant: str) -> Storage:
         return stepped(self.blocking.for_tenant(tenant))
 
+    def open_waiter(self, queue: str, incarnation: str, lane: str) -> Waiter:
+        if not isinstance(self.blocking, PortalStorage):
+            return self.blocking.open_waiter(queue, incarnation, lane)
+        open_one = self.blocking.submit(lambda s: s.open_waiter(queue, incarnation, lane))
+        return cast(Waiter, ElsewhereWaiter(self.blocking, open_one.result()))
+
     def open_channel(self) -> Channel:
         return InboxChannel(self.blocking.open_inbox())
 
@@ -49,6 +57,22 @@ def stepped(blocking: BlockingStorage) -> Storage:
 
 async def _run(verb: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return at_once(verb(*args, **options))
+
+
+class ElsewhereWaiter:
+    """A waiter of the loop of another thread."""
+
+    def __init__(self, storage: PortalStorage, waiter: Waiter) -> None:
+        self._storage = storage
+        self._waiter = waiter
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._call, name)
+
+    async def _call(self, name: str, *args: Any, **options: Any) -> Any:
+        return await asyncio.wrap_future(
+            self._storage.submit(lambda _: getattr(self._waiter, name)(*args, **options))
+        )
 
 
 class InboxChannel:

@@ -46,6 +46,7 @@ class TestBlockingMemory(StorageContract):
         return SqliteSubject(f"memory://test-{secrets.token_hex(6)}", is_blocking=True)
 
 
+@pytest.mark.slow
 class TestBlockingFile(StorageContract):
     @pytest.fixture
     def subject(self, tmp_path: Path) -> Subject:

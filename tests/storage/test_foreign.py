@@ -23,6 +23,7 @@ from tests.storage.foreign import (
     CountingStorage,
     ForeignSubject,
     OldStorage,
+    PortalSubject,
 )
 from tests.support.processes import ROOT
 from tests.support.until import patience
@@ -51,6 +52,13 @@ class TestForeign(StorageContract):
     @pytest.fixture
     def subject(self) -> Subject:
         return ForeignSubject(CountingStorage)
+
+
+@pytest.mark.slow
+class TestPortal(StorageContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return PortalSubject()
 
 
 def run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -26,6 +27,8 @@ _BLOCKING = {
     SQLITE: "headrace.storage.sqlite.storage:BlockingSqliteStorage",
 }
 """The blocking one of each."""
+PORTAL = "headrace.storage.portal:PortalStorage"
+"""What makes one of any other."""
 
 
 def check_url(url: str) -> str:
@@ -83,9 +86,13 @@ def open_blocking(
     """
     tenant = check_name(tenant, what="tenant")
     scheme = _scheme_of(check_url(url))
-    opener = _loaded(_BLOCKING[SCHEMES[scheme]])
-    storage: BlockingStorage = opener(url, allow_eviction=allow_eviction)
-    return storage.for_tenant(tenant)
+    if scheme in SCHEMES:
+        blocking = _loaded(_BLOCKING[SCHEMES[scheme]])
+        ours: BlockingStorage = blocking(url, allow_eviction=allow_eviction).for_tenant(tenant)
+        return ours
+    opener = partial(_opener_of(url), url, allow_eviction=allow_eviction)
+    another: BlockingStorage = _loaded(PORTAL)(opener, tenant)
+    return another
 
 
 def check_exists(url: str) -> None:
