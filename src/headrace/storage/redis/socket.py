@@ -76,7 +76,9 @@ class Socket:
         """
         if self._broken is not None:
             raise translate(self._broken)
-        command = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub misses bytes
+        # An interrupt that comes while hiredis takes the text of a number crashes the process.
+        texts = tuple([str(word) if word.__class__ is int else word for word in words])
+        command = hiredis.pack_command(texts)  # type: ignore[arg-type]  # its stub misses bytes
         pending = Pending(self)
         try:
             self._waiting.append(pending)
