@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, Unpack, overload
+from typing import Any, NamedTuple, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
 from headrace.admit import close_unsent
+from headrace.app_options import AppOptions
 from headrace.blueprint import Blueprint, join
 from headrace.bulk import BulkWrites
 from headrace.client import find_record
@@ -42,14 +44,15 @@ from headrace.options import (
 )
 from headrace.plain import plain_text
 from headrace.queues import Operator, Queue
-from headrace.registry import function_of, new_task, with_executor
-from headrace.scheduled import Declared
+from headrace.registry import Declare, function_of, new_task, with_executor
+from headrace.scheduled import Declared, OfTask
 from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
 from headrace.sender import Sender
 from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
-from headrace.storage.connect import check_url, open_storage, redacted
+from headrace.storage.blocking import BlockingStorage
+from headrace.storage.connect import check_url, open_blocking, open_storage, redacted
 from headrace.task import Task
 from headrace.task_ref import TaskRef
 
@@ -106,35 +109,13 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
         self: App[None],
         url: str | None = None,
         *,
-        name: str | None = None,
-        tenant: str | None = None,
         lifespan: None = None,
-        allow_eviction: bool = False,
-        retry_for: Duration = 10.0,
-        include: Iterable[str] = (),
-        skew_grace: Duration = 300.0,
-        release: str | None = None,
-        encoders: ByType | None = None,
-        decoders: ByType | None = None,
-        validate: bool = False,
+        **options: Unpack[AppOptions],
     ) -> None: ...
 
     @overload
     def __init__(
-        self,
-        url: str | None = None,
-        *,
-        name: str | None = None,
-        tenant: str | None = None,
-        lifespan: Lifespan[S],
-        allow_eviction: bool = False,
-        retry_for: Duration = 10.0,
-        include: Iterable[str] = (),
-        skew_grace: Duration = 300.0,
-        release: str | None = None,
-        encoders: ByType | None = None,
-        decoders: ByType | None = None,
-        validate: bool = False,
+        self, url: str | None = None, *, lifespan: Lifespan[S], **options: Unpack[AppOptions]
     ) -> None: ...
 
     def __init__(
@@ -175,7 +156,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
         self.release: str | None = None if said is None else check_text(said, what="release")
         self._known = KnownTasks(self.tasks, self.codec)
         self._clients = Clients(
-            Opening(storage=self._open_storage),
+            Opening(storage=self._open_storage, blocking=self._open_blocking),
             decoder_of=self._known.decoder_of,
             retry_for_s=duration_ms(retry_for, name="retry_for") / 1000,
         )
@@ -183,6 +164,21 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
 
     def __repr__(self) -> str:
         return f"<App at {redacted(self.url)}, tenant {self.tenant!r}, {len(self.tasks)} tasks>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        said: dict[str, Any] = {
+            "name": self.name,
+            "tenant": self.tenant,
+            "allow_eviction": self.allow_eviction,
+            "retry_for": self._clients.retry_for_s,
+            "include": self._modules,
+            "release": self.release,
+            **self._defaults,
+        }
+        if isinstance(self.codec, JsonCodec):
+            conversions = self.codec.conversions
+            said |= {"encoders": conversions.encoders, "decoders": conversions.decoders}
+        return partial(type(self), **said), (self.url,)
 
     def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         function = function_of(function)
@@ -394,6 +390,9 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
     def _open_storage(self) -> Storage:
         return open_storage(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
 
+    def _open_blocking(self) -> BlockingStorage:
+        return open_blocking(self.url, tenant=self.tenant, allow_eviction=self.allow_eviction)
+
     def _operator(self) -> Operator:
         return self._clients.current().storage
 
@@ -417,6 +416,27 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
     ) -> None:
         # Blocks may be nested, as when a worker runs beside who enqueues: the last one closes.
         await self._clients.leave()
+
+
+class AppParts(NamedTuple):
+    """What an app's twin without an event loop is made of.
+
+    Attributes:
+        clients: how its storages are opened.
+        known: what its tasks say of jobs.
+        declare: registers a task.
+        schedule: declares a task's schedule, by the id that it says.
+    """
+
+    clients: Clients
+    known: KnownTasks
+    declare: Declare
+    schedule: Callable[[str | None, OfTask], None]
+
+
+def parts_of(app: App[Any]) -> AppParts:
+    """Return what `SyncApp` uses of an app, and its users don't."""
+    return AppParts(app._clients, app._known, app._declare, app._schedule)  # noqa: SLF001 (its door)
 
 
 def clients_of(app: App[Any]) -> Clients:

@@ -13,6 +13,7 @@ from headrace.client import Client, ClientFactory, CurrentClient, DecoderOf
 from headrace.clock import WallClock, wall_clock
 from headrace.handle import JobClient
 from headrace.storage.base import Storage
+from headrace.storage.blocking import BlockingStorage
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -20,13 +21,17 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         storage: returns a storage that is not connected yet; the caller closes it.
-        make: makes a client of one, as `Client` does.
+        blocking: the same of a storage for threads.
+        make: makes a client of a storage, as `Client` does.
         clock: the time where the storages are, as far as it can be told without asking one.
+        is_driven: jobs run when a test says so, and not while a thread blocks.
     """
 
     storage: Callable[[], Storage]
+    blocking: Callable[[], BlockingStorage]
     make: ClientFactory = Client
     clock: WallClock = wall_clock
+    is_driven: bool = False
 
 
 class Held:

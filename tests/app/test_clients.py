@@ -8,7 +8,7 @@ from headrace import App, Job, JobHandle
 from headrace.app import clients_of
 from headrace.client import Client
 from headrace.clients import Opening
-from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.sqlite.storage import BlockingSqliteStorage, SqliteStorage
 
 
 class CountingClient(Client):
@@ -27,7 +27,9 @@ async def test_other_clients_in_place_of_an_apps_use_another_storage_and_client(
         await app.enqueue("task", queue="own")
         clients = clients_of(app)
         opening = Opening(
-            storage=lambda: SqliteStorage("memory://factories-other"), make=CountingClient
+            storage=lambda: SqliteStorage("memory://factories-other"),
+            blocking=lambda: BlockingSqliteStorage("memory://factories-other"),
+            make=CountingClient,
         )
         with clients.replaced(opening):
             async with app:

@@ -384,7 +384,9 @@ def test_a_web_framework_can_describe_and_return_them(kind: type[Any]) -> None:
 async def test_a_storage_that_keeps_no_schedules_is_refused_before_any_io(report: Report) -> None:
     old = OldStorage(SqliteStorage(f"memory://old-{secrets.token_hex(6)}"))
     app = App[None]("memory://")
-    with clients_of(app).replaced(Opening(storage=lambda: cast(Storage, old))):
+    with clients_of(app).replaced(
+        Opening(storage=lambda: cast(Storage, old), blocking=lambda: pytest.fail("no thread asks"))
+    ):
         for call in (
             lambda: app.schedules.put("one", report.job("eu"), RARELY),
             lambda: app.schedules.get("one"),

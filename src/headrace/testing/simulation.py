@@ -78,7 +78,11 @@ class Simulation:
         _in_kits.add(app)
         try:
             opening = Opening(
-                storage=lambda: self.storage, make=partial(KitClient, self), clock=self.clock
+                storage=lambda: self.storage,
+                blocking=self.storage.blocking,
+                make=partial(KitClient, self),
+                clock=self.clock,
+                is_driven=True,
             )
             with clients_of(app).replaced(opening):
                 yield

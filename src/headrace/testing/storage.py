@@ -8,21 +8,24 @@ from collections.abc import Callable, Sequence
 from headrace.errors import StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome
 from headrace.request import JobRequest
+from headrace.storage.blocking import BlockingStorage
 from headrace.storage.schedules import Occurrence
 from headrace.storage.sqlite.engine.engine import Engine
 from headrace.storage.sqlite.engine.engines import attach, detach_now, discard
 from headrace.storage.sqlite.engine.location import place_of
 from headrace.storage.sqlite.engine.step import Clock
-from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.sqlite.storage import BlockingSqliteStorage, SqliteStorage
 from headrace.storage.values import CallId
 
+Stored = Callable[[JobRequest, Occurrence | None], None]
+Stopping = Callable[[str, list[str]], None]
 
-class KitStorage(SqliteStorage):
+
+class NotedStorage(SqliteStorage):
     """The embedded storage, and word of what goes in.
 
-    It stays open while the kit lasts, whoever closes it, and needs no event loop to be closed.
-
     Args:
+        url: of the database.
         tenant: whose queues.
         clock: the kit's.
         stored: called with every job that was stored, and the occurrence of a schedule that brought
@@ -31,25 +34,12 @@ class KitStorage(SqliteStorage):
     """
 
     def __init__(
-        self,
-        *,
-        tenant: str,
-        clock: Clock,
-        stored: Callable[[JobRequest, Occurrence | None], None],
-        stopping: Callable[[str, list[str]], None],
+        self, url: str, *, tenant: str, clock: Clock, stored: Stored, stopping: Stopping
     ) -> None:
-        self.url: str = f"memory://kit-{secrets.token_hex(8)}"
-        super().__init__(self.url, clock=clock)
+        super().__init__(url, clock=clock)
         self.tenant: str = tenant
         self._stored = stored
         self._stopping = stopping
-        self._shared: Engine | None = attach(place_of(self.url))
-
-    def engine(self) -> Engine:
-        """Return the engine, which `close` gives up."""
-        if self._shared is None:
-            raise StorageUnavailable("the kit that this storage belonged to has ended")
-        return self._shared
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
@@ -90,6 +80,29 @@ class KitStorage(SqliteStorage):
         self._stopping(queue, [i for i, outcome in pairs if outcome is CancelOutcome.REQUESTED])
         return outcomes
 
+
+class KitStorage(NotedStorage):
+    """A database in memory, which stays open while the kit lasts, whoever closes it.
+
+    It needs no event loop to be closed. Args are those of `NotedStorage`, but for the URL.
+    """
+
+    def __init__(self, *, tenant: str, clock: Clock, stored: Stored, stopping: Stopping) -> None:
+        url = f"memory://kit-{secrets.token_hex(8)}"
+        super().__init__(url, tenant=tenant, clock=clock, stored=stored, stopping=stopping)
+        self.url: str = url
+        self._shared: Engine | None = attach(place_of(url))
+
+    def engine(self) -> Engine:
+        """Return the engine, which `close` gives up."""
+        if self._shared is None:
+            raise StorageUnavailable("the kit that this storage belonged to has ended")
+        return self._shared
+
+    def blocking(self) -> BlockingStorage:
+        """Return the same storage for code without an event loop."""
+        return BlockingKitStorage(self, stored=self._stored, stopping=self._stopping)
+
     def wake(self, queue: str) -> None:
         """Let a worker that waits for this queue claim now."""
         self.engine().tokens.leave((self.tenant, queue), None)
@@ -103,3 +116,23 @@ class KitStorage(SqliteStorage):
         if engine is not None:
             detach_now(engine)
             discard(engine.place)
+
+
+class BlockingKitStorage(NotedStorage, BlockingSqliteStorage):
+    """The storage of a kit for code without an event loop; it uses the kit's engine.
+
+    Args:
+        kit: the storage of the kit, which closes it.
+        stored: as for `NotedStorage`.
+        stopping: as for `NotedStorage`.
+    """
+
+    def __init__(self, kit: KitStorage, *, stored: Stored, stopping: Stopping) -> None:
+        super().__init__(
+            kit.url, tenant=kit.tenant, clock=kit.clock, stored=stored, stopping=stopping
+        )
+        self._kit = kit
+
+    def engine(self) -> Engine:
+        """Return the kit's engine, while the kit lasts."""
+        return self._kit.engine()
