@@ -14,7 +14,7 @@ from headrace.context import Context
 from headrace.declaration import check_function, executor_kind
 from headrace.options import SharedOptions, TaskDefaults, TaskOptions, spelled_out, task_settings
 from headrace.settings import TaskSettings
-from headrace.task import CoroutineTask, Submitter, Task
+from headrace.task import CoroutineTask, DeclaredFunction, Submitter, Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,13 +50,13 @@ class TaskRegistry(ABC, Generic[D]):
         """Register a function, or that of another task."""
 
 
-def function_of(function: Callable[..., Any]) -> Callable[..., Any]:
+def function_of(function: Callable[..., Any] | DeclaredFunction) -> Callable[..., Any]:
     """Return the function of a task to be, which may be another task's.
 
     Raises:
         UsageError: it can be no task's.
     """
-    if isinstance(function, Task):
+    if isinstance(function, DeclaredFunction):
         function = function.function
     check_function(function)
     return function

@@ -138,7 +138,19 @@ def awaited_job(
     return call._awaited(args, kwargs)  # noqa: SLF001 (this is its door for other kinds of calls)
 
 
-class Task(WithForeignWords, Generic[P, R, C], words=OF_TASKS):
+class DeclaredFunction:
+    """What stands in place of a function where that was declared as a task.
+
+    Attributes:
+        name: the task's.
+        function: the function.
+    """
+
+    name: str
+    function: Callable[..., Any]
+
+
+class Task(WithForeignWords, DeclaredFunction, Generic[P, R, C], words=OF_TASKS):
     """A registered function with its default options; made by `App.task`.
 
     Its types are those of the function's arguments but a `Context`, of its result, and of what a
@@ -185,6 +197,10 @@ class Task(WithForeignWords, Generic[P, R, C], words=OF_TASKS):
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} on queue {self.settings.queue!r}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # By the name of its function, where it stands in its place.
+        return self.function.__qualname__
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> C:
         """Run the function here and now, as if it were no task: await what an `async def` returns.

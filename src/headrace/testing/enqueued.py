@@ -18,10 +18,10 @@ from headrace.json_codec import JSON
 from headrace.options import WorkerOptions, task_settings
 from headrace.request import JobRequest
 from headrace.storage.schedules import Occurrence
-from headrace.task import Task
+from headrace.task import DeclaredFunction, Task
 from headrace.template import JobTemplate
 
-Wanted = Task[..., Any] | Job | str
+Wanted = DeclaredFunction | Job | str
 """Which jobs a test means: of a task, of a task's name, or exactly such a job."""
 
 _encode = JSON.encoder(Any)
@@ -179,7 +179,7 @@ def pattern_of(
             fields={**_said_by(app, wanted), **fields},
             origin=origin,
         )
-    name = wanted.name if isinstance(wanted, Task) else wanted
+    name = wanted.name if isinstance(wanted, DeclaredFunction) else wanted
     if name is not None and not isinstance(name, str):
         raise InvalidOption(f"{wanted!r}: pass a task, its name, or a job as task.job(...) makes")
     if arguments is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.task import Task
+from headrace.task import DeclaredFunction
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class Function(msgspec.Struct, frozen=True):
             Exception: whatever importing its module raises.
         """
         found = attrgetter(self.name)(import_module(self.module))
-        return found.function if isinstance(found, Task) else found
+        return found.function if isinstance(found, DeclaredFunction) else found
 
 
 def find(function: Callable[..., Any]) -> Function:
