@@ -15,6 +15,7 @@ from headrace.job import check_name
 from headrace.modules import check_modules, import_named, import_tree, module_of_file
 from headrace.plain import shown
 from headrace.storage.connect import check_url
+from headrace.twin import AppTwin, app_of
 
 DEFAULT_ATTRIBUTE = "app"
 
@@ -48,6 +49,7 @@ def load_app(path: str) -> App[Any]:
                 f"the app {shown(path)} can't be imported: {shown(module_name)} has no "
                 f"{shown(attribute)}; {_hint(module)}"
             ) from None
+    found = app_of(found)
     if not isinstance(found, App):
         raise AppImportError(
             f"the app {shown(path)} is of type {type(found).__name__} and no headrace.App: "
@@ -58,7 +60,7 @@ def load_app(path: str) -> App[Any]:
 
 def _hint(module: ModuleType) -> str:
     """Return which apps a module has, and how one is said."""
-    names = [name for name, value in vars(module).items() if isinstance(value, App)]
+    names = [name for name, value in vars(module).items() if isinstance(value, App | AppTwin)]
     if not names:
         return "say which as module:attribute"
     return f"perhaps {' or '.join(f'{module.__name__}:{name}' for name in names)}"

@@ -20,6 +20,7 @@ from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage, connect
 from headrace.scheduler.service import SchedulerService
 from headrace.storage.base import Storage, check_keeps_schedules
+from headrace.twin import AppTwin, app_of
 
 STALL_S = 60.0
 """How long the event loop may stand still before it counts as dead: four leases of a worker."""
@@ -45,12 +46,13 @@ class Scheduler:
 
     def __init__(
         self,
-        app: App[Any],
+        app: App[Any] | AppTwin[Any],
         *,
         declares: bool = True,
         name: str | None = None,
         emit: Emit | None = None,
     ) -> None:
+        app = app_of(app)
         app.load()
         self._app = app
         self._declared = declared_of(app) if declares else None

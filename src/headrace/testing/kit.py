@@ -21,6 +21,7 @@ from headrace.testing.clock import ManualClock
 from headrace.testing.enqueued import EnqueuedJob, JobFilter, Pattern, Wanted, pattern_of
 from headrace.testing.events import EventLog
 from headrace.testing.simulation import LIMIT, Simulation
+from headrace.twin import AppTwin, app_of
 from headrace.views.jobs import JobEvent
 
 SHOWN = 20
@@ -40,7 +41,7 @@ class Kit:
     ``timeout`` counts real seconds.
 
     Args:
-        app: the app, which may be connected elsewhere; it rests there meanwhile.
+        app: the app, or a `SyncApp`, which may be connected elsewhere; it rests there meanwhile.
         inline: run every job, and what it enqueues, before ``enqueue`` returns; an error of a
             handler is raised there, and its job waits for its retry. Default False.
         state: what handlers get as ``context.state``; default: what the app's lifespan yields,
@@ -62,7 +63,7 @@ class Kit:
 
     def __init__(
         self,
-        app: App[Any],
+        app: App[Any] | AppTwin[Any],
         *,
         inline: bool = False,
         state: Any = msgspec.UNSET,
@@ -70,6 +71,7 @@ class Kit:
         events: EventLog | None = None,
         schedules: bool = True,
     ) -> None:
+        app = app_of(app)
         if not isinstance(app, App):
             raise InvalidOption(f"{app!r} is no App")
         self.app: App[Any] = app

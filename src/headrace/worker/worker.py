@@ -20,6 +20,7 @@ from headrace.guard import Guard
 from headrace.job import check_text
 from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage, connect
+from headrace.twin import AppTwin, app_of
 from headrace.worker.cause import sole_cause
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_limits, process_functions, queue_weights
@@ -75,7 +76,7 @@ class Worker:
 
     def __init__(
         self,
-        app: App[Any],
+        app: App[Any] | AppTwin[Any],
         queues: Mapping[str, int] | Sequence[str] | None = None,
         *,
         concurrency: int = 100,
@@ -98,6 +99,7 @@ class Worker:
         name: str | None = None,
         emit: Emit | None = None,
     ) -> None:
+        app = app_of(app)
         app.load()
         self._app = app
         self._functions = process_functions(app)
