@@ -99,6 +99,14 @@ OF_HANDLES: Mapping[str, str] = {
 }
 
 
+def without_await(words: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what things are called where nothing is awaited."""
+    return {
+        word: here.replace("(await handle.status())", "handle.status()").replace("await ", "")
+        for word, here in words.items()
+    }
+
+
 class ForeignWord:
     """An attribute that others have and this object has not; whoever asks is told what it is here.
 

@@ -48,6 +48,23 @@ class JobClient(Protocol):
         """Return arguments, a result or a piece of output as plain data."""
 
 
+class LookPauses:
+    """The pauses between two looks at a job's output: longer while nothing comes."""
+
+    def __init__(self) -> None:
+        self._pause_s = STREAM_LOOK_S[0]
+
+    def after(self, end: End, page: OutputPage) -> float | None:
+        """Return how long to wait after a look, None when there is no more to come."""
+        if page.chunks:
+            self._pause_s = STREAM_LOOK_S[0]
+            return 0.0
+        if end.state is None or end.state.is_terminal:
+            return None
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, STREAM_LOOK_S[1])
+        return pause_s
+
+
 class HandledJob(Generic[R_co, Asked]):
     """What every handle is: which job, and what an end of it comes to; asks the storage nothing.
 
@@ -83,6 +100,11 @@ class HandledJob(Generic[R_co, Asked]):
         if record is None:
             raise self._not_found()
         return JobStatus.of(record, decode)
+
+    def _pieces_of(self, end: End, page: OutputPage) -> list[bytes]:
+        if end.state is None:
+            raise self._not_found()
+        return page.chunks
 
     def _result_of(self, end: End) -> R_co:
         if end.state is JobState.COMPLETED and end.result is not None:
@@ -193,21 +215,16 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
             StorageError: the storage can't be reached; iterating anew begins at the first piece.
         """
         cursor = ""
-        pause_s = STREAM_LOOK_S[0]
+        pauses = LookPauses()
         while True:
             end, page = await self._client.output(self.queue, self.id, after=cursor)
-            if end.state is None:
-                raise self._not_found()
-            for chunk in page.chunks:
+            for chunk in self._pieces_of(end, page):
                 yield self._client.decode(chunk)
             cursor = page.cursor
-            if page.chunks:
-                pause_s = STREAM_LOOK_S[0]
-            elif end.state.is_terminal:
+            pause_s = pauses.after(end, page)
+            if pause_s is None:
                 return
-            else:
-                await anyio.sleep(pause_s)
-                pause_s = min(2 * pause_s, STREAM_LOOK_S[1])
+            await anyio.sleep(pause_s)
 
     async def cancel(self) -> CancelOutcome:
         """Cancel the job: a waiting one never starts, an active one is asked to stop.
