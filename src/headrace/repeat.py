@@ -128,3 +128,20 @@ async def repeat_until_answered(
             pause_s = tries.pause_s(error)
         await pause(pause_s)
     return None
+
+
+def repeat_blocking(
+    call: Callable[[], T],
+    *,
+    on_failure: Callable[[StorageError], None] = _unseen,
+    on_pause: Callable[[StorageError, float], None] = _silent,
+    for_s: float = math.inf,
+) -> T:
+    """Call until there is an answer, as `repeat_until_answered` does, and block meanwhile."""
+    tries = Tries(on_failure=on_failure, on_pause=on_pause, for_s=for_s)
+    while True:
+        try:
+            return call()
+        except NOT_ANSWERED as error:
+            pause_s = tries.pause_s(error)
+        time.sleep(pause_s)
