@@ -1,0 +1,130 @@
+"""One queue as its operators see it, from code without an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TypeVar
+
+from headrace.clock import Duration
+from headrace.job import JobState
+from headrace.queues import Queue
+from headrace.storage.steps import at_once
+from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.queues import QueueStats, QueueWorker
+
+T = TypeVar("T")
+
+
+class SyncQueue:
+    """A queue by name; made by `SyncApp.queue`. Each method is that of `Queue`, and blocks."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def __repr__(self) -> str:
+        return f"<SyncQueue {self.name!r}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._queue.name
+
+    def stats(self) -> QueueStats:
+        """Return counts now, see `Queue.stats`."""
+        return at_once(self._queue.stats())
+
+    def workers(self) -> list[QueueWorker]:
+        """Return the workers that serve this queue."""
+        return at_once(self._queue.workers())
+
+    def pause(self) -> None:
+        """Stop workers from claiming, see `Queue.pause`."""
+        at_once(self._queue.pause())
+
+    def resume(self) -> None:
+        """Let workers claim again, see `Queue.resume`."""
+        at_once(self._queue.resume())
+
+    def configure(
+        self,
+        *,
+        history: int | None = None,
+        dead_letters: int | None = None,
+        dead_letter_ttl: Duration | None = None,
+        events: int | None = None,
+    ) -> QueueStats:
+        """Change what the queue keeps, see `Queue.configure`.
+
+        Args:
+            history: completed and cancelled records.
+            dead_letters: their number.
+            dead_letter_ttl: how long one is kept.
+            events: entries of the event stream.
+
+        Raises:
+            InvalidOption: a value is out of bounds.
+        """
+        return at_once(
+            self._queue.configure(
+                history=history,
+                dead_letters=dead_letters,
+                dead_letter_ttl=dead_letter_ttl,
+                events=events,
+            )
+        )
+
+    def jobs(
+        self, state: JobState | str, *, task: str | None = None, limit: int | None = None
+    ) -> Iterator[JobSummary]:
+        """Yield the jobs in ``state``, page by page, see `Queue.jobs`.
+
+        Args:
+            state: one of `JobState`.
+            task: only jobs of this task.
+            limit: at most this many, None for all.
+        """
+        return each(self._queue.jobs(state, task=task, limit=limit))
+
+    def events(self, *, after: str = "0") -> Iterator[JobEvent]:
+        """Yield the kept events after a stream id, oldest first, see `Queue.events`.
+
+        Raises:
+            InvalidOption: ``after`` is no stream id.
+        """
+        return each(self._queue.events(after=after))
+
+    def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
+        """Queue dead letters again, see `Queue.redrive`; return how many were.
+
+        Raises:
+            InvalidOption: none or several of them are said, or an id is not valid.
+        """
+        return at_once(self._queue.redrive(*job_ids, task=task, all_jobs=all_jobs))
+
+    def purge(
+        self,
+        state: JobState | str,
+        *job_ids: str,
+        task: str | None = None,
+        all_jobs: bool = False,
+    ) -> int:
+        """Delete jobs in ``state``, not active ones, see `Queue.purge`; return how many were.
+
+        Raises:
+            InvalidOption: as for `redrive`, or ``state`` is ``active``.
+        """
+        return at_once(self._queue.purge(state, *job_ids, task=task, all_jobs=all_jobs))
+
+
+def each(steps: AsyncIterator[T]) -> Iterator[T]:
+    """Yield what an async iterator yields that blocks where it would wait."""
+
+    async def following() -> T:
+        return await anext(steps)
+
+    while True:
+        try:
+            found = at_once(following())
+        except StopAsyncIteration:
+            return
+        yield found
