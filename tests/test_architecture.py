@@ -285,6 +285,16 @@ def test_a_private_use_is_found(source: str, count: int) -> None:
     assert len(list(private_uses(ast.parse(source)))) == count
 
 
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, and those that only type checkers read."""
+    for node in body:
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=typed):
+                yield from typed
+            case _:
+                yield node
+
+
 def exposed(name: str) -> set[str]:
     """Return what a module defines, and for a package also what it takes from its own modules."""
     spec = importlib.util.find_spec(name)
@@ -292,7 +302,7 @@ def exposed(name: str) -> set[str]:
     assert spec.origin is not None
     path = Path(spec.origin)
     names: set[str] = set()
-    for node in parsed(path).body:
+    for node in statements(parsed(path).body):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)

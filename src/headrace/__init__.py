@@ -1,5 +1,8 @@
 """An asyncio-native job queue on Redis and Valkey: declare tasks, enqueue jobs, run workers."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from headrace.alias import Alias
 from headrace.app import App
 from headrace.blueprint import Blueprint
@@ -68,6 +71,17 @@ from headrace.views.value import Percentiles
 from headrace.views.writes import WriteReport
 from headrace.worker.worker import Worker
 
+if TYPE_CHECKING:
+    from headrace.sync import (
+        SyncApp,
+        SyncJobHandle,
+        SyncQueue,
+        SyncSchedules,
+        SyncTask,
+        SyncTaskCall,
+        SyncTaskRef,
+    )
+
 __all__ = [
     "Alias",
     "App",
@@ -133,6 +147,13 @@ __all__ = [
     "StorageFull",
     "StorageRefused",
     "StorageUnavailable",
+    "SyncApp",
+    "SyncJobHandle",
+    "SyncQueue",
+    "SyncSchedules",
+    "SyncTask",
+    "SyncTaskCall",
+    "SyncTaskRef",
     "Task",
     "TaskRef",
     "TooManyReaders",
@@ -146,3 +167,14 @@ __all__ = [
     "add_job_fields",
     "current_job",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Programs that have an event loop need none of these, and start sooner without.
+    if name in __all__:
+        return getattr(import_module("headrace.sync"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
