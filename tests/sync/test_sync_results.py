@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace import (
+    App,
     CancelOutcome,
     Context,
     Cron,
@@ -17,14 +18,22 @@ from headrace import (
     InvalidOption,
     JobCancelled,
     JobFailed,
+    JobHandle,
     JobNotFound,
     JobState,
+    Queue,
     ResultExpired,
     RetryLater,
     ScheduleNotFound,
+    Schedules,
     SyncApp,
     SyncJobHandle,
+    SyncQueue,
+    SyncSchedules,
     SyncTask,
+    SyncTaskRef,
+    Task,
+    TaskRef,
     WaitTimeout,
 )
 from tests.support.threads import at_a_time, working
@@ -214,6 +223,32 @@ def test_a_running_job_is_cancelled(app: SyncApp[None]) -> None:
         with pytest.raises(JobCancelled):
             job.result(timeout=patience(10))
     assert job.cancel() in (CancelOutcome.CANCELLED, CancelOutcome.FINISHED)
+
+
+def test_ended_jobs_are_read_back(app: SyncApp[None], add: SyncTask[[int, int], int]) -> None:
+    jobs = [add.enqueue(n, n) for n in range(3)]
+    with working(app):
+        assert [job.result() for job in jobs] == [0, 2, 4]
+    queue = app.queue("default")
+    assert [found.result for found in queue.outcomes(*(job.id for job in jobs))] == [0, 2, 4]
+    exported = list(queue.export("completed"))
+    assert {found.id for found in exported} == {job.id for job in jobs}
+    assert list(queue.export("completed", after=exported[-1].cursor)) == []
+
+
+def test_every_method_of_the_async_side_has_its_twin() -> None:
+    for twin, other in (
+        (SyncQueue, Queue),
+        (SyncSchedules, Schedules),
+        (SyncJobHandle, JobHandle),
+        (SyncTask, Task),
+        (SyncTaskRef, TaskRef),
+    ):
+        named = {name for name in vars(other) if not name.startswith("_")}
+        assert named - {"place"} <= set(dir(twin)), other
+    renamed = {"aclose": "close"}
+    named = {renamed.get(name, name) for name in dir(App) if not name.startswith("_")}
+    assert named - set(dir(SyncApp)) == {"codec", "bulk", "write_report"}
 
 
 def test_hooks_and_schedules_are_declared_on_it(app: SyncApp[None]) -> None:

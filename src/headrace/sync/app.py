@@ -228,7 +228,7 @@ class SyncApp(WithForeignWords, SyncDeclarations[S], words=without_await(OF_APPS
 
     def queue(self, name: str) -> SyncQueue:
         """Return a queue, to look at and to steer."""
-        return SyncQueue(Queue(name, self._storage))
+        return SyncQueue(Queue(name, self._storage, decode=self._known.decode_plain))
 
     def queues(self) -> list[str]:
         """Return the names of all queues that this tenant ever used."""

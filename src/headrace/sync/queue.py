@@ -10,6 +10,7 @@ from headrace.job import JobState
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
 from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueStats, QueueWorker
 
 T = TypeVar("T")
@@ -52,6 +53,7 @@ class SyncQueue:
         dead_letters: int | None = None,
         dead_letter_ttl: Duration | None = None,
         events: int | None = None,
+        events_cap: int | None = None,
     ) -> QueueStats:
         """Change what the queue keeps, see `Queue.configure`.
 
@@ -60,6 +62,7 @@ class SyncQueue:
             dead_letters: their number.
             dead_letter_ttl: how long one is kept.
             events: entries of the event stream.
+            events_cap: entries of it while a reader has not acknowledged them.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -70,6 +73,7 @@ class SyncQueue:
                 dead_letters=dead_letters,
                 dead_letter_ttl=dead_letter_ttl,
                 events=events,
+                events_cap=events_cap,
             )
         )
 
@@ -92,6 +96,26 @@ class SyncQueue:
             InvalidOption: ``after`` is no stream id.
         """
         return each(self._queue.events(after=after))
+
+    def outcomes(self, *job_ids: str) -> list[JobOutcome]:
+        """Return how jobs have ended, or stand, in the order of their ids, see `Queue.outcomes`.
+
+        Raises:
+            InvalidOption: an id is not valid.
+        """
+        return at_once(self._queue.outcomes(*job_ids))
+
+    def export(self, state: JobState | str, *, after: str = "") -> Iterator[ExportedJob]:
+        """Yield the jobs that have ended in ``state``, the first to end first, see `Queue.export`.
+
+        Args:
+            state: ``completed``, ``failed`` or ``cancelled``.
+            after: the ``cursor`` of a job of this queue and state, "" for all.
+
+        Raises:
+            InvalidOption: it is none of those states, or the cursor is not one of such a job.
+        """
+        return each(self._queue.export(state, after=after))
 
     def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
         """Queue dead letters again, see `Queue.redrive`; return how many were.
