@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection
 
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
 from headrace.options import check_fields, check_stored
 from headrace.plain import shown
-from headrace.request import JobRequest, asked, era
+from headrace.request import JobRequest, asked, era, fresh
+from headrace.settings import check_flag
 
 
 def admit(job: Job) -> JobRequest:
@@ -28,6 +29,15 @@ def admit(job: Job) -> JobRequest:
     return checked(job)
 
 
+def staying(job: Job) -> JobRequest:
+    """Return what may be sent in place of ``job``, once, so that any record of its id stands.
+
+    Raises:
+        UsageError: it is no job, or a value of it is not valid.
+    """
+    return fresh(replace(admit(job), replaces_ended=False))
+
+
 def checked(job: Job) -> JobRequest:
     """Return a request of plain values that is not taken for a new one.
 
@@ -38,6 +48,7 @@ def checked(job: Job) -> JobRequest:
         raise _no_job(job)
     if isinstance(job, JobRequest) and job.channel != "":
         raise InvalidOption(f"channel={shown(job.channel)} can't be said: enqueue_and_wait sets it")
+    said = job.replaces_ended if isinstance(job, JobRequest) else True
     payload = _bytes(job.payload, name="payload")
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise PayloadTooLarge(
@@ -49,7 +60,7 @@ def checked(job: Job) -> JobRequest:
         payload=payload,
         lane="" if job.lane == "" else check_name(job.lane, what="lane"),
         options=check_stored(_bytes(job.options, name="options")),
-        replaces_ended=_replaces_ended(job),
+        replaces_ended=check_flag(said, name="replaces_ended"),
         **check_fields(job),
     )
     _check_pair(made, "delay_ms", "run_at_ms")
@@ -83,13 +94,6 @@ def _bytes(value: bytes, *, name: str) -> bytes:
     if not isinstance(value, bytes):
         raise InvalidOption(f"{name}={shown(value)} is not valid: it is bytes, encoded")
     return value if type(value) is bytes else bytes.__getitem__(value, slice(None))
-
-
-def _replaces_ended(job: Job) -> bool:
-    said = job.replaces_ended if isinstance(job, JobRequest) else True
-    if not isinstance(said, bool):
-        raise InvalidOption(f"replaces_ended={shown(said)} is not valid: it is True or False")
-    return said
 
 
 def _check_pair(job: Job, first: str, second: str) -> None:

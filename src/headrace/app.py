@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
-from headrace.admit import close_unsent
+from headrace.admit import close_unsent, staying
 from headrace.app_options import AppOptions
 from headrace.blueprint import Blueprint, join
 from headrace.bulk import BulkWrites
-from headrace.client import find_record
+from headrace.client import find_record, iterated
 from headrace.clients import Clients, Opening
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec
@@ -49,7 +49,7 @@ from headrace.scheduled import Declared, OfTask
 from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
 from headrace.sender import Sender
-from headrace.settings import URL_VARIABLES, variable
+from headrace.settings import URL_VARIABLES, check_flag, variable
 from headrace.storage.base import Storage
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import check_url, open_blocking, open_storage, redacted
@@ -280,11 +280,19 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
         """
         return await self.task_ref(name, queue=queue).enqueue(*args, **kwargs)
 
-    async def enqueue_many(self, jobs: Iterable[Job[Found]]) -> list[JobHandle[Found]]:
+    async def enqueue_many(
+        self, jobs: Iterable[Job[Found]], *, replace_ended: bool = True
+    ) -> list[JobHandle[Found]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
 
         ``jobs`` may be a generator and is read as the storage takes them, so a million need no
         list. A job that was sent before is a duplicate while the first is there.
+
+        Args:
+            jobs: made by ``task.job(...)``.
+            replace_ended: a job with the id of a failed or cancelled one takes its place. False:
+                it is a duplicate of any job of its id of which there is a record, for writers that
+                are run again behind your back.
 
         Raises:
             StorageError: some chunk was not stored; ``error.accepted`` holds the handles of the
@@ -292,7 +300,9 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
-            return await self._sender.submit_many(jobs)
+            is_replacing = check_flag(replace_ended, name="replace_ended")
+            sent = jobs if is_replacing else map(staying, iterated(jobs))
+            return await self._sender.submit_many(sent)
         except UsageError:
             close_unsent(jobs)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from headrace import (
     CancelOutcome,
     Context,
     EnqueueOutcome,
+    InvalidOption,
     Job,
     JobHandle,
     JobState,
@@ -20,6 +22,7 @@ from headrace import (
     StorageError,
     StorageFull,
     Task,
+    UsageError,
     Worker,
     current_job,
 )
@@ -192,6 +195,46 @@ async def test_a_bulk_reads_a_generator_only_as_the_storage_takes_its_jobs(
     await until(lambda: made > 0)
     assert made < 10_000
     assert len(await sending) == 20_000
+
+
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["as it is", "prepared"])
+async def test_a_bulk_that_replaces_nothing_leaves_records_of_ended_jobs(
+    app: App[None], note: Task[[object], object], *, is_prepared: bool
+) -> None:
+    if is_prepared:
+        app.before_enqueue(lambda draft: draft.headers.update(trace="1"))
+    jobs = [note.options(id=f"w:{number}").job(number) for number in range(3)]
+    cancelled = note.options(id="w:1").job("before")
+    [handle] = await app.enqueue_many([cancelled], replace_ended=False)
+    await handle.cancel()
+    again = await app.enqueue_many(iter(jobs), replace_ended=False)
+    assert [each.outcome for each in again] == ["queued", "duplicate", "queued"]
+    assert (await handle.status()).state is JobState.CANCELLED
+    # The jobs were not changed by that, and are new ones no more.
+    assert [each.outcome for each in await app.enqueue_many(jobs)] == [
+        "duplicate",
+        "queued",
+        "duplicate",
+    ]
+
+
+async def test_a_bulk_of_random_ids_replaces_nothing_anyway(
+    app: App[None], note: Task[[object], object]
+) -> None:
+    job = note.job(1)
+    [first] = await app.enqueue_many([job], replace_ended=False)
+    [second] = await app.enqueue_many([job], replace_ended=False)
+    assert (first.outcome, second.outcome) == ("queued", "duplicate")
+
+
+@pytest.mark.parametrize("wrong", [0, None, "no"])
+async def test_a_bulk_that_is_told_nonsense_is_refused(
+    app: App[None], note: Task[[object], object], wrong: Any
+) -> None:
+    with pytest.raises(InvalidOption, match="replace_ended="):
+        await app.enqueue_many([note.job(1)], replace_ended=wrong)
+    with pytest.raises(UsageError, match="can't be iterated"):
+        await app.enqueue_many(7, replace_ended=False)  # type: ignore[arg-type]
 
 
 async def test_an_empty_bulk_is_nothing(app: App[None]) -> None:
