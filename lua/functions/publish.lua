@@ -22,7 +22,7 @@ function functions.publish(roots)
     return 0
   end
   local words = staged.next_words(unit, name)
-  if not words or not staged.trim(unit, name, words, store(unit, words)) then
+  if not words or not staged.trim(unit, name, store(unit, words)) then
     staged.finish(unit, name)
   end
   return unit.call('LLEN', keys.committed(unit.root))

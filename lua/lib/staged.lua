@@ -1,7 +1,6 @@
--- Staged writes. A stage holds the words of jobs that are none yet: those of each call that staged some, with their
--- number before them. It has a TTL until it is committed; then it is on the queue's list of committed ones.
--- The record of a write says what was committed, and how much of that is published.
-local SLICE = 4000 -- words in one command: Lua takes no more than 8,000
+-- Staged writes. A stage holds the words of jobs that are none yet, an entry a call, packed by who sent them: the
+-- server then carries one word and not a thousand. It has a TTL until it is committed; then it is on the queue's list
+-- of committed ones. The record of a write says what was committed, and how much of that is published.
 local LIMIT, LAST = '' .. limits.STAGES_LIMIT, '' .. limits.STAGES_LIMIT - 1
 local DEFAULT_KEEP_MS = '' .. limits.DEFAULT_WRITE_KEEP_MS
 
@@ -30,13 +29,8 @@ function staged.is_committed(unit, name)
     and unit.call('LPOS', keys.committed(unit.root), name) ~= false
 end
 
--- Append the arguments from `at` on, in one command if they fit, or else the words without their number could stay.
-function staged.append(unit, name, args, at)
-  local key, last = keys.stage(unit.root, name), #args
-  args[at - 1] = numbers.text(last - at + 1)
-  for first = at - 1, last, SLICE do
-    unit.call('RPUSH', key, unpack(args, first, math.min(first + SLICE - 1, last)))
-  end
+function staged.append(unit, name, packed)
+  unit.call('RPUSH', keys.stage(unit.root, name), packed)
 end
 
 -- Return what is known of a write; nil where nothing is.
@@ -72,31 +66,34 @@ function staged.commit(unit, id, write, batch, keep_ms, names, jobs)
   end
 end
 
--- Return the words of the first call that is left of a stage; nil where there is none.
+-- Return the words of the first call that is left of a stage: none where they can't be read, nil where nothing is left.
 function staged.next_words(unit, name)
-  local key = keys.stage(unit.root, name)
-  local n = tonumber(numbers.digits(unit.call('LINDEX', key, '0') or ''))
-  local words = n and unit.call('LRANGE', key, '1', numbers.text(n))
-  return words and #words == n and words or nil
+  local packed = unit.call('LINDEX', keys.stage(unit.root, name), '0')
+  if not packed then
+    return nil
+  end
+  local is_read, words = pcall(cmsgpack.unpack, packed)
+  if is_read and type(words) == 'table' then
+    return words
+  end
+  damage.note(unit.root, 'stage')
+  return {}
 end
 
--- Take what next_words returned off its stage, whose jobs are stored. Return whether anything is left of it.
-function staged.trim(unit, name, words, added)
+-- Take those off their stage: `added` of their jobs are stored. Return whether anything is left of it.
+function staged.trim(unit, name, added)
   local key = keys.stage(unit.root, name)
   if added > 0 then
     unit.call('HINCRBY', keys.write(unit.root, write_of(name)), 'added', numbers.text(added))
   end
-  unit.call('LTRIM', key, numbers.text(#words + 1), '-1')
+  unit.call('LTRIM', key, '1', '-1')
   return unit.call('EXISTS', key) == 1
 end
 
--- Strike the first stage off the list: nothing is left of it, or nothing that can be read. Its write says that it is
--- finished, so that a call that failed half way counts it once.
+-- Strike the first stage off the list: nothing is left of it. Its write says that it is finished, so that a call that
+-- failed half way counts it once.
 function staged.finish(unit, name)
   local key = keys.write(unit.root, write_of(name))
-  if unit.call('UNLINK', keys.stage(unit.root, name)) == 1 then
-    damage.note(unit.root, 'stage')
-  end
   local v = unit.call('HMGET', key, 'stages_left', 'finished', 'keep_ms')
   local left = numbers.read(v[1], 0)
   if v[2] ~= name then

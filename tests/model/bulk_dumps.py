@@ -28,8 +28,8 @@ def of_server(server: ServerState, root: str, deaths: Deaths) -> Dump:
     committed = server.keys.get(f"{root}:committed")
     return {
         "stages": {
-            _name(name): {"ids": list(_calls(words)), "dies": deaths.of(key)}
-            for key, name, words in named("stage")
+            _name(name): {"ids": [list(_ids(call)) for call in calls], "dies": deaths.of(key)}
+            for key, name, calls in named("stage")
         },
         "to publish": [_name(name.decode()) for name in committed.value] if committed else [],
         "writes": {
@@ -49,24 +49,16 @@ def _name(name: str) -> Name:
     return token, write_id
 
 
-def _calls(words: list[bytes]) -> Iterator[list[str]]:
-    """Yield the ids that each call has staged: its words stand behind their number."""
-    at = 0
-    while at < len(words):
-        end = at + 1 + int(words[at])
-        yield list(_ids(words[at + 1 : end]))
-        at = end
-
-
-def _ids(words: list[bytes]) -> Iterator[str]:
+def _ids(packed: bytes) -> Iterator[str]:
     """Yield the ids of jobs in either of their forms, see ``lua/lib/batch.lua``."""
-    if words[0].startswith(b"\t"):
-        yield from (word.decode() for word in words[2::2])
+    words = msgspec.msgpack.decode(packed, type=list[str])
+    if words[0].startswith("\t"):
+        yield from words[2::2]
         return
     at = 0
     while at < len(words):
-        yield words[at].decode()
-        is_plain = words[at + 1][1:2] == b"1"
+        yield words[at]
+        is_plain = words[at + 1][1] == "1"
         at += 4 if is_plain else 5 + 2 * int(words[at + 4])
 
 

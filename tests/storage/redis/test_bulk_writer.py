@@ -60,7 +60,7 @@ async def test_a_stage_whose_time_is_over_is_not_there(
         await stage(storage, "t1", a_job("b"), before=info.length)
 
 
-async def test_jobs_of_many_options_are_staged_in_more_than_one_command(
+async def test_jobs_of_many_options_are_staged_as_they_are(
     storage: Storage,
 ) -> None:
     options = {f"o{n}": "v" for n in range(3)}

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from headrace.request import JobRequest
 from headrace.storage.redis.calls.call import Call, Word
+from headrace.storage.redis.calls.packing import pack
 from headrace.storage.redis.calls.producer import add_jobs
 from headrace.storage.values import CommitOutcome, StageInfo, WriteInfo
 
@@ -22,9 +23,10 @@ def stage(
     ttl_ms: int,
 ) -> Call[int]:
     """Build ``stage``."""
-    words: list[Word] = [write_id, token, before, ttl_ms]
+    words: list[Word] = []
     add_jobs(words, [_with_own_id(job) for job in jobs])
-    return Call("stage", root, words, int)
+    packed = [pack(words)] if words else []
+    return Call("stage", root, [write_id, token, before, ttl_ms, *packed], int)
 
 
 def _with_own_id(job: JobRequest) -> JobRequest:
