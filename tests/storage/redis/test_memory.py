@@ -12,6 +12,7 @@ from headrace.job import JobState
 from headrace.storage.base import Storage
 from headrace.storage.values import CallId, Settlement
 from headrace.testing.contract import Subject
+from headrace.testing.contract.bulk_steps import ContractWriter, report_of
 from headrace.testing.contract.fixtures import Dump
 from headrace.testing.contract.schedule_steps import (
     a_schedule,
@@ -266,3 +267,38 @@ async def test_pausing_watching_and_reading_work(
     assert (await storage.stats(QUEUE)).queued == 1
     assert [row.id for row in (await storage.list_jobs(QUEUE, JobState.QUEUED)).rows] == ["x"]
     give_memory(server)
+
+
+async def test_staging_fails_the_same_and_what_is_staged_is_committed_and_discarded(
+    storage: Storage, dump: Dump, server: redis.Redis
+) -> None:
+    kept, dropped = ContractWriter(storage, name="t1"), ContractWriter(storage, name="t2")
+    await kept.stage(a_job("a"))
+    await dropped.stage(a_job("b"))
+    fill_memory(server)
+    before = await dump()
+    for writer in (kept, ContractWriter(storage, name="t3")):
+        with pytest.raises(StorageFull, match="maxmemory"):
+            await writer.stage(a_job("c"))
+    assert await dump() == before
+    assert await kept.commit() == "committed"
+    assert await dropped.discard() == 1
+    assert (await report_of(storage)).stages_left == 1
+
+
+async def test_a_publication_fails_the_same_and_goes_on_when_there_is_room(
+    storage: Storage, dump: Dump, server: redis.Redis
+) -> None:
+    writer = ContractWriter(storage)
+    await writer.stage(a_job("a"))
+    await writer.stage(a_job("b"))
+    await writer.commit()
+    assert await storage.publish(QUEUE) == 1
+    fill_memory(server)
+    before = await dump()
+    with pytest.raises(StorageFull, match="maxmemory"):
+        await storage.publish(QUEUE)
+    assert await dump() == before
+    give_memory(server)
+    assert await storage.publish(QUEUE) == 0
+    assert (await report_of(storage)).added == 2

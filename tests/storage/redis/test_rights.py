@@ -13,6 +13,7 @@ from headrace.errors import StorageRefused
 from headrace.job import JobState
 from headrace.storage.base import Storage
 from headrace.storage.redis.storage import RedisStorage
+from headrace.testing.contract.bulk_steps import ContractWriter, report_of
 from headrace.testing.contract.schedule_steps import (
     a_schedule,
     an_occurrence,
@@ -85,3 +86,16 @@ async def test_another_tenants_keys_are_refused(storage: Storage) -> None:
         with pytest.raises(StorageRefused):
             await call
     await others.aclose()
+
+
+async def test_bulk_writes_are_staged_committed_published_and_discarded(storage: Storage) -> None:
+    writer, loser = ContractWriter(storage, name="t1"), ContractWriter(storage, name="t2")
+    await writer.stage(a_job("a"))
+    await loser.stage(a_job("a"))
+    assert await writer.commit() == "committed"
+    assert await loser.discard() == 1
+    assert await storage.publish(QUEUE) == 0
+    assert (await report_of(storage)).added == 1
+    await storage.cancel(QUEUE, ["a"])
+    await storage.purge(QUEUE, JobState.CANCELLED, ["a"])
+    assert await storage.delete_queue(QUEUE) == 0
