@@ -27,6 +27,7 @@ SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+WEEK_MS = 7 * DAY_MS
 LEASE_MS = 15 * SECOND_MS
 ELSEWHERE = "elsewhere.1"
 """The channel of a waiter in another process."""
@@ -36,6 +37,7 @@ OURS = "ours"
 IDS = ("a", "b", "c", "d")
 UNKNOWN_ID = "nobody"
 CLIENTS = ("c1", "c2")
+READERS = ("archive", "alerts")
 WORKERS = ("w1", "w2", "w3")
 TASKS = {"w1": {"send": "default"}, "w2": {"send": "process", "other": "gpu"}}
 """What incarnations say of tasks; the third says nothing."""

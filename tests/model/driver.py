@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from headrace.errors import StageLost, StaleCall, TooManySchedules
+from headrace.events import EventRecord
 from headrace.job import JobRecord, JobState
 from headrace.request import JobRequest
 from headrace.storage.base import Channel, Scheduler
@@ -165,6 +166,7 @@ class Driver:
         after = self._seen_event
         page = self.run(self.subject.storage.events(QUEUE, after=after, limit=1000))
         self._seen_event = page.last_id or after
+        self._compare_numbers(page.events)
         real: list[Event] = [
             (
                 e.kind.value,
@@ -184,6 +186,13 @@ class Driver:
         ]
         same("the events", sorted(real), sorted(expected))
         self._hits.update(f"a job {event[0]} {event[7]}".rstrip() for event in expected)
+
+    def _compare_numbers(self, events: Sequence[EventRecord]) -> None:
+        entries = self.model.queue(QUEUE).entries
+        last = max(entries.values(), default=0)
+        real = [event.number for event in events]
+        same("the numbers of events", real, list(range(last + 1, last + 1 + len(real))))
+        entries.update((event.stream_id, event.number) for event in events)
 
     # What is no verb, or is called in a way of its own
 
@@ -260,12 +269,23 @@ class Driver:
     def prune(self) -> None:
         """Prune to the end."""
         self.run(self._prune())
-        self._compare("prune", None, lambda: self.model.prune(QUEUE))
+        self._compare("prune", None, self._prune_model)
+
+    def _prune_model(self) -> None:
+        self.model.prune(QUEUE)
+        self.model.prune_readers(QUEUE)
 
     async def _prune(self) -> None:
         cursor = await self.subject.storage.prune(QUEUE)
         while cursor:
             cursor = await self.subject.storage.prune(QUEUE, cursor=cursor)
+
+    def readers(self) -> None:
+        """Compare how far readers have come; ids of entries within one differ by the storage."""
+        known = self.run(self.subject.storage.readers(QUEUE))
+        real = [msgspec.structs.replace(reader, stream_id="") for reader in known]
+        self._hits["verb readers"] += 1
+        same("the readers", real, self.model.readers(QUEUE))
 
     def repair(self) -> None:
         """Repair to the end, thoroughly: in a queue in order there is nothing to do."""

@@ -17,6 +17,7 @@ from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.bulk_rules import BulkRules
 from tests.model.memory import CLAIMS_KEPT
+from tests.model.reader_rules import ReaderRules
 from tests.model.schedule_rules import ScheduleRules
 from tests.model.subjects import LANES, QUEUE
 
@@ -36,7 +37,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(ScheduleRules, BulkRules):
+class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer
@@ -302,6 +303,7 @@ class StorageMachine(ScheduleRules, BulkRules):
         self._driver.call("outcomes", [job_id, asks.UNKNOWN_ID, job_id])
         self._driver.call("beats")
         self._driver.call("workers")
+        self._driver.readers()
         self._driver.held(name)
         self._driver.stats()
         self._driver.list_jobs(state, limit)

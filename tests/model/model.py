@@ -7,10 +7,13 @@ from tests.model.bulk_writer import BulkWriterModel, bulk_dump
 from tests.model.consumer import ConsumerModel
 from tests.model.maintenance import InspectorModel, MaintenanceModel
 from tests.model.places import Dump, Record
+from tests.model.readers import ReaderModel
 from tests.model.schedules import SchedulerModel
 
 
-class Model(BulkWriterModel, SchedulerModel, ConsumerModel, MaintenanceModel, InspectorModel):
+class Model(
+    BulkWriterModel, SchedulerModel, ReaderModel, ConsumerModel, MaintenanceModel, InspectorModel
+):
     """A storage of one tenant in plain Python, to compare the real ones with.
 
     Verbs have the names and replies of `Storage`, without `await`. It may be copied by
@@ -65,6 +68,7 @@ class Model(BulkWriterModel, SchedulerModel, ConsumerModel, MaintenanceModel, In
             },
             "fired": {name: mark.instant for name, mark in q.fired.items()},
             "bulk": bulk_dump(q),
+            "readers": {name: (known.number, known.at) for name, known in q.readers.items()},
         }
 
 

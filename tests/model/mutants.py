@@ -171,6 +171,16 @@ class KeepsEverything(SqliteStorage):
         await super().configure(queue, msgspec.structs.replace(settings, history=100_000))
 
 
+class LetsReadersGoBack(SqliteStorage):
+    """Takes every word of a reader for its place."""
+
+    async def acknowledge(
+        self, queue: str, reader: str, stream_id: str, *, number: int = 0
+    ) -> None:
+        await self.forget_reader(queue, reader)
+        await super().acknowledge(queue, reader, stream_id, number=number)
+
+
 MUTANTS = (
     IgnoresTheNonce,
     SettlesLate,
@@ -188,4 +198,5 @@ MUTANTS = (
     ForgetsWaiters,
     PausesEverybody,
     KeepsEverything,
+    LetsReadersGoBack,
 )

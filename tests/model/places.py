@@ -140,6 +140,14 @@ class Mark:
 
 
 @dataclass
+class Reader:
+    """A reader of events: the last that it has acknowledged, and when it did so."""
+
+    number: int = 0
+    at: int = 0
+
+
+@dataclass
 class Staged:
     """What each call has staged, and when that is gone: None once it is committed."""
 
@@ -165,7 +173,8 @@ class QueueState:
 
     A place in them stays when its record has reached its age, until `prune` takes it out.
     ``tokens`` are the lanes in which a wake-up token must be, unless one got lost; ``lanes`` those
-    of tasks, as workers have said. Stages are named by token and write.
+    of tasks, as workers have said. Stages are named by token and write. ``entries`` map the
+    ids of event entries to their last numbers.
     """
 
     name: str
@@ -186,6 +195,8 @@ class QueueState:
     stages: dict[tuple[str, str], Staged] = field(default_factory=dict)
     to_publish: list[tuple[str, str]] = field(default_factory=list)
     writes: dict[str, Write] = field(default_factory=dict)
+    readers: dict[str, Reader] = field(default_factory=dict)
+    entries: dict[str, int] = field(default_factory=dict)
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""

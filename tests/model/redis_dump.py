@@ -206,6 +206,10 @@ class RedisDump:
             },
             "calls": self._calls(),
             "fired": self._fired(),
+            "readers": {
+                name.decode(): tuple(map(int, word.split()[1:]))
+                for name, word in self._one("readers", {}).items()
+            },
         }
 
     def _delayed(self) -> dict[str, float]:

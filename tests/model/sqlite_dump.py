@@ -25,7 +25,9 @@ PLAIN = {
 """The model's names, and the columns of a job's row."""
 # fmt: on
 OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
-OF_A_QUEUE = ("jobs", "incarnations", "calls", "stats", "lanes", "fired", "stages", "writes")
+OF_A_QUEUE = (
+    *("jobs", "incarnations", "calls", "stats", "lanes", "fired", "stages", "writes", "readers"),
+)
 
 Row = dict[str, Any]
 PutBack = tuple[int, int, ErrorInfo]
@@ -83,6 +85,10 @@ def dump(step: Step, name: QueueName) -> Dump:
         "fired": {
             row["schedule"]: row["instant_ms"]
             for row in rows(db, "SELECT * FROM fired WHERE queue = ?", queue["key"])
+        },
+        "readers": {
+            row["name"]: (row["number"], row["at_ms"])
+            for row in rows(db, "SELECT * FROM readers WHERE queue = ?", queue["key"])
         },
     }
 

@@ -19,6 +19,7 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
 from tests.model.mutants import MUTANTS
+from tests.model.reader_rules import WHAT
 from tests.model.run import run_machine
 from tests.model.schedule_mutants import SCHEDULE_MUTANTS
 from tests.model.schedule_rules import EDGES
@@ -32,7 +33,7 @@ VERBS = (
     "outcomes", "export", "list_jobs", "stats", "workers", "pause", "resume", "configure",
     "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
     "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
-    "publish", "discard", "read_write",
+    "publish", "discard", "read_write", "acknowledge", "forget_reader", "readers",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
@@ -66,6 +67,8 @@ def expected_hits() -> set[str]:
         *(f"settle: {outcome}" for outcome in asks.OUTCOMES),
         *(f"settle with {how or 'the'} claim" for how in asks.TAMPERING),
         *(f"enqueue: {kind}" for kind in asks.JOB_KINDS),
+        *(f"acknowledge {what}" for what in WHAT),
+        "wait for silent readers",
         *(f"write {which} of a schedule" for which in schedule_asks.EXPECTED),
         *(f"a schedule {due}" for due in schedule_asks.DUE_IN_MS),
         *(f"an occurrence {outcome}" for outcome in ("queued", "scheduled", "duplicate", "late")),
