@@ -39,13 +39,18 @@ from tests.support.redis_server import RedisServer
 DOCUMENT = Path(__file__).parents[3] / "docs" / "operations.md"
 
 
+def set_user(server: redis.Redis, name: str) -> None:
+    """Make the user of that name as the document does."""
+    line = re.search(rf"^ACL SETUSER {name} .*$", DOCUMENT.read_text(), re.MULTILINE)
+    assert line is not None
+    server.execute_command(*line[0].split())
+
+
 @pytest.fixture
 async def storage(redis_server: RedisServer, server: redis.Redis) -> AsyncIterator[Storage]:
     """Return the storage of that user."""
     server.flushall()
-    line = re.search(r"^ACL SETUSER shop .*$", DOCUMENT.read_text(), re.MULTILINE)
-    assert line is not None
-    server.execute_command(*line[0].split())
+    set_user(server, "shop")
     url = redis_server.url.replace("redis://", "redis://shop:password@")
     storage = RedisStorage(url).for_tenant("shop")
     yield storage
@@ -78,6 +83,35 @@ async def test_schedules_are_kept_taken_and_fired(storage: Storage) -> None:
     assert (await storage.join_release("shop", "v1", alive_ms=9)).is_newest
     await storage.leave_release("shop", "v1")
     assert await write(storage, deletion(expected=2)) == [0]
+
+
+async def test_a_user_that_only_reads_sees_what_there_is_and_changes_nothing(
+    storage: Storage, redis_server: RedisServer, server: redis.Redis
+) -> None:
+    worker = await ContractIncarnation(storage, "w1").register()
+    await ContractClient(storage).enqueue(a_job("x"), a_job("y"))
+    await worker.settle(await worker.claim_one(), completed())
+    set_user(server, "reader")
+    url = redis_server.url.replace("redis://", "redis://reader:password@")
+    reader = RedisStorage(url).for_tenant("shop")
+    try:
+        await reader.check()
+        assert await reader.queues() == [QUEUE]
+        [x, y] = await reader.outcomes(QUEUE, ["x", "y"])
+        assert (x.result, y.state) == (b"1", JobState.QUEUED)
+        assert await reader.get(QUEUE, "x") == await storage.get(QUEUE, "x")
+        exported = (await storage.export(QUEUE, JobState.COMPLETED)).records
+        assert (await reader.export(QUEUE, JobState.COMPLETED)).records == exported
+        assert (await reader.stats(QUEUE)).history == 1
+        assert len((await reader.list_jobs(QUEUE, JobState.QUEUED)).rows) == 1
+        for call in (reader.pause(QUEUE), reader.watch(QUEUE, ["y"], channel="")):
+            with pytest.raises(StorageRefused):
+                await call
+        with pytest.raises(StorageRefused):
+            await reader.for_tenant("shop2").outcomes(QUEUE, ["x"])
+    finally:
+        await reader.aclose()
+        server.execute_command("ACL", "DELUSER", "reader")
 
 
 async def test_another_tenants_keys_are_refused(storage: Storage) -> None:

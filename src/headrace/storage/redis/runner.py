@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from headrace.errors import ReplyLost, StorageFault, StorageRefused
+from headrace.storage.base import VERBS
 from headrace.storage.redis.calls.call import Call, Word
 from headrace.storage.redis.calls.doctor import info, load
 from headrace.storage.redis.errors import FunctionMissing, LibraryKnown, NotPermitted, unsent
@@ -69,7 +70,19 @@ class Runner(ABC):
         except FunctionMissing:
             with suppress(LibraryKnown):
                 await self.prepare(load(self.library))
+        except NotPermitted:
+            if call.is_command or not VERBS[call.verb].reads:
+                raise
+            call = self._as_reader(call)
         return await self.send(call)
+
+    def _as_reader(self, call: Call[T]) -> Call[T]:
+        """Return a call that only reads as a user may make it who may not write.
+
+        It is no user's first way: the right to ``FCALL`` does not bring that to ``FCALL_RO``.
+        """
+        _, *words = self.words(call)
+        return call._replace(words=("FCALL_RO", *words), is_command=True)
 
     async def prepare(self, call: Call[T]) -> T:
         """Run what only makes ready for another call, which is not sent if this fails.
