@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
-from itertools import islice
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
 
 from headrace.admit import close_unsent
-from headrace.client import Client, iterated
+from headrace.client import iterated
 from headrace.clients import Clients
 from headrace.clock import Duration
-from headrace.errors import (
-    ReplyLost,
-    StageLost,
-    StorageError,
-    StorageFull,
-    StorageUnavailable,
-    UsageError,
-)
+from headrace.errors import StorageError, UsageError
 from headrace.job import DEFAULT_QUEUE, Job, check_name, check_text
 from headrace.plain import shown
 from headrace.sender import Sender
-from headrace.staging import Phase, Staging, WriteTerms, write_terms
+from headrace.staging import Phase, WriteTerms, write_terms
 from headrace.storage.base import check_writes_in_bulk
 from headrace.storage.limits import (
     BATCH_LIMIT,
+    BATCH_LIMIT_BYTES,
     DEFAULT_STAGE_TTL_MS,
     DEFAULT_WRITE_KEEP_MS,
 )
-from headrace.storage.values import CommitOutcome, WriteInfo
 from headrace.views.writes import WriteReport
+from headrace.writing import Writing
 
 LAST_WORDS_S = 5.0
 """How long a write that failed may take to discard what it has staged; else that ends by time."""
@@ -49,15 +41,15 @@ class BulkWrite:
     will be there, whatever happens to this process. Then the block publishes it: it waits until all
     jobs are stored. What it can't publish the workers' sweeps do.
 
-    Coroutines may share it; jobs are stored in the order in which they were added. It holds up to
-    500 jobs in memory, or 4 MiB of arguments.
+    Coroutines may share it; jobs are stored in the order in which they were added. It holds no more
+    in memory than two calls may bring, of 500 jobs and 4 MiB of arguments each.
     """
 
     def __init__(self, terms: WriteTerms, *, sender: Sender, clients: Clients) -> None:
         self._terms = terms
         self._sender = sender
-        self._clients = clients
-        self._staging = Staging(terms)
+        self._writing = Writing(terms, clients.current)
+        self._staging = self._writing.staging
         self._sending = anyio.Lock()
         self._report: WriteReport | None = None
 
@@ -101,9 +93,9 @@ class BulkWrite:
         list. It is not read at all where the write is known.
         """
         self._check_open(jobs)
-        source = iterated(jobs)
+        blocks = _blocks(iterated(jobs))
         try:
-            while not self.is_known and (block := list(islice(source, BATCH_LIMIT))):
+            while not self.is_known and (block := next(blocks, None)):
                 self._staging.add(await self._sender.requests(block))
                 await self._send()
         except UsageError:
@@ -111,11 +103,7 @@ class BulkWrite:
             raise
 
     async def __aenter__(self) -> Self:
-        client = self._clients.current()
-        check_writes_in_bulk(client.storage)
-        self._staging.begin()
-        info = await self._read(client)
-        self._staging.is_known = info is not None and info.batch >= self._terms.batch
+        await self._writing.begin()
         return self
 
     async def __aexit__(
@@ -129,11 +117,12 @@ class BulkWrite:
             await self._discard()
             return
         try:
-            await self._commit()
+            async with self._sending:
+                await self._writing.commit()
         except BaseException:
             await self._discard()
             raise
-        self._report = await self._published()
+        self._report = await self._writing.publish()
 
     def _check_open(self, unsent: object) -> None:
         try:
@@ -143,84 +132,30 @@ class BulkWrite:
             raise
 
     async def _send(self) -> None:
-        """Stage what fills a call, one after the other."""
-        if not self._staging.next_call():
-            return
-        async with self._sending:
-            client, terms = self._clients.current(), self._terms
-            while jobs := self._staging.next_call():
-                info = self._staging.info
-                length = await client.ask(
-                    partial(
-                        client.storage.stage,
-                        terms.queue,
-                        terms.write_id,
-                        info.token,
-                        jobs,
-                        before=info.length,
-                        ttl_ms=terms.stage_ttl_ms,
-                    )
-                )
-                self._staging.staged(length)
-
-    async def _commit(self) -> None:
-        if self.is_known:
-            return
-        self._staging.fill()
-        await self._send()
-        client, terms, stages = self._clients.current(), self._terms, self._staging.stages()
-        outcome = await client.ask(
-            partial(
-                client.storage.commit,
-                terms.queue,
-                terms.write_id,
-                stages,
-                batch=terms.batch,
-                keep_ms=terms.keep_ms,
-            )
-        )
-        if outcome is CommitOutcome.KNOWN:
-            # By another writer, whose stages these are not; or by this one, and the answer was
-            # lost.
-            dropped = await client.ask(self._discarding(client))
-            self._staging.is_known = dropped == len(stages)
-
-    def _discarding(self, client: Client) -> Any:
-        terms = self._terms
-        tokens = [self._staging.info.token]
-        return partial(client.storage.discard, terms.queue, terms.write_id, tokens)
+        """Stage what fills a call; coroutines that share the write do so one after the other."""
+        if self._staging.next_call():
+            async with self._sending:
+                await self._writing.send()
 
     async def _discard(self) -> None:
-        """Drop what was staged, if that is possible soon; whatever was committed stays."""
-        client = self._clients.current()
+        """Drop what was staged, if that is possible soon."""
         with anyio.move_on_after(LAST_WORDS_S, shield=True), suppress(StorageError):
-            await self._discarding(client)()
+            await self._writing.discard()
 
-    async def _read(self, client: Client) -> WriteInfo | None:
-        terms = self._terms
-        return await client.ask(partial(client.storage.read_write, terms.queue, terms.write_id))
 
-    async def _published(self) -> WriteReport:
-        """Publish until all of the write is stored, or the storage does not take it."""
-        client = self._clients.current()
-        info = await self._look(client)
-        left = -1
-        # It is committed: whatever the storage can't do now, the workers' sweeps do later.
-        with suppress(StorageFull, StorageUnavailable, ReplyLost):
-            while left and not info.is_published:
-                before = left
-                left = await client.ask(partial(client.storage.publish, self._terms.queue))
-                if not left or left != before:  # a stage has ended, perhaps the write's last one
-                    info = await self._look(client)
-        return WriteReport.of(self._terms.queue, info, is_known=self.is_known)
-
-    async def _look(self, client: Client) -> WriteInfo:
-        info = await self._read(client)
-        if info is None:
-            raise StageLost(
-                f"{self!r} was committed, and then deleted with its queue, or its keep is over"
-            )
-        return info
+def _blocks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Yield jobs in their order, at a time about as many as a call may bring."""
+    block: list[Job] = []
+    size = 0
+    for job in jobs:
+        block.append(job)
+        payload = getattr(job, "payload", None)  # which nobody has checked yet
+        size += len(payload) if isinstance(payload, bytes) else 0
+        if len(block) == BATCH_LIMIT or size >= BATCH_LIMIT_BYTES:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 class BulkWrites:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -258,6 +259,22 @@ async def test_options_and_large_arguments_arrive(app: App[None]) -> None:
     assert (await app.job("later").status()).state is JobState.SCHEDULED
     async with running(Worker(app)):
         assert [await app.job(f"{n}").result(timeout=20) for n in range(10)] == [900_000] * 10
+
+
+async def test_no_more_is_read_ahead_than_a_call_may_bring(app: App[None]) -> None:
+    @app.task(name="measure")
+    async def measure(text: str) -> None: ...
+
+    jobs = (measure.job("x" * 900_000) for _ in range(100))
+    tracemalloc.start()
+    try:
+        async with app.bulk(WRITE) as bulk:
+            await bulk.add_many(jobs)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert bulk.report.rows == 100
+    assert peak < 40_000_000
 
 
 async def test_a_job_of_another_queue_is_refused_and_the_others_are_not_held_up(

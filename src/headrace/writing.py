@@ -1,0 +1,140 @@
+"""The calls of a bulk write, from the look at its beginning to the last piece that is published.
+
+They wait for nothing but the client's calls, so an event loop may run them, or a thread that steps
+them at once over a storage that blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Protocol, TypeVar
+
+from headrace.errors import ReplyLost, StageLost, StorageFull, StorageUnavailable
+from headrace.plain import shown
+from headrace.staging import Staging, WriteTerms
+from headrace.storage.base import BulkWriter, check_writes_in_bulk
+from headrace.storage.values import CommitOutcome, WriteInfo
+from headrace.views.writes import WriteReport
+
+T = TypeVar("T")
+
+
+class WriteClient(Protocol):
+    """What a write is written through."""
+
+    @property
+    def storage(self) -> BulkWriter:
+        """The storage, one of another distribution may lack the role."""
+
+    async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that does no harm when it comes twice, until it is answered."""
+
+
+class Writing:
+    """One writer's calls for a write; at most one of them at a time.
+
+    Args:
+        terms: of the write.
+        client: returns the client of the moment.
+
+    Attributes:
+        staging: what it is to send.
+    """
+
+    def __init__(self, terms: WriteTerms, client: Callable[[], WriteClient]) -> None:
+        self.staging: Staging = Staging(terms)
+        self._terms = terms
+        self._client = client
+
+    async def begin(self) -> None:
+        """Look whether the write is known.
+
+        Raises:
+            UsageError: it has begun before.
+            StorageRefused: the storage has no bulk writes.
+            StorageError: it is not answered.
+        """
+        check_writes_in_bulk(self._client().storage)
+        self.staging.begin()
+        info = await self._read()
+        self.staging.is_known = info is not None and info.batch >= self._terms.batch
+
+    async def send(self) -> None:
+        """Stage what fills a call, one call after the other."""
+        terms = self._terms
+        while jobs := self.staging.next_call():
+            client, info = self._client(), self.staging.info
+            length = await client.ask(
+                partial(
+                    client.storage.stage,
+                    terms.queue,
+                    terms.write_id,
+                    info.token,
+                    jobs,
+                    before=info.length,
+                    ttl_ms=terms.stage_ttl_ms,
+                )
+            )
+            self.staging.staged(length)
+
+    async def commit(self) -> None:
+        """Stage the rest, and commit, unless the write is known."""
+        if self.staging.is_known:
+            return
+        self.staging.fill()
+        await self.send()
+        client, terms, stages = self._client(), self._terms, self.staging.stages()
+        outcome = await client.ask(
+            partial(
+                client.storage.commit,
+                terms.queue,
+                terms.write_id,
+                stages,
+                batch=terms.batch,
+                keep_ms=terms.keep_ms,
+            )
+        )
+        if outcome is CommitOutcome.KNOWN:
+            # By another writer; or by this one, whose answer was lost: then its stages stay.
+            self.staging.is_known = await client.ask(self._discarding(client)) == len(stages)
+
+    async def discard(self) -> None:
+        """Drop what was staged, at one try; whatever was committed stays."""
+        await self._discarding(self._client())()
+
+    def _discarding(self, client: WriteClient) -> Callable[[], Awaitable[int]]:
+        terms, tokens = self._terms, [self.staging.info.token]
+        return partial(client.storage.discard, terms.queue, terms.write_id, tokens)
+
+    async def publish(self) -> WriteReport:
+        """Publish until all of the write is stored, or the storage does not take it.
+
+        Raises:
+            StageLost: it was deleted with its queue.
+            StorageError: it can't be told what became of it.
+        """
+        info = await self._look()
+        left = -1
+        # It is committed: whatever the storage can't do now, the workers' sweeps do later.
+        with suppress(StorageFull, StorageUnavailable, ReplyLost):
+            while left and not info.is_published:
+                client, before = self._client(), left
+                left = await client.ask(partial(client.storage.publish, self._terms.queue))
+                if not left or left != before:  # a stage has ended, perhaps the write's last one
+                    info = await self._look()
+        return WriteReport.of(self._terms.queue, info, is_known=self.staging.is_known)
+
+    async def _look(self) -> WriteInfo:
+        info = await self._read()
+        if info is None:
+            raise StageLost(
+                f"write {shown(self._terms.write_id)} was committed, and is not known any more: "
+                "it was deleted with its queue, or its keep is over"
+            )
+        return info
+
+    async def _read(self) -> WriteInfo | None:
+        client, terms = self._client(), self._terms
+        return await client.ask(partial(client.storage.read_write, terms.queue, terms.write_id))
