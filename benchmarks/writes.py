@@ -89,7 +89,6 @@ async def in_turns(rows: int, repeats: int) -> list[Figure]:
                     with tempfile.TemporaryDirectory() as directory:
                         url = server.url if kind == "redis" else f"file://{directory}"
                         told = await run(url, way, rows)
-                    print(kind, way, told, file=sys.stderr)
                     values += [rows / told.all_s, told.grown_kib / 1024]
             return values
 
