@@ -35,6 +35,7 @@ from headrace import (
     ScheduleEvent,
     Task,
     Worker,
+    WriteReport,
 )
 from headrace.events import WorkerEvent
 from headrace.testing import running
@@ -45,7 +46,7 @@ from tests.support.until import patience
 REFERENCE = ROOT / "docs" / "reference.md"
 PUBLIC = (
     *(JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker),
-    *(Schedule, ScheduleEvent, JobOutcome, ExportedJob),
+    *(Schedule, ScheduleEvent, JobOutcome, ExportedJob, WriteReport),
 )
 
 
