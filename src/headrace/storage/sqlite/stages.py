@@ -31,7 +31,8 @@ _DROP_COMMITTED = """
 UPDATE stages SET place = NULL, purge_at_ms = ? WHERE queue = ? AND place IS NOT NULL
 """
 _OLDEST = "SELECT key, write_id FROM stages WHERE queue = ? AND place IS NOT NULL ORDER BY place"
-_CHUNK = "SELECT key, body FROM staged WHERE stage = ? ORDER BY key LIMIT 2"
+_CHUNK = "SELECT key, body FROM staged WHERE stage = ? ORDER BY key LIMIT 1"
+_IS_LEFT = "SELECT EXISTS (SELECT 1 FROM staged WHERE stage = ?)"
 _ERASE_CHUNK = "DELETE FROM staged WHERE key = ?"
 _ERASE = "DELETE FROM stages WHERE key = ?"
 _COUNT = "SELECT count(*) FROM stages WHERE queue = ? AND place IS NOT NULL"
@@ -119,11 +120,12 @@ def take(unit: UnitOfWork) -> Chunk | None:
     if oldest is None:
         return None
     stage, write_id = oldest
-    (chunk, body), *more = unit.db.execute(_CHUNK, (stage,)).fetchall()
+    chunk, body = unit.db.execute(_CHUNK, (stage,)).fetchone()
     unit.db.execute(_ERASE_CHUNK, (chunk,))
-    if not more:
+    [is_left] = unit.db.execute(_IS_LEFT, (stage,)).fetchone()
+    if not is_left:
         unit.db.execute(_ERASE, (stage,))
-    return Chunk(write_id, _read(body, unit.queue), is_last=not more)
+    return Chunk(write_id, _read(body, unit.queue), is_last=not is_left)
 
 
 def _read(body: bytes, queue: str) -> list[JobRequest]:
