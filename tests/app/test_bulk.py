@@ -17,6 +17,8 @@ from headrace import (
     Job,
     JobDraft,
     JobState,
+    StorageFull,
+    StorageRefused,
     StorageUnavailable,
     Task,
     UsageError,
@@ -24,8 +26,11 @@ from headrace import (
     WriteReport,
 )
 from headrace.app import clients_of
+from headrace.clients import Opening
 from headrace.testing import Kit, running
+from tests.storage.foreign import OldStorage
 from tests.support.nowhere import unreachable_app
+from tests.support.redis_server import RedisServer
 from tests.support.until import until
 
 WRITE = "import-7"
@@ -347,6 +352,60 @@ async def test_a_storage_that_is_away_is_an_error_before_the_block() -> None:
         with pytest.raises(StorageUnavailable):
             async with nowhere.bulk(WRITE):
                 raise AssertionError("the block has begun")
+
+
+async def test_a_storage_without_bulk_writes_refuses_them(
+    app: App[None], load: Task[[int], int]
+) -> None:
+    old = OldStorage(clients_of(app).open_storage())
+    with clients_of(app).replaced(Opening(storage=lambda: old)):
+        with pytest.raises(StorageRefused, match="OldStorage has no bulk writes"):
+            async with app.bulk(WRITE):
+                raise AssertionError("the block has begun")
+        with pytest.raises(StorageRefused, match="OldStorage has no bulk writes"):
+            await app.write_report(WRITE)
+        await app.aclose()
+    assert await queued(app) == 0
+
+
+async def test_a_storage_that_has_no_room_for_the_stages_has_none_of_them_left() -> None:
+    with RedisServer() as server, server.client() as client:
+        async with App(server.url) as app:
+            bulk = app.bulk(WRITE)
+
+            async def write() -> None:
+                async with bulk:
+                    await bulk.add_many(large_jobs(app, 1_000))
+                    client.config_set("maxmemory", 1_000_000)
+                    await bulk.add_many(large_jobs(app, 1_000))
+
+            with pytest.raises(StorageFull):
+                await write()
+            assert client.keys("hr:*:stage:*") == []
+            client.config_set("maxmemory", 0)
+            assert await app.write_report(WRITE) is None
+
+
+async def test_a_storage_that_has_no_room_for_the_jobs_gets_them_later() -> None:
+    with RedisServer() as server, server.client() as client:
+        async with App(server.url) as app:
+            async with app.bulk(WRITE) as bulk:
+                await bulk.add_many(large_jobs(app, ROWS))
+                # Together full calls, so that nothing is left to stage at the end.
+                await bulk.add_many(large_jobs(app, 300))
+                client.config_set("maxmemory", 1_000_000)
+            assert bulk.report == report(
+                rows=ROWS + 300, added=0, duplicates=None, is_published=False
+            )
+            client.config_set("maxmemory", 0)
+            async with app.bulk(WRITE) as again:
+                pass
+            assert again.report == report(rows=ROWS + 300, added=ROWS + 300, is_known=True)
+
+
+def large_jobs(app: App[None], rows: int) -> Iterator[Job]:
+    """Yield jobs that need some room."""
+    return (app.task_ref("load", queue="default").job(row=f"{row}" * 500) for row in range(rows))
 
 
 async def test_in_a_kit_its_jobs_are_seen_and_run() -> None:
