@@ -53,7 +53,10 @@ class Story:
         """Write a transition."""
         self.events.append(
             JobEvent(
+                **dict.fromkeys(("error", "message", "frame", "due_at", "created_at")),
+                **dict.fromkeys(("worker", "host", "version", "app_version")),
                 queue="",
+                number=len(self.events) + 1,
                 stream_id="",
                 at=datetime.fromtimestamp(at, UTC),
                 kind=kind,

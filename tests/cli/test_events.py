@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -57,17 +58,23 @@ async def test_the_newest_events_are_shown_the_oldest_of_them_first(
 
     everything = await shown()
     kinds = [one.split()[1] for one in everything]
-    assert kinds == [*["queued", "active", "completed", "queued", "active", "failed"], "queued"]
-    assert everything[5].split()[1:5] == ["failed", "mail", "bad", "send"]
-    assert everything[5].endswith("exhausted")
+    assert kinds == [
+        *("joined", "queued", "active", "completed", "queued", "active", "failed", "left", "queued")
+    ]
+    failed = everything[6]
+    assert failed.split()[1:5] == ["failed", "mail", "bad", "send"]
+    assert ", exhausted, ConnectionError: bad, at " in failed
+    assert f"{__file__}:" in failed
     assert await shown("-n", "2") == everything[-2:]
     assert await shown("-q", "other") == everything[-1:]
-    assert await shown("--job", "good") == everything[:3]
-    assert await shown("-k", "failed", "-k", "completed") == [everything[2], everything[5]]
+    assert await shown("--job", "good") == everything[1:4]
+    assert await shown("-k", "failed", "-k", "completed") == [everything[3], failed]
     documents = [json.loads(one) for one in await shown("-t", "send", "-o", "json")]
     assert [(one["kind"], one["job_id"]) for one in documents] == [
-        (kind, "good" if at < 3 else "bad") for at, kind in enumerate(kinds[:6])
+        (kind, "good" if at < 3 else "bad") for at, kind in enumerate(kinds[1:7])
     ]
+    assert [one["number"] for one in documents] == [2, 3, 4, 5, 6, 7]
+    assert (documents[-1]["error"], documents[-1]["message"]) == ("ConnectionError", "bad")
     ran = await to_thread.run_sync(cli, "events", "-t", "nothing")
     assert ran.err.startswith("There are no such events in tenant ")
 
@@ -107,20 +114,56 @@ async def test_following_outlives_a_server_that_is_away(tmp_path: Path) -> None:
             assert json.loads(process.stdout.splitlines()[-1])["job_id"] == "after"
 
 
+AT = datetime(2026, 1, 31, 8, 0, 0, 5000, UTC)
+EVENT = JobEvent(
+    queue="mail",
+    number=7,
+    stream_id="1-0",
+    at=AT,
+    kind=JobEventKind.RETRYING,
+    job_id="a\x1b[2J",
+    task="send",
+    start=2,
+    incarnation="i",
+    wait_s=None,
+    run_s=1.5,
+    detail="ConnectionError",
+    error="ConnectionError",
+    message="no such \x1b[2J",
+    frame="mail.py:12 in send",
+    due_at=AT + timedelta(seconds=5),
+    created_at=None,
+    worker=None,
+    host=None,
+    version=None,
+    app_version=None,
+)
+
+
 def test_a_line_tells_what_its_event_has() -> None:
-    event = JobEvent(
-        queue="mail",
-        stream_id="1-0",
-        at=datetime(2026, 1, 31, 8, 0, 0, 5000, UTC),
-        kind=JobEventKind.RETRYING,
-        job_id="a\x1b[2J",
-        task="send",
-        start=2,
-        incarnation="i",
-        wait_s=None,
-        run_s=1.5,
-        detail="ConnectionError",
+    told = (
+        "\x1b[33mretrying \x1b[0m  mail  a\ufffd[2J  send  start 2, ran 1.5s, "
+        "ConnectionError: no such \ufffd[2J, at mail.py:12 in send, due"
     )
-    told = "\x1b[33mretrying \x1b[0m  mail  a\ufffd[2J  send  start 2, ran 1.5s, ConnectionError"
-    assert line(event, event.at) == f"08:00:00.005  {told}"
-    assert line(event, event.at + timedelta(days=1)) == f"2026-01-31 08:00:00.005  {told}"
+    assert line(EVENT, AT) == f"08:00:00.005  {told} 08:00:05.005"
+    later = line(EVENT, AT + timedelta(days=1))
+    assert later == f"2026-01-31 08:00:00.005  {told} 2026-01-31 08:00:05.005"
+
+
+def test_a_line_tells_what_became_of_a_job_and_how_long_it_took() -> None:
+    failed = dataclasses.replace(
+        EVENT, kind=JobEventKind.FAILED, job_id="x", detail="exhausted", message=None, frame=None,
+        due_at=None, created_at=AT - timedelta(minutes=2),
+    )  # fmt: skip
+    told = "start 2, ran 1.5s, exhausted, ConnectionError, created 2m before"
+    assert line(failed, AT).endswith(f"  mail  x  send  {told}")
+
+
+def test_a_line_tells_who_has_left() -> None:
+    left = dataclasses.replace(
+        EVENT, kind=JobEventKind.LEFT, job_id="i", task="", start=0, run_s=None, detail="reaped",
+        error=None, message=None, frame=None, due_at=None,
+        worker="mailer", host="box-1", version="1.2.3", app_version="2025-11",
+    )  # fmt: skip
+    told = "reaped, mailer on box-1, headrace 1.2.3, version 2025-11"
+    assert line(left, AT).endswith(f"  mail  i  {told}")

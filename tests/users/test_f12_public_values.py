@@ -125,7 +125,9 @@ async def test_f12_counts_workers_and_events_are_values_too(
     assert (stats.queue, stats.history, stats.paused, stats.oldest_s) == ("bills", 1, False, None)
     assert (stats.last_minute.enqueued, stats.last_minute.completed) == (1, 1)
     assert isinstance(stats.last_minute.wait_s, Percentiles)
-    queued, active, completed = [event async for event in queue.events()]
+    joined, queued, active, completed, left = [event async for event in queue.events()]
+    assert (joined.worker, left.detail, left.host) == (worker.name, "retired", worker.host)
+    assert joined.incarnation == joined.job_id == left.job_id == worker.incarnation
     assert [event.kind for event in (queued, active, completed)] == [
         "queued",
         "active",
@@ -136,6 +138,8 @@ async def test_f12_counts_workers_and_events_are_values_too(
     assert completed.run_s is not None
     assert (completed.job_id, completed.incarnation) == (job.id, worker.incarnation)
     assert queued.at <= active.at <= completed.at
+    assert completed.created_at == queued.at
+    assert [event.number for event in (joined, queued, active, completed, left)] == [1, 2, 3, 4, 5]
 
 
 async def test_f12_what_a_queue_keeps_is_told_after_a_change(app: App[None]) -> None:
@@ -171,13 +175,18 @@ async def test_f12_to_dict_is_ready_for_json(
 def test_f12_to_dict_tells_durations_in_milliseconds() -> None:
     at = datetime(2026, 1, 31, 8, tzinfo=UTC)
     event = JobEvent(
-        queue="q", stream_id="1-0", at=at, kind=JobEventKind.COMPLETED, job_id="x", task="t",
-        start=1, incarnation=None, wait_s=None, run_s=0.0125, detail=None,
+        queue="q", number=7, stream_id="1-0", at=at, kind=JobEventKind.COMPLETED, job_id="x",
+        task="t", start=1, incarnation=None, wait_s=None, run_s=0.0125, detail=None,
+        error=None, message=None, frame=None, due_at=at, created_at=None, worker=None, host=None,
+        version=None, app_version=None,
     )  # fmt: skip
     assert event.to_dict() == {
-        "queue": "q", "stream_id": "1-0", "at": "2026-01-31T08:00:00Z", "kind": "completed",
-        "job_id": "x", "task": "t", "start": 1, "incarnation": None, "wait_ms": None, "run_ms": 12,
-        "detail": None,
+        "queue": "q", "number": 7, "stream_id": "1-0", "at": "2026-01-31T08:00:00Z",
+        "kind": "completed", "job_id": "x", "task": "t", "start": 1,
+        "incarnation": None, "wait_ms": None, "run_ms": 12,
+        "detail": None, "error": None, "message": None, "frame": None,
+        "due_at": "2026-01-31T08:00:00Z", "created_at": None, "worker": None, "host": None,
+        "version": None, "app_version": None,
     }  # fmt: skip
 
 

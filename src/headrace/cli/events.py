@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
@@ -31,7 +31,7 @@ COLOURS = {
     **{state.value: colour for state, colour in STATES.items()},
     JobEventKind.STALLED.value: "red",
     JobEventKind.PUT_BACK.value: "yellow",
-    JobEventKind.PROGRESS.value: STATES[JobState.CANCELLED],
+    **dict.fromkeys(("purged", "progress", "joined", "left"), STATES[JobState.CANCELLED]),
 }
 KIND_WIDTH = max(len(kind) for kind in JobEventKind)
 LEAST_INTERVAL_S = 0.05
@@ -118,9 +118,10 @@ def events(
 ) -> None:
     """Show what happened to jobs, and what happens now.
 
-    The newest events are shown, the oldest of them first: every transition of a job, and its
-    progress. A queue keeps the last 5,000 entries or
-    more. With -o json each event is one JSON document on a line of its own.
+    The newest events are shown, the oldest of them first: every transition of a job with why, when
+    it is due and what error it had, its progress, and workers that join and leave a queue. A queue
+    keeps the last 5,000 entries or more. With -o json each event is one JSON document on a line of
+    its own.
     """
     for name in queue:
         check_name(name, what="queue")
@@ -157,16 +158,47 @@ def _print(found: Sequence[JobEvent], *, output: str) -> None:
 
 
 def line(event: JobEvent, now: datetime) -> str:
-    """Return an event in one line; its time is in UTC, with the date where that is another day."""
-    at = event.at.astimezone(UTC)
-    day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
+    """Return an event in one line; times are in UTC, with the date where that is another day."""
     kind = styled(event.kind.value.ljust(KIND_WIDTH), COLOURS.get(event.kind.value, ""))
     names = [one_line(name) for name in (event.queue, event.job_id, event.task) if name]
-    told = [
-        f"start {event.start}" if event.start else "",
-        "" if event.wait_s is None else f"waited {span_of(event.wait_s)}",
-        "" if event.run_s is None else f"ran {span_of(event.run_s)}",
-        one_line(event.detail or ""),
-    ]
-    when = f"{day}{at:%H:%M:%S}.{at.microsecond // 1000:03}"
-    return GAP.join([when, kind, *names, ", ".join(filter(None, told))]).rstrip()
+    told = ", ".join(map(one_line, _told(event, now)))
+    return GAP.join([_clock(event.at, now), kind, *names, told]).rstrip()
+
+
+def _told(event: JobEvent, now: datetime) -> Iterator[str]:
+    """Yield what an event has to say beside its names."""
+    if event.start:
+        yield f"start {event.start}"
+    if event.wait_s is not None:
+        yield f"waited {span_of(event.wait_s)}"
+    if event.run_s is not None:
+        yield f"ran {span_of(event.run_s)}"
+    if event.detail and event.detail != event.error:
+        yield event.detail
+    yield from _told_of_error(event)
+    if event.due_at is not None:
+        yield f"due {_clock(event.due_at, now)}"
+    if event.created_at is not None:
+        yield f"created {span_of((event.at - event.created_at).total_seconds())} before"
+    if event.worker:
+        yield from _told_of_worker(event)
+
+
+def _told_of_error(event: JobEvent) -> Iterator[str]:
+    if event.error:
+        yield f"{event.error}: {event.message}" if event.message else event.error
+    if event.frame:
+        yield f"at {event.frame}"
+
+
+def _told_of_worker(event: JobEvent) -> Iterator[str]:
+    yield f"{event.worker} on {event.host}"
+    yield f"headrace {event.version}"
+    if event.app_version:
+        yield f"version {event.app_version}"
+
+
+def _clock(instant: datetime, now: datetime) -> str:
+    at = instant.astimezone(UTC)
+    day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
+    return f"{day}{at:%H:%M:%S}.{at.microsecond // 1000:03}"

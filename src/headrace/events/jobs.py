@@ -25,6 +25,11 @@ class JobEventKind(StrEnum):
     JOINED = "joined"
     LEFT = "left"
 
+    @property
+    def is_of_job(self) -> bool:
+        """Whether a job's, not an incarnation's."""
+        return self not in (JobEventKind.JOINED, JobEventKind.LEFT)
+
 
 class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One event, as the queue's event stream keeps it; a field is empty where it does not apply.

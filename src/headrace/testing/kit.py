@@ -354,12 +354,13 @@ class Kit:
         return "\n".join(lines)
 
     async def job_events(self) -> list[JobEvent]:
-        """Return the transitions that the storage keeps of all queues, by time.
+        """Return the transitions of jobs that the storage keeps of all queues, by time.
 
         Transitions of one instant in different queues are in the order of the queues' names.
         """
         simulation = self._simulation
         found = []
         for queue in await simulation.storage.queues():
-            found += [event async for event in self.app.queue(queue).events()]
+            of_queue = self.app.queue(queue).events()
+            found += [event async for event in of_queue if event.kind.is_of_job]
         return sorted(found, key=lambda event: event.at)

@@ -156,9 +156,16 @@ class JobSummary(PublicValue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent(PublicValue):
-    """One transition of a job; `Queue.events` yields it."""
+    """One transition of a job, or an incarnation that joined or left; `Queue.events` yields it.
+
+    ``number`` is the event's own in its queue, rising by one an event, 0 where that is not known.
+    ``created_at`` is told where a job has ended, ``due_at`` where it waits for a time. ``job_id``
+    and ``incarnation`` are both the incarnation's where one has joined or left, ``worker``,
+    ``host`` and the versions are told of it alone, and it has no task.
+    """
 
     queue: str
+    number: int
     stream_id: str
     at: datetime
     kind: JobEventKind
@@ -169,14 +176,24 @@ class JobEvent(PublicValue):
     wait_s: float | None
     run_s: float | None
     detail: str | None
+    error: str | None
+    message: str | None
+    frame: str | None
+    due_at: datetime | None
+    created_at: datetime | None
+    worker: str | None
+    host: str | None
+    version: str | None
+    app_version: str | None
 
     @classmethod
     def of(cls, queue: str, event: EventRecord) -> JobEvent:
-        """Return what a queue's stream keeps of a transition."""
+        """Return what a queue's stream keeps of an event."""
         has_waited = event.kind is JobEventKind.ACTIVE
         has_run = event.run_ms or event.kind in MEASURED
         return cls(
             queue=queue,
+            number=event.number,
             stream_id=event.stream_id,
             at=datetime_of(event.at_ms),
             kind=event.kind,
@@ -187,6 +204,15 @@ class JobEvent(PublicValue):
             wait_s=event.wait_ms / 1000 if has_waited else None,
             run_s=event.run_ms / 1000 if has_run else None,
             detail=event.detail or None,
+            error=event.error or None,
+            message=event.message or None,
+            frame=event.frame or None,
+            due_at=instant(event.due_ms),
+            created_at=instant(event.created_ms),
+            worker=event.worker or None,
+            host=event.host or None,
+            version=event.version or None,
+            app_version=event.app_version or None,
         )
 
 
