@@ -26,10 +26,10 @@ from headrace import (
     WriteReport,
 )
 from headrace.app import clients_of
-from headrace.clients import Opening
 from headrace.testing import Kit, running
 from tests.storage.foreign import OldStorage
 from tests.support.nowhere import unreachable_app
+from tests.support.openings import opening
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
 
@@ -358,7 +358,7 @@ async def test_a_storage_without_bulk_writes_refuses_them(
     app: App[None], load: Task[[int], int]
 ) -> None:
     old = OldStorage(clients_of(app).open_storage())
-    with clients_of(app).replaced(Opening(storage=lambda: old)):
+    with clients_of(app).replaced(opening(lambda: old)):
         with pytest.raises(StorageRefused, match="OldStorage has no bulk writes"):
             async with app.bulk(WRITE):
                 raise AssertionError("the block has begun")

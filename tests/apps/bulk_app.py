@@ -18,9 +18,9 @@ import msgspec
 
 from headrace import App, Job
 from headrace.app import clients_of
-from headrace.clients import Opening
 from headrace.storage import BulkWriter, Storage
 from headrace.storage.verbs import verbs_of
+from tests.support.openings import opening
 
 QUEUE = "mail"
 TENANT = "crash"
@@ -78,7 +78,7 @@ async def main(url: str, tenant: str, rows: str, dies_after: str) -> None:
     app = an_app(url, tenant)
     clients = clients_of(app)
     mortal = cast(Storage, MortalStorage(clients.open_storage(), int(dies_after)))
-    with clients.replaced(Opening(storage=lambda: mortal)):
+    with clients.replaced(opening(lambda: mortal)):
         async with app:
             report = await write(app, int(rows))
     sys.stdout.buffer.write(msgspec.json.encode(report))

@@ -21,7 +21,6 @@ from headrace import (
     Worker,
 )
 from headrace.app import clients_of
-from headrace.clients import Opening
 from headrace.events import (
     ScheduleFired,
     SchedulerMissing,
@@ -33,6 +32,7 @@ from headrace.storage import RELEASE_LEFT_MS, Storage, TakenSchedules
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock, running
 from tests.storage.foreign import OldStorage
+from tests.support.openings import opening
 from tests.support.until import until
 
 ALIVE_MS = 15_000
@@ -152,7 +152,7 @@ async def test_a_coroutine_function_is_no_emit() -> None:
 async def test_a_storage_without_the_role_has_workers_without_schedulers() -> None:
     async with declaring("memory://") as app:
         storage = OldStorage(SqliteStorage(f"memory://old-{secrets.token_hex(6)}"))
-        with clients_of(app).replaced(Opening(storage=lambda: cast(Storage, storage))):
+        with clients_of(app).replaced(opening(lambda: cast(Storage, storage))):
             log = EventLog()
             async with running(Worker(app, emit=log, name="w")):
                 await (await app.tasks["tick"].enqueue()).result(timeout=10)
@@ -179,7 +179,7 @@ class Failing(SqliteStorage):
 async def test_a_worker_whose_scheduler_is_down_is_not_ready() -> None:
     async with declaring("memory://") as app:
         storage = Failing(f"memory://down-{secrets.token_hex(6)}")
-        with clients_of(app).replaced(Opening(storage=lambda: storage)):
+        with clients_of(app).replaced(opening(lambda: storage)):
             async with running(Worker(app, emit=EventLog())) as worker:
                 storage.error = RuntimeError("a fault of ours")
                 await until(lambda: not worker.is_ready)
@@ -191,7 +191,7 @@ async def test_a_worker_whose_scheduler_is_down_is_not_ready() -> None:
 async def test_a_scheduler_is_ready_again_after_an_outage() -> None:
     async with declaring("memory://") as app:
         storage = Failing(f"memory://away-{secrets.token_hex(6)}")
-        with clients_of(app).replaced(Opening(storage=lambda: storage)):
+        with clients_of(app).replaced(opening(lambda: storage)):
             scheduler = Scheduler(app, emit=EventLog())
             async with scheduling(scheduler):
                 storage.error = StorageUnavailable("away")
@@ -208,7 +208,7 @@ async def test_a_clean_end_says_that_the_release_has_a_process_less(*, is_worker
     async with declaring("memory://") as app:
         storage = SqliteStorage(f"memory://left-{secrets.token_hex(6)}", clock=clock)
         storage.tenant = app.tenant
-        with clients_of(app).replaced(Opening(storage=lambda: storage)):
+        with clients_of(app).replaced(opening(lambda: storage)):
             log = EventLog()
             run = Worker(app, emit=log) if is_worker else Scheduler(app, emit=log)
             async with anyio.create_task_group() as group:

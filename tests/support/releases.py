@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from headrace import App
 from headrace.app import clients_of
-from headrace.clients import Opening
 from headrace.testing import EventLog, ManualClock
 from headrace.testing.attempts import FinishedAttempt
 from headrace.testing.storage import KitStorage
 from headrace.testing.worker import KitWorker
+from tests.support.openings import opening
 
 
 class Releases:
@@ -34,9 +34,7 @@ class Releases:
         self._apps = apps
         self._stack = ExitStack()
         for app in apps:
-            self._stack.enter_context(
-                clients_of(app).replaced(Opening(storage=lambda: self.storage))
-            )
+            self._stack.enter_context(clients_of(app).replaced(opening(lambda: self.storage)))
 
     async def __aenter__(self) -> Self:
         return self

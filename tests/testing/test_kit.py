@@ -15,7 +15,7 @@ from headrace import App, InvalidOption, JobState, StorageUnavailable, UsageErro
 from headrace.app import clients_of
 from headrace.events import QueueFenced
 from headrace.job import ErrorInfo
-from headrace.storage.sqlite.engine import engine
+from headrace.storage.sqlite.engine import engines
 from headrace.testing import EventLog, Kit, ManualClock
 from tests.apps import shop_app
 from tests.apps.shop_app import app, bill, hold
@@ -112,7 +112,7 @@ async def test_bad_numbers_are_refused() -> None:
 
 async def test_nothing_is_left_of_a_kit() -> None:
     threads = set(threading.enumerate())
-    places = set(engine._engines)  # noqa: SLF001  # what would hold the memory
+    places = set(engines._engines)  # noqa: SLF001  # what would hold the memory
     tasks = asyncio.all_tasks()
     async with Kit(app) as kit:
         await bill.enqueue_and_wait(1)
@@ -120,7 +120,7 @@ async def test_nothing_is_left_of_a_kit() -> None:
         assert set(threading.enumerate()) != threads
         assert len(await kit.job_events()) == 3
     assert set(threading.enumerate()) == threads
-    assert set(engine._engines) == places  # noqa: SLF001
+    assert set(engines._engines) == places  # noqa: SLF001
     assert asyncio.all_tasks() == tasks
     with pytest.raises(StorageUnavailable, match="the kit that this storage belonged to has ended"):
         await storage.queues()
