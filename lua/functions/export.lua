@@ -1,5 +1,5 @@
--- The jobs that have ended in a state, all that is kept of each, from behind a place on, in the order of their ends: none
--- of this very millisecond, in which another one may end that comes before it.
+-- The jobs that have ended in a state, all that is kept of each, from behind a place on, in the order of their ends.
+-- None of this very millisecond, in which another one may end that comes before it.
 -- Reply: the last place that was looked at, '' for none; 1 where it stopped at a bound, else 0; then each job's words.
 local LOOKS, BYTES = limits.EXPORT_LOOKS, limits.BATCH_LIMIT_BYTES
 
