@@ -17,6 +17,7 @@ OF_THEIR_OWN = {
     ("history.lua", 1_000): "words in one command",
     ("moves.lua", 1_000): "words in one command",
     ("record.lua", 100): "bytes of a lane's name",
+    ("pages.lua", 50_000): "ready entries that are compared to find one again",
     ("numbers.lua", 10_000): "numbers whose text is made once",
     ("stats.lua", 10_000): "times whose name is made once",
     ("repair.lua", 5_000): "the rest between two walks",
