@@ -28,7 +28,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-growth bench-instructions bench-schedules \
+.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind
 
 help: ## Show the targets
@@ -70,6 +70,9 @@ bench-instructions: $(VENV)/.dev redis valgrind ## Count the server's instructio
 
 bench-peers: $(VENV)/.dev redis ## Run other job queues and ours side by side (ARGS="--rounds 3 saq huey")
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-sync: $(VENV)/.dev redis ## Run what enqueues without an event loop side by side (ARGS="--rounds 5")
+	@$(BIN)/python -m benchmarks.peers --sync $(ARGS)
 
 bench-growth: $(VENV)/.dev redis ## Measure how cost grows (ARGS="backlog slots --write")
 	@$(BIN)/python -m benchmarks.growth $(ARGS)

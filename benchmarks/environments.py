@@ -34,6 +34,9 @@ REQUIREMENTS = {
 }
 """What pip installs of each peer, by the name of its package; uvloop is for those on asyncio."""
 NAMES = (OURS, *REQUIREMENTS)
+"""Adapters of the comparison of all."""
+SYNC_NAMES = ("headrace_sync", "headrace_portal", "huey", "rq", "dramatiq")
+"""Adapters of the comparison of those that enqueue without an event loop."""
 VERSIONS_PROGRAM = """
 import sys
 from importlib.metadata import version
@@ -45,12 +48,14 @@ class Environment(msgspec.Struct, frozen=True):
     """An interpreter that has one job queue.
 
     Attributes:
-        name: of the queue's package, and of its adapter without ``_peer``.
+        package: of the queue.
         python: the interpreter.
+        adapter: the module that drives it, without ``_peer``.
     """
 
-    name: str
+    package: str
     python: str
+    adapter: str
 
     def versions(self, *packages: str) -> dict[str, str]:
         """Return the versions of packages that are installed there.
@@ -64,10 +69,10 @@ class Environment(msgspec.Struct, frozen=True):
     @property
     def version(self) -> str:
         """The queue's own version."""
-        return self.versions(self.name)[self.name]
+        return self.versions(self.package)[self.package]
 
 
-DEVELOPMENT = Environment(OURS, sys.executable)
+DEVELOPMENT = Environment(OURS, sys.executable, OURS)
 """The interpreter that runs this: for what needs packages of development, and for tests."""
 
 
@@ -80,20 +85,24 @@ def ours() -> Environment:
 def environment(name: str) -> Environment:
     """Return a queue's environment, made if it is missing or was made from other requirements.
 
+    Args:
+        name: of an adapter, which begins with its package.
+
     Raises:
         subprocess.CalledProcessError: pip could not install it.
     """
-    folder = FOLDER / name
+    package = name.partition("_")[0]
+    folder = FOLDER / package
     python = str(folder / "bin" / "python")
-    asked, made = requirements(name), folder / "requirements"
+    asked, made = requirements(package), folder / "requirements"
     if not made.exists() or made.read_text() != "\n".join(asked):
         print(f"installing {', '.join(asked)}", file=sys.stderr, flush=True)
         run(sys.executable, "-m", "venv", "--clear", str(folder))
-        words = ["--editable", f"{ROOT}[{EXTRA}]"] if name == OURS else asked
+        words = ["--editable", f"{ROOT}[{EXTRA}]"] if package == OURS else asked
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *words)
         # Written last, so that what was interrupted is made again.
         made.write_text("\n".join(asked))
-    return Environment(name, python)
+    return Environment(package, python, name)
 
 
 def requirements(name: str) -> list[str]:

@@ -61,7 +61,7 @@ class Program:
 
     def process(self, *words: str, record: str = "") -> WorkerProcess:
         """Start it with a command; leaving the ``with`` kills it."""
-        module = f"benchmarks.peers.{self.environment.name}_peer"
+        module = f"benchmarks.peers.{self.environment.adapter}_peer"
         env = {"PYTHONPATH": str(ROOT), RECORD_VARIABLE: record}
         argv = (self.environment.python, "-m", module, *words)
         return WorkerProcess(*argv, directory=self.directory, name=words[0], env=env)
@@ -167,7 +167,11 @@ def single(program: Program, about: About) -> Iterator[dict[str, float]]:
     """Enqueue one by one."""
     with serving() as server:
         got = program.figures("single", server, SINGLE_COUNT)
-        yield {"single_rate": got["rate"], "single_p99_ms": got["p99_ms"]}
+        yield {
+            "single_rate": got["rate"],
+            "single_p99_ms": got["p99_ms"],
+            "client_us": got["cpu_us"],
+        }
 
 
 def drain(program: Program, about: About) -> Iterator[dict[str, float]]:

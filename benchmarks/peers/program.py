@@ -165,13 +165,16 @@ async def single(peer: Peer, count: int) -> dict[str, float]:
     for n in range(WARM_UP_SINGLE):
         await peer.enqueue(n)
     times_ms = []
+    used_s = time.process_time()
     before = start = time.perf_counter()
     for n in range(count):
         await peer.enqueue(n)
         now = time.perf_counter()
         times_ms.append((now - before) * 1000)
         before = now
-    return {"rate": count / (before - start), **half_and_99(times_ms)}
+    used_s = time.process_time() - used_s
+    rate = count / (before - start)
+    return {"rate": rate, "cpu_us": used_s / count * 1e6, **half_and_99(times_ms)}
 
 
 async def bulk(peer: Peer, count: int) -> dict[str, float]:

@@ -44,12 +44,17 @@ SPEEDS = (
     Column("round_trip_p99_ms", "round trip, p99", "ms"),
 )
 COSTS = (
+    Column("client_us", "enqueue one by one, producer's processor time", "µs a job"),
     Column("idle_mb", "worker, idle", "MB"),
     Column("loaded_mb", "worker, loaded", "MB"),
     Column("commands", "Redis commands", "a job"),
     Column("server_us", "Redis processor time", "µs a job"),
 )
 COLUMNS = (*SPEEDS, *COSTS)
+PRODUCERS = tuple(
+    c for c in COLUMNS if c.key.startswith(("single", "bulk", "client", "round_trip"))
+)
+"""What a producer sees, for the comparison of those without an event loop."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -111,10 +116,10 @@ def compared(columns: Sequence[Column], ours: Result, peers: Sequence[Result]) -
     return table(["", *(f"{column.title}, {column.unit}" for column in columns)], rows)
 
 
-def summary(ours: Result, peers: Sequence[Result]) -> str:
+def summary(ours: Result, peers: Sequence[Result], columns: Sequence[Column] = COLUMNS) -> str:
     """Return a table: for each column, ours against the best peer's, and who is ahead."""
     rows = []
-    for column in COLUMNS:
+    for column in columns:
         value, rival = ours.value(column), best(column, peers)
         if value is None or rival is None:
             continue
@@ -150,9 +155,9 @@ def notes(results: Sequence[Result], usual_count: int) -> str:
     return "\n".join(lines)
 
 
-def panels(results: Sequence[Result]) -> list[Bars]:
+def panels(results: Sequence[Result], columns: Sequence[Column] = COLUMNS) -> list[Bars]:
     """Return the plot's panels, one for each column."""
     return [
         Bars(column.title, column.unit, {r.name: r.value(column) for r in results})
-        for column in COLUMNS
+        for column in columns
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.environments import DEVELOPMENT, NAMES, OURS, REQUIREMENTS
+from benchmarks.environments import DEVELOPMENT, NAMES, OURS, REQUIREMENTS, SYNC_NAMES, Environment
 from benchmarks.peers.__main__ import arguments
 from benchmarks.peers.cells import CellFailed, Program, awaited, introduced
 from benchmarks.peers.program import RECORD_VARIABLE, half_and_99, read_ran, read_started
@@ -76,12 +76,15 @@ def test_half_of_the_times_and_99_of_100_keep_to_their_limits() -> None:
 
 
 # It starts seven interpreters, one after another.
+@pytest.mark.parametrize("adapter", ["headrace", "headrace_sync", "headrace_portal"])
 async def test_our_adapter_does_what_the_benchmark_asks(
-    redis_server: RedisServer, redis_url: str, tmp_path: Path
+    redis_server: RedisServer, redis_url: str, tmp_path: Path, adapter: str
 ) -> None:
-    program = Program(DEVELOPMENT, tmp_path)
-    assert introduced(program.environment).name == OURS
-    assert program.figures("single", redis_server, 100)["rate"] > 0
+    program = Program(Environment(OURS, sys.executable, adapter), tmp_path)
+    assert introduced(program.environment).name.startswith(OURS)
+    single = program.figures("single", redis_server, 100)
+    assert single["rate"] > 0
+    assert single["cpu_us"] > 0
     assert program.figures("bulk", redis_server, 1_500)["rate"] > 0
     record = tmp_path / "record"
     with program.working(redis_server, record) as worker:
@@ -155,14 +158,16 @@ def test_the_plot_has_a_panel_for_each_column() -> None:
 
 def test_every_peer_has_an_adapter_and_requirements() -> None:
     folder = ROOT / "benchmarks" / "peers"
-    assert {path.stem for path in folder.glob("*_peer.py")} == {f"{name}_peer" for name in NAMES}
-    assert set(NAMES) - set(REQUIREMENTS) == {OURS}
+    names = {*NAMES, *SYNC_NAMES}
+    assert {path.stem for path in folder.glob("*_peer.py")} == {f"{name}_peer" for name in names}
+    assert {name.partition("_")[0] for name in names} - set(REQUIREMENTS) == {OURS}
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["sidekiq"], "no peer sidekiq: use headrace, saq"),
+        (["--sync", "saq"], "no peer saq: use headrace_sync, headrace_portal"),
         (["--rounds", "0"], "--rounds must be at least 1, and is 0"),
         (["--write", "saq"], "--write takes a run of all peers"),
     ],
