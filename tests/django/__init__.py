@@ -1,0 +1,1 @@
+"""headrace as the backend of Django's tasks."""

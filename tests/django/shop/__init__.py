@@ -1,0 +1,1 @@
+"""A Django project with tasks; tests run it in processes of its own."""
