@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.storage.programs import ALL_IS_AN_ERROR, FORKS_MAY, environment
 from tests.support.processes import ROOT
 from tests.support.tls import tls_server
 from tests.support.until import patience
@@ -23,15 +24,17 @@ SCENARIOS = [
     "multiprocessing_fork",
     "inbox",
 ]
-ALL_IS_AN_ERROR = ["-X", "dev", "-W", "error"]
-# Newer Pythons warn of any fork beside a thread.
-FORKS_MAY = ["-W", "ignore:This process:DeprecationWarning"]
 
 
-def run(scenario: str, url: str) -> None:
+def run(scenario: str, url: str, env: dict[str, str] | None = None) -> None:
     program = [sys.executable, *ALL_IS_AN_ERROR, *FORKS_MAY, "-m", "tests.apps.blocking_forks"]
     done = subprocess.run(
-        [*program, scenario, url], capture_output=True, cwd=ROOT, timeout=patience(60), check=False
+        [*program, scenario, url],
+        capture_output=True,
+        cwd=ROOT,
+        env=env,
+        timeout=patience(60),
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.decode()) == (0, b"fine\n", "")
 
@@ -44,6 +47,11 @@ def test_on_redis(redis_url: str, scenario: str) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_in_a_directory(tmp_path: Path, scenario: str) -> None:
     run(scenario, f"file://{tmp_path}/data")
+
+
+@pytest.mark.parametrize("scenario", ["before_use", "after_use", "prefork", "inbox"])
+def test_in_a_loop_of_another_thread(tmp_path: Path, scenario: str) -> None:
+    run(scenario, f"acme://{tmp_path}/data", environment(tmp_path))
 
 
 def test_the_memory_of_a_parent_is_refused() -> None:

@@ -37,6 +37,7 @@ class LoopThread:
         self._opener = opener
         self._lock = threading.Lock()
         self._joined: WeakKeyDictionary[PortalStorage, Storage] = WeakKeyDictionary()
+        self._waits: WeakSet[Future[Any]] = WeakSet()
         self._running: Any = None
         self._portal: BlockingPortal | None = None
         self._storage: Storage | None = None
@@ -74,11 +75,25 @@ class LoopThread:
                 return
             self._portal.call(joined.aclose)
             if not self._joined:
+                for pending in list(self._waits):
+                    pending.cancel()
                 running, self._running, self._portal = self._running, None, None
                 running.__exit__(None, None, None)
 
-    def submit(self, function: Callable[..., Any]) -> Future[Any]:
+    def wait(self, function: Callable[[], Any]) -> Future[Any]:
+        """Call what may never return; it ends with the loop.
+
+        Raises:
+            StorageUnavailable: the loop has ended.
+        """
+        pending = self.submit(function)
+        self._waits.add(pending)
+        return pending
+
+    def submit(self, function: Callable[[], Any]) -> Future[Any]:
         """Call something in the loop, and await what it returns if that can be.
+
+        The loop does not end before it.
 
         Raises:
             StorageUnavailable: the loop has ended.
@@ -131,10 +146,10 @@ class PortalStorage:
         Raises:
             StorageUnavailable: no thread can be started for the loop.
         """
-        loop = self._loop()
+        loop = self.loop()
         return loop.submit(partial(function, loop.join(self)))
 
-    def _loop(self) -> LoopThread:
+    def loop(self) -> LoopThread:
         """Return this process's: a fork has the objects of its parent's, and no thread."""
         _open.add(self)
         number = forks.count()
@@ -190,7 +205,7 @@ class PortalInbox:
             raise StorageUnavailable("the inbox was opened before a fork: open one of this process")
         # It goes on from call to call, so that no end is lost between two.
         if self._next is None:
-            self._next = self._storage.submit(lambda _: self._channel.receive())
+            self._next = self._storage.loop().wait(self._channel.receive)
         done, _ = wait([self._next], max(0.0, timeout_s))
         if not done:
             return None
@@ -200,6 +215,7 @@ class PortalInbox:
 
     def close(self) -> None:
         """Close the channel."""
+        self._next = None
         if self._forks == forks.count():
             _result(self._storage.submit(lambda _: self._channel.aclose()))
 
