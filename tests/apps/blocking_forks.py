@@ -18,6 +18,8 @@ import pytest
 
 from headrace.errors import StorageRefused, StorageUnavailable
 from headrace.storage import BlockingStorage, CallId, EnqueueOutcome, JobRequest, open_blocking
+from headrace.storage.redis.calls.call import command
+from headrace.storage.redis.storage import BlockingRedisStorage
 from headrace.storage.steps import at_once
 
 QUEUE = "mail"
@@ -205,6 +207,22 @@ def inbox(url: str) -> None:
     assert end.id == "x"
 
 
+def connection(url: str) -> None:
+    """A fork leaves its parent's connection as it is, and has another."""
+    storage = open_blocking(url)
+    assert isinstance(storage, BlockingRedisStorage)
+    who = command("who", "", "CLIENT", "ID", read=int)
+    ours = at_once(storage.shared.client.run(who))
+
+    def work() -> None:
+        assert at_once(storage.shared.client.run(who)) != ours
+        storage.close()
+
+    ended_well(in_child(work))
+    ended_well(in_child(storage.close))
+    assert at_once(storage.shared.client.run(who)) == ours
+
+
 def memory(url: str) -> None:
     """The memory of the parent can't be used."""
     storage = open_blocking(url)
@@ -223,7 +241,7 @@ def memory(url: str) -> None:
 
 SCENARIOS = (
     *(before_use, after_use, in_call, prefork, grandchild, spawn, multiprocessing_fork, inbox),
-    memory,
+    *(connection, memory),
 )
 
 if __name__ == "__main__":

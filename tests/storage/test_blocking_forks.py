@@ -39,7 +39,7 @@ def run(scenario: str, url: str, env: dict[str, str] | None = None) -> None:
     assert (done.returncode, done.stdout, done.stderr.decode()) == (0, b"fine\n", "")
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, "connection"])
 def test_on_redis(redis_url: str, scenario: str) -> None:
     run(scenario, redis_url)
 
@@ -58,7 +58,7 @@ def test_the_memory_of_a_parent_is_refused() -> None:
     run("memory", f"memory://test-{secrets.token_hex(6)}")
 
 
-@pytest.mark.parametrize("scenario", ["after_use", "in_call"])
+@pytest.mark.parametrize("scenario", ["after_use", "in_call", "connection"])
 def test_over_tls(tmp_path: Path, scenario: str) -> None:
     with tls_server(tmp_path) as (_, url):
         run(scenario, url)
