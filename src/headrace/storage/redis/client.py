@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ from headrace.storage.redis.connection import CONNECT_TIMEOUT_S, Connection, Sub
 from headrace.storage.redis.library import Library
 from headrace.storage.redis.location import TLS_PATHS, location_of
 from headrace.storage.redis.runner import Runner, check_server
-from headrace.storage.redis.socket import Socket, SubscribedSocket
+from headrace.storage.redis.socket import Socket, SubscribedSocket, TlsConnection
 from headrace.storage.steps import at_once
 
 _CLASSES: dict[str, type[AbstractConnection]] = {
@@ -35,7 +36,7 @@ _CLASSES: dict[str, type[AbstractConnection]] = {
 }
 _BLOCKING_CLASSES: dict[str, Callable[..., redis.connection.AbstractConnection]] = {
     "tcp": redis.Connection,
-    "tls": redis.SSLConnection,
+    "tls": TlsConnection,
     "unix": redis.UnixDomainSocketConnection,
 }
 
@@ -58,8 +59,9 @@ class Address:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             **self._settings("headrace"),
         )
+        self._tls: dict[str, Any] = {}
         if self._location.kind == "tls":
-            self._check_tls()
+            self._tls["context"] = self._tls_context()
 
     def _settings(self, client_name: str) -> dict[str, Any]:
         # RESP2: replies are the same, and a message on a channel is a plain array.
@@ -73,7 +75,7 @@ class Address:
         # redis-py refuses a TCP option for a Unix socket.
         return settings if self._location.kind == "unix" else {**settings, "socket_keepalive": True}
 
-    def _check_tls(self) -> None:
+    def _tls_context(self) -> ssl.SSLContext:
         named = [name for name in TLS_PATHS if name in self._location.settings]
         for name in named:
             path = self._location.settings[name]
@@ -81,10 +83,11 @@ class Address:
                 raise InvalidOption(f"the storage URL's {name}={path!r} can't be read")
         try:
             connection: Any = self._pool.make_connection()
-            connection.ssl_context.get()
+            context: ssl.SSLContext = connection.ssl_context.get()
         except (OSError, ValueError) as error:  # ssl's own is an OSError
             said = ", ".join(named) or "settings for TLS"
             raise InvalidOption(f"the storage URL's {said} can't be used: {error}") from None
+        return context
 
     async def open_connection(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Connection:
         """Return a new open connection for calls."""
@@ -126,6 +129,7 @@ class Address:
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             **self._settings(client_name),
+            **self._tls,
         )
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import encodings.idna  # noqa: F401
 import select
 import socket
+import ssl
 import time
 from collections import deque
 from typing import Any
 
 import hiredis
-from redis.connection import AbstractConnection
+from redis.connection import AbstractConnection, SSLConnection
 from redis.exceptions import InvalidResponse, RedisError
 
 from headrace import forks
@@ -216,6 +217,25 @@ class Pending:
         if isinstance(self.reply, Exception):
             raise self.reply
         return self.reply
+
+
+class TlsConnection(SSLConnection):
+    """redis-py's, but with a context that is made once.
+
+    To make one takes longer than all else, and a fork in the middle leaves OpenSSL's locks closed
+    in the child for ever.
+
+    Args:
+        context: what the settings say of TLS.
+        settings: as for redis-py's.
+    """
+
+    def __init__(self, *, context: ssl.SSLContext, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._context = context
+
+    def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
+        return self._context.wrap_socket(sock, server_hostname=self.host)
 
 
 def _connected(connection: Any) -> socket.socket:
