@@ -14,8 +14,9 @@ from tests.support.until import patience
 PAGE = (ROOT / "docs" / "guides" / "notebooks.md").read_text()
 
 KERNEL = """
-import ast, asyncio, inspect, json, sys
+import ast, asyncio, builtins, inspect, json, sys
 sys.ps1 = "In: "
+builtins.__IPYTHON__ = True
 
 async def main(cells):
     namespace = sys.modules["__main__"].__dict__
