@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-READ = [str(Path(__file__).with_name(name)) for name in ("calls.py", "handlers.py", "schedules.py")]
+READ_BY_THEM = ("calls.py", "handlers.py", "schedules.py", "sync_calls.py")
+READ = [str(Path(__file__).with_name(name)) for name in READ_BY_THEM]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
