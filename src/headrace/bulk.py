@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -18,7 +18,7 @@ from headrace.job import DEFAULT_QUEUE, Job, check_name, check_text
 from headrace.plain import shown
 from headrace.sender import Sender
 from headrace.staging import Phase, WriteTerms, write_terms
-from headrace.storage.base import check_writes_in_bulk
+from headrace.storage.base import BulkWriter, check_writes_in_bulk
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
@@ -26,35 +26,29 @@ from headrace.storage.limits import (
     DEFAULT_WRITE_KEEP_MS,
 )
 from headrace.views.writes import WriteReport
-from headrace.writing import Writing
+from headrace.writing import WriteClient, Writing
 
 LAST_WORDS_S = 5.0
 """How long a write that failed may take to discard what it has staged; else that ends by time."""
 
 
-class BulkWrite:
-    """A write, to be used in an ``async with`` block; made by `App.bulk`.
+class OneWrite:
+    """What a write is whose block an event loop runs, or a thread.
 
-    What is added is staged as the block goes on, in calls of up to 500 jobs, and is no job yet: no
-    worker, listing or count sees it. The end of the block commits it, in one step. Until then
-    nothing has happened, and an exception or a cancellation discards it all; from then on all of it
-    will be there, whatever happens to this process. Then the block publishes it: it waits until all
-    jobs are stored. What it can't publish the workers' sweeps do.
-
-    Coroutines may share it; jobs are stored in the order in which they were added. It holds no more
-    in memory than two calls may bring, of 500 jobs and 4 MiB of arguments each.
+    Args:
+        terms: of the write.
+        client: returns the client of the moment.
     """
 
-    def __init__(self, terms: WriteTerms, *, sender: Sender, clients: Clients) -> None:
+    def __init__(self, terms: WriteTerms, client: Callable[[], WriteClient]) -> None:
         self._terms = terms
-        self._sender = sender
-        self._writing = Writing(terms, clients.current)
+        self._writing = Writing(terms, client)
         self._staging = self._writing.staging
-        self._sending = anyio.Lock()
         self._report: WriteReport | None = None
 
     def __repr__(self) -> str:
-        return f"<BulkWrite {shown(self._terms.write_id)} in queue {self._terms.queue!r}>"
+        kind, terms = type(self).__name__, self._terms
+        return f"<{kind} {shown(terms.write_id)} in queue {terms.queue!r}>"
 
     @property
     def is_known(self) -> bool:
@@ -71,6 +65,32 @@ class BulkWrite:
         if self._report is None:
             raise UsageError(f"{self!r} has no report: it has not ended, or it failed")
         return self._report
+
+    def _check_open(self, unsent: object) -> None:
+        try:
+            self._staging.check_open()
+        except UsageError:
+            close_unsent(unsent)
+            raise
+
+
+class BulkWrite(OneWrite):
+    """A write, to be used in an ``async with`` block; made by `App.bulk`.
+
+    What is added is staged as the block goes on, in calls of up to 500 jobs, and is no job yet: no
+    worker, listing or count sees it. The end of the block commits it, in one step. Until then
+    nothing has happened, and an exception or a cancellation discards it all; from then on all of it
+    will be there, whatever happens to this process. Then the block publishes it: it waits until all
+    jobs are stored. What it can't publish the workers' sweeps do.
+
+    Coroutines may share it; jobs are stored in the order in which they were added. It holds no more
+    in memory than two calls may bring, of 500 jobs and 4 MiB of arguments each.
+    """
+
+    def __init__(self, terms: WriteTerms, *, sender: Sender, clients: Clients) -> None:
+        super().__init__(terms, clients.current)
+        self._sender = sender
+        self._sending = anyio.Lock()
 
     async def add(self, job: Job) -> None:
         """Add a job made by ``task.job(...)``; it may wait until earlier ones are staged.
@@ -93,9 +113,9 @@ class BulkWrite:
         list. It is not read at all where the write is known.
         """
         self._check_open(jobs)
-        blocks = _blocks(iterated(jobs))
+        source = blocks(iterated(jobs))
         try:
-            while not self.is_known and (block := next(blocks, None)):
+            while not self.is_known and (block := next(source, None)):
                 self._staging.add(await self._sender.requests(block))
                 await self._send()
         except UsageError:
@@ -124,13 +144,6 @@ class BulkWrite:
             raise
         self._report = await self._writing.publish()
 
-    def _check_open(self, unsent: object) -> None:
-        try:
-            self._staging.check_open()
-        except UsageError:
-            close_unsent(unsent)
-            raise
-
     async def _send(self) -> None:
         """Stage what fills a call; coroutines that share the write do so one after the other."""
         if self._staging.next_call():
@@ -143,7 +156,7 @@ class BulkWrite:
             await self._writing.discard()
 
 
-def _blocks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+def blocks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
     """Yield jobs in their order, at a time about as many as a call may bring."""
     block: list[Job] = []
     size = 0
@@ -215,9 +228,16 @@ class BulkWrites:
             StorageRefused: the storage has no bulk writes.
             StorageError: the storage can't be reached.
         """
-        write_id = check_text(write_id, what="write id")
-        queue = check_name(queue, what="queue")
-        storage = self._clients.current().storage
-        check_writes_in_bulk(storage)
-        info = await storage.read_write(queue, write_id)
-        return None if info is None else WriteReport.of(queue, info, is_known=True)
+        return await read_report(lambda: self._clients.current().storage, write_id, queue)
+
+
+async def read_report(
+    storage: Callable[[], BulkWriter], write_id: str, queue: str
+) -> WriteReport | None:
+    """Return what became of a write, see `BulkWrites.write_report`."""
+    write_id = check_text(write_id, what="write id")
+    queue = check_name(queue, what="queue")
+    opened = storage()
+    check_writes_in_bulk(opened)
+    info = await opened.read_write(queue, write_id)
+    return None if info is None else WriteReport.of(queue, info, is_known=True)
