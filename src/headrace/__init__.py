@@ -74,6 +74,7 @@ from headrace.worker.worker import Worker
 if TYPE_CHECKING:
     from headrace.sync import (
         SyncApp,
+        SyncBulkWrite,
         SyncJobHandle,
         SyncQueue,
         SyncSchedules,
@@ -148,6 +149,7 @@ __all__ = [
     "StorageRefused",
     "StorageUnavailable",
     "SyncApp",
+    "SyncBulkWrite",
     "SyncJobHandle",
     "SyncQueue",
     "SyncSchedules",

@@ -246,7 +246,7 @@ def test_one_that_waits_for_an_event_loop_is_named(
 ) -> None:
     @app.before_enqueue
     async def ask_somebody(_draft: JobDraft) -> None:
-        await asyncio.sleep(1)
+        await asyncio.get_running_loop().create_future()
 
     with pytest.raises(UsageError, match=r"ask_somebody.*waits for an event loop"):
         add.enqueue(1, 1)

@@ -40,7 +40,7 @@ class State:
 
 
 @asynccontextmanager
-async def lifespan() -> AsyncGenerator[State]:
+async def lifespan() -> AsyncGenerator[State, None]:
     """Yield the state."""
     yield State(1)
 

@@ -8,10 +8,10 @@ from typing import Any, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
-from headrace.admit import close_unsent
+from headrace.admit import close_unsent, staying
 from headrace.app import App, parts_of
 from headrace.app_options import AppOptions
-from headrace.client import find_record
+from headrace.client import find_record, iterated
 from headrace.errors import UsageError
 from headrace.foreign import OF_APPS, WithForeignWords, without_await
 from headrace.job import EnqueueOutcome, Job
@@ -19,9 +19,11 @@ from headrace.lifespan import Lifespan
 from headrace.plain import shown
 from headrace.queues import Queue
 from headrace.schedules import KeptSchedules
+from headrace.settings import check_flag
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import redacted
 from headrace.storage.steps import at_once
+from headrace.sync.bulk import SyncBulkWrites
 from headrace.sync.clients import ProcessClients
 from headrace.sync.declaring import SyncDeclarations
 from headrace.sync.handle import SyncJobHandle
@@ -39,7 +41,7 @@ AnyTask = SyncTask[..., Any] | Task[..., Any] | str
 """How a job's task may be said."""
 
 
-class SyncApp(WithForeignWords, SyncDeclarations[S], words=without_await(OF_APPS)):
+class SyncApp(WithForeignWords, SyncBulkWrites, SyncDeclarations[S], words=without_await(OF_APPS)):
     """An `App` for code without an event loop: Django, Flask, scripts, notebooks.
 
     It has what an `App` has, and nothing of it is awaited. It runs no event loop and no thread:
@@ -148,12 +150,18 @@ class SyncApp(WithForeignWords, SyncDeclarations[S], words=without_await(OF_APPS
         """
         return self._sender.submit(job)
 
-    def enqueue_many(self, jobs: Iterable[Job[Found]]) -> list[SyncJobHandle[Found]]:
+    def enqueue_many(
+        self, jobs: Iterable[Job[Found]], *, replace_ended: bool = True
+    ) -> list[SyncJobHandle[Found]]:
         """Store many jobs in chunks of up to 500, each chunk whole or not at all.
 
         ``jobs`` may be a generator and is read as the storage takes them, so a million need no
         list; two chunks are on their way at once. A job that was sent before is a duplicate while
         the first is there.
+
+        Args:
+            jobs: made by ``task.job(...)``.
+            replace_ended: as for `App.enqueue_many`.
 
         Raises:
             StorageError: some chunk was not stored; ``error.accepted`` holds the handles of the
@@ -161,7 +169,9 @@ class SyncApp(WithForeignWords, SyncDeclarations[S], words=without_await(OF_APPS
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
-            return self._sender.submit_many(jobs)
+            is_replacing = check_flag(replace_ended, name="replace_ended")
+            sent = jobs if is_replacing else map(staying, iterated(jobs))
+            return self._sender.submit_many(sent)
         except UsageError:
             close_unsent(jobs)
             raise

@@ -48,6 +48,14 @@ class SyncSender:
             jobs = map(self._prepared, iterated(jobs))
         return self._clients.current().submit_many(jobs)
 
+    def requests(self, jobs: Sequence[Job]) -> list[JobRequest]:
+        """Return what is to be sent of some jobs, past what is to be called before.
+
+        Raises:
+            UsageError: one is no job, or a value is not valid.
+        """
+        return list(map(self._prepared if self._preparers else admit, jobs))
+
     def _prepared(self, job: Job) -> JobRequest:
         """Return what is to be sent of a job, after all that is to be called before.
 
