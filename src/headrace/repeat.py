@@ -138,10 +138,16 @@ def repeat_blocking(
     for_s: float = math.inf,
 ) -> T:
     """Call until there is an answer, as `repeat_until_answered` does, and block meanwhile."""
-    tries = Tries(on_failure=on_failure, on_pause=on_pause, for_s=for_s)
+    started_at = time.monotonic()
+    try:
+        return call()
+    except NOT_ANSWERED as error:
+        left_s = for_s - (time.monotonic() - started_at)
+        tries = Tries(on_failure=on_failure, on_pause=on_pause, for_s=left_s)
+        pause_s = tries.pause_s(error)
     while True:
+        time.sleep(pause_s)
         try:
             return call()
         except NOT_ANSWERED as error:
             pause_s = tries.pause_s(error)
-        time.sleep(pause_s)
