@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from threading import Barrier, Thread
 from typing import Any, TypeVar
 
 from headrace import SyncApp, Worker
+from tests.support.until import POLL_SECONDS, patience
 
 T = TypeVar("T")
 
@@ -25,6 +27,15 @@ def working(app: SyncApp[Any], *queues: str, **options: Any) -> Iterator[Worker]
     finally:
         worker.stop()
         thread.join()
+
+
+def blocked_until(predicate: Callable[[], T]) -> T:
+    """Call the predicate every few ms until its value is true, and return it."""
+    give_up_at = time.monotonic() + patience(10)
+    while not (value := predicate()):
+        assert time.monotonic() < give_up_at, f"it is {value!r} still"
+        time.sleep(POLL_SECONDS)
+    return value
 
 
 def at_a_time(count: int, call: Callable[[int], T]) -> list[T]:

@@ -15,6 +15,7 @@ import pytest
 from headrace import App, SyncApp
 from tests.apps import sync_app
 from tests.support.processes import ROOT, WorkerProcess
+from tests.support.threads import blocked_until
 from tests.support.until import patience
 
 PROGRAMS = "tests.apps.sync_program"
@@ -144,6 +145,6 @@ def test_a_worker_is_started_with_it(url: str, tmp_path: Path) -> None:
         assert job.result(timeout=patience(20)) != worker.pid
         job = app.enqueue(sync_app.report.name, queue="work", region="us")
         assert job.result(timeout=patience(20)) == "work: us"
-        assert [schedule.id for schedule in app.schedules.list()] == ["weekly"]
+        blocked_until(lambda: [stored.id for stored in app.schedules.list()] == ["weekly"])
         worker.term()
         assert asyncio.run(worker.wait(20)) == 0

@@ -35,7 +35,7 @@ from headrace import (
     TaskRef,
     WaitTimeout,
 )
-from tests.support.threads import at_a_time, working
+from tests.support.threads import at_a_time, blocked_until, working
 from tests.support.until import patience
 
 
@@ -264,8 +264,8 @@ def test_hooks_and_schedules_are_declared_on_it(app: SyncApp[None]) -> None:
     assert isinstance(report, SyncTask)
     with working(app):
         assert report.enqueue_and_wait("asia") == "asia"
-        found = {schedule.id for schedule in app.schedules.list()}
-    assert found == {"hourly", "weekly", "yearly"}
+        declared = {"hourly", "weekly", "yearly"}
+        blocked_until(lambda: {stored.id for stored in app.schedules.list()} == declared)
     assert "report" in ends
 
 
