@@ -61,6 +61,21 @@ def test_a_test_needs_no_loop_of_its_own(app: SyncApp[None], charge: SyncTask[[i
         assert app.find(job.id).queue == "default"
 
 
+async def test_a_handler_enqueues_more(app: SyncApp[None], charge: SyncTask[[int], str]) -> None:
+    @app.task(name="order")
+    def order(amounts: list[int]) -> list[str]:
+        return [charge.enqueue(amount).id for amount in amounts]
+
+    async with Kit(app) as kit:
+        job = order.enqueue([1, 2])
+        attempts = await kit.run_until_idle()
+        assert [attempt.task for attempt in attempts] == ["order", "charge", "charge"]
+        assert [app.job(each, task=charge).result() for each in job.result()] == [
+            "charged 1",
+            "charged 2",
+        ]
+
+
 def test_afterwards_the_app_is_on_its_own_storage_again() -> None:
     inner: App[None] = App("memory://sync-kit")
     app = SyncApp(inner)
