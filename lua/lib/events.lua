@@ -18,15 +18,21 @@ end
 function events.add(unit, kind, id, task, tail)
   local n = unit.event_count + 1
   unit.event_count = n
-  unit.events[n] = kind .. '\t' .. id .. '\t' .. task .. tail
+  local line = kind .. '\t' .. id .. '\t' .. task .. tail
+  if n > 1 then
+    unit.events[n] = line
+  else
+    unit.events = { line }
+  end
 end
 
 -- The lines of jobs of one task whose ids are every second word, and of which all else is the same too: what is between
 -- two ids joins them, for a line by itself would cost 1,000 instructions more. They come before all that are added one
 -- by one. An entry is its text, and how many events there are up to its end.
 function events.add_alike(unit, kind, task, words, first, last, tail)
-  local entries, number, ids, n = unit.entries or {}, unit.entered, {}, 0
-  local start, rest, at = kind .. '\t', '\t' .. task .. tail, #entries
+  local entries, ids, n = unit.entries or {}, {}, 0
+  local at = #entries
+  local number, start, rest = entries[at] or 0, kind .. '\t', '\t' .. task .. tail
   local between = rest .. '\n' .. start
   for i = first, last, 2 do
     n = n + 1
@@ -37,7 +43,7 @@ function events.add_alike(unit, kind, task, words, first, last, tail)
       at, n = at + 2, 0
     end
   end
-  unit.entries, unit.entered = entries, number
+  unit.entries = entries
 end
 
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
@@ -48,8 +54,7 @@ local function write_entry(unit, call, text, number)
   call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', n, 'events', text)
 end
 
-local function write_entries(unit, call)
-  local entries = unit.entries
+local function write_entries(unit, call, entries)
   for i = 1, #entries, 2 do
     if entries[i] then
       write_entry(unit, call, entries[i], entries[i + 1])
@@ -59,15 +64,16 @@ local function write_entries(unit, call)
 end
 
 function events.write(unit, call)
-  local before, count = unit.entered, unit.event_count
+  local entries, count = unit.entries, unit.event_count
+  local before = entries and entries[#entries] or 0
   if before + count == 0 then
     return
   end
   if not unit.total then
     unit.total = call('HINCRBY', keys.counts(unit.root), 'events', numbers.text(before + count)) - before - count
   end
-  if unit.entries then
-    write_entries(unit, call)
+  if entries then
+    write_entries(unit, call, entries)
   end
   for first = unit.event_first, count, EVENTS_AN_ENTRY do
     local last = math.min(first + EVENTS_AN_ENTRY - 1, count)

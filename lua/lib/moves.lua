@@ -4,7 +4,12 @@ local DEFAULT_LANE, NOTHING = limits.DEFAULT_LANE, {}
 local OWNERLESS = { queued = true, purged = true } -- events of what no incarnation does
 
 local function count(unit, name, delta)
-  unit.counts[name] = (unit.counts[name] or 0) + delta
+  local counts = unit.counts
+  if counts then
+    counts[name] = (counts[name] or 0) + delta
+  else
+    unit.counts = { [name] = delta }
+  end
 end
 
 -- Ready jobs of other lanes than the default one are counted apart too, so that a claim knows what is left in its own.
@@ -16,33 +21,17 @@ local function count_ready(unit, lane, delta)
   end
 end
 
--- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled
--- jobs don't match, and one that did would only let its job run from another place in line.
-function moves.generation(unit)
-  if not unit.generation then
-    unit.generation = numbers.text(unit.stamp_us)
-  end
-  return unit.generation
-end
-
--- A list of the unit's, by what and by whose.
-local function list_of(unit, what, whose)
-  local lists = unit[what]
-  if not lists then
-    lists = {}
-    unit[what] = lists
-  end
-  local list = lists[whose]
-  if not list then
-    list = {}
-    lists[whose] = list
-  end
-  return list
-end
-
+-- Note a word in a list of the unit's, by what and by whose.
 local function note(unit, what, whose, word)
-  local list = list_of(unit, what, whose)
-  list[#list + 1] = word
+  local lists = unit[what]
+  local list = lists and lists[whose]
+  if list then
+    list[#list + 1] = word
+  elseif lists then
+    lists[whose] = { word }
+  else
+    unit[what] = { [whose] = { word } }
+  end
 end
 
 -- Note an entry for the tail or head of a line, which is <lane>:<tier>. `what` is 'tails' or 'heads'.
@@ -50,9 +39,11 @@ moves.line_up = note
 
 -- Note entries of new jobs for the tail of a line, whose ids are every second word.
 function moves.line_up_alike(unit, line, words, first, last)
-  local list, start = list_of(unit, 'tails', line), moves.generation(unit) .. ':'
+  local start = unit.generation .. ':'
+  note(unit, 'tails', line, start .. words[first])
+  local list = unit.tails[line]
   local n = #list
-  for i = first, last, 2 do
+  for i = first + 2, last, 2 do
     n = n + 1
     list[n] = start .. words[i]
   end
@@ -107,7 +98,7 @@ leave.failed, leave.cancelled = leave.completed, leave.completed
 
 -- At the head or tail of its line.
 function enter.ready(unit, job, end_of_line, ...)
-  local generation = moves.generation(unit)
+  local generation = unit.generation
   count_ready(unit, job.lane, 1)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
   moves.line_up(unit, end_of_line, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
@@ -117,7 +108,7 @@ end
 -- stands in the head where a ready job has its generation.
 function enter.delayed(unit, job, state, due_ms, ...)
   count(unit, state, 1)
-  job.generation = job.is_new and string.format('%011d%03d', unit.stamp_us, unit.counts.scheduled) or ''
+  job.generation = job.is_new and unit.generation .. string.format('%03d', unit.counts.scheduled) or ''
   unit.call('HSET', job.key, 'head', record.head(unit, job, state, job.generation), ...)
   moves.wait_until(unit, job, due_ms)
 end
@@ -276,7 +267,7 @@ end
 
 local function write_counts(unit, call)
   local key = keys.counts(unit.root)
-  for name, delta in pairs(unit.counts) do
+  for name, delta in pairs(unit.counts or NOTHING) do
     local remaining = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta))
     unit.counts[name] = nil
     if name == 'queued' then

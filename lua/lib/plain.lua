@@ -3,24 +3,17 @@
 -- plain enough; then the general way does the same. What they do is counted by the caller, for many at once.
 local INLINE_LIMIT, NEW_FIELDS, NEW_FIELDS_OF_BIG = record.INLINE_LIMIT, 3, 2
 
--- The head of all jobs that come in this call and are ready at once; the second is of those whose payload has a key of
--- its own.
+-- The head of all jobs that come in this call and are ready at once.
 local function new_head(unit)
-  local head = 'queued\t' .. moves.generation(unit) .. '\t\t' .. unit.now_text .. '\t'
+  local head = 'queued\t' .. unit.generation .. '\t\t' .. unit.now_text .. '\t'
   unit.new_head = head
-  return head
-end
-
-local function new_big_head(unit)
-  local head = record.with_big(unit.new_head)
-  unit.new_big_head = head
   return head
 end
 
 -- Write the record of a new job.
 local function write(unit, key, id, head, kind, task, payload)
   if #payload > INLINE_LIMIT then
-    head = unit.new_big_head or new_big_head(unit)
+    head = record.with_big(head)
     unit.raw('SET', keys.payload(unit.root, id), payload)
     if unit.try('HSET', key, 'head', head, 'task', task) ~= NEW_FIELDS_OF_BIG then
       unit.call('HSET', key, 'head', head, 'task', task)

@@ -49,9 +49,13 @@ function record.claim_parts(claim)
   return numbers.digits(epoch) or '0', nonce or ''
 end
 
--- The head of a job that has a payload or output in a key of its own.
+-- The head of a job that has a payload or output in a key of its own. New jobs of one call have the same.
+local last_small, last_big
 function record.with_big(head)
-  return (string.gsub(head, '^(%l+)%*?', '%1*'))
+  if head ~= last_small then
+    last_small, last_big = head, string.gsub(head, '^(%l+)%*?', '%1*')
+  end
+  return last_big
 end
 
 -- Have the head say that the record has fields which few have; it is written by the caller, together with them.

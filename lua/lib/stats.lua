@@ -3,12 +3,23 @@ local BUCKET_MS, TTL_MS = limits.STATS_BUCKET_MS, '' .. limits.STATS_TTL_MS
 local SHORT = 10000
 local bounds = { ['wait:'] = {}, ['run:'] = {} } -- names of histogram fields of short times, made once
 
+local last_ms, last_text -- of the span that was asked for last: to write a number costs 2,500 instructions
+
 function stats.key(unit, at_ms)
-  return keys.stats(unit.root, numbers.text(at_ms - at_ms % BUCKET_MS))
+  local since_ms = at_ms - at_ms % BUCKET_MS
+  if since_ms ~= last_ms then
+    last_ms, last_text = since_ms, numbers.text(since_ms)
+  end
+  return keys.stats(unit.root, last_text)
 end
 
 function stats.tally(unit, field, n)
-  unit.stats[field] = (unit.stats[field] or 0) + (n or 1)
+  local tallies = unit.stats
+  if tallies then
+    tallies[field] = (tallies[field] or 0) + (n or 1)
+  else
+    unit.stats = { [field] = n or 1 }
+  end
 end
 
 local function bound(value_ms)
@@ -29,11 +40,11 @@ function stats.observe(unit, name, value_ms)
       fields[value_ms] = field
     end
   end
-  unit.stats[field] = (unit.stats[field] or 0) + 1
+  stats.tally(unit, field)
 end
 
 function stats.write(unit, call)
-  if not next(unit.stats) then
+  if not (unit.stats and next(unit.stats)) then
     return
   end
   local key = stats.key(unit, unit.now_ms)

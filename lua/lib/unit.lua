@@ -16,7 +16,7 @@ local function close(unit)
 end
 
 function unit.open(root)
-  local now_ms, stamp_us = clock.read()
+  local now_ms, now_text, generation = clock.read()
   return {
     call = damage.call, -- what fails because of strange data is mended and repeated
     raw = redis.call, -- for keys whose type the call has seen, and for close()
@@ -24,14 +24,14 @@ function unit.open(root)
     close = close,
     root = root,
     now_ms = now_ms,
-    now_text = numbers.text(now_ms),
-    stamp_us = stamp_us,
+    now_text = now_text,
+    -- A number that no other call of this queue has, short of a stepped clock: entries left behind by cancelled jobs
+    -- don't match, and one that did would only let its job run from another place in line.
+    generation = generation,
     settings = false, -- here what comes later has its place, or the table would grow for it
-    generation = false,
     new_head = false,
-    new_big_head = false,
-    counts = {},
-    stats = {},
+    counts = false, -- a table is made with the first that goes into it: to grow costs 1,000 instructions
+    stats = false,
     queued = false, -- how many there are now, once their count was written
     heads = false, -- entries for the heads of lines, by line
     tails = false,
@@ -41,11 +41,10 @@ function unit.open(root)
     left = false, -- ids that are no longer an incarnation's, by incarnation
     finished = false, -- times and ids of ended jobs
     dead = false,
-    events = {},
+    events = false,
     event_count = 0, -- what # costs grows with the list, to 1,000 instructions
     event_first = 1, -- the first of them that is not written
     entries = false, -- events that are joined already
-    entered = 0, -- how many these are
     total = false, -- of events, before these
     is_new_bucket = false,
     wakes = false, -- lanes that are to get a wake-up token

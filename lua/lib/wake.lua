@@ -11,10 +11,11 @@ end
 
 -- Note a lane that is to get a token when the call closes.
 function wake.note(unit, lane)
-  if not unit.wakes then
-    unit.wakes = {}
+  if unit.wakes then
+    unit.wakes[lane] = true
+  else
+    unit.wakes = { [lane] = true }
   end
-  unit.wakes[lane] = true
 end
 
 -- Have the consumers of every lane look that has something ready, or the first job to fall due.

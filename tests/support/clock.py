@@ -13,8 +13,8 @@ KEY = "headrace-test:now-ms"
 
 CLOCK = f"""-- The time is what the test last set; the stamp goes on as the server's clock does.
 function clock.read()
-  local t = redis.call('TIME')
-  return tonumber(redis.call('GET', '{KEY}')), t[1] % 100000 * 1000000 + t[2]
+  local t, now = redis.call('TIME'), redis.call('GET', '{KEY}')
+  return tonumber(now), now, string.format('%011d', t[1] % 100000 * 1000000 + t[2])
 end
 """
 

@@ -12,7 +12,6 @@ NUMBER = re.compile(r"\b\d{3,}\b")
 KNOWN = {name: value for name, value in vars(limits).items() if name.isupper()}
 OF_THEIR_OWN = {
     ("clock.lua", 1_000): "milliseconds in a second",
-    ("clock.lua", 100_000): "seconds after which the stamp comes round",
     ("history.lua", 100): "places looked at beside those that are too many",
     ("history.lua", 1_000): "words in one command",
     ("moves.lua", 1_000): "words in one command",
