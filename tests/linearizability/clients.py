@@ -135,6 +135,7 @@ class RandomClient:
                 keep_ms=self._keep_ms(),
                 max_stalls=self._random.choice((1, 2, 3)),
                 is_delayed=self._random.random() < 0.1,
+                replaces_ended=self._random.random() < 0.7,
             )
             for job_id in self._some_ids()
         }
@@ -265,6 +266,7 @@ def _job(job_id: str, queue: str, call: Enqueue) -> JobRequest:
         keep_ms=call.keep_ms,
         max_stalls=call.max_stalls,
         delay_ms=LASTING if call.is_delayed else 0,
+        replaces_ended=call.replaces_ended,
     )
 
 

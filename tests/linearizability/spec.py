@@ -36,6 +36,7 @@ class Enqueue(msgspec.Struct, frozen=True, tag=True):
     keep_ms: int = LASTING
     max_stalls: int = DEFAULT_MAX_STALLS
     is_delayed: bool = False
+    replaces_ended: bool = True
 
 
 class Claim(msgspec.Struct, frozen=True, tag=True):
@@ -180,7 +181,8 @@ def _sent_back(record: Record) -> Record | None:
 
 def _enqueue(state: State, call: Enqueue) -> Step:
     record = state.record
-    if record and record.state not in ("failed", "cancelled"):
+    makes_room = call.replaces_ended and record and record.state in ("failed", "cancelled")
+    if record and not makes_room:
         return "completed" if record.state == "completed" else "duplicate", state
     verdict = "scheduled" if call.is_delayed else "queued"
     is_due = not call.is_delayed

@@ -54,6 +54,9 @@ BAD: dict[str, Written] = {
     "G6: a duplicate of nothing": in_turn((ENQUEUE, "duplicate")),
     "G6: a duplicate before the first enqueue was invoked": in_turn((ENQUEUE, "duplicate"), STORED),
     "G6: two enqueues at once are both queued": at(0, 9, *STORED) + at(1, 8, *STORED),
+    "G6: a cancelled record makes room that was to stand": in_turn(
+        STORED, (Cancel(), "cancelled"), (Enqueue(replaces_ended=False), "queued")
+    ),
     "G6: the payload of a duplicate wins": in_turn(
         (Enqueue("one"), "queued"),
         (Enqueue("two"), "duplicate"),

@@ -143,6 +143,9 @@ GOOD: dict[str, Written] = {
         STORED, TAKEN, (settle("cancelled"), "ok"), STORED, (CLAIM_2, Claimed(1))
     ),
     "a dead letter makes room": in_turn(STORED, TAKEN, (settle("failed"), "ok"), STORED),
+    "a dead letter stands": in_turn(
+        STORED, TAKEN, (settle("failed"), "ok"), (Enqueue(replaces_ended=False), "duplicate")
+    ),
     "a delayed job waits, and can be cancelled": in_turn(
         (Enqueue(is_delayed=True), "scheduled"), (CLAIM, NOT_CLAIMED), (Cancel(), "cancelled")
     ),
