@@ -13,7 +13,7 @@ function functions.reap(roots, args)
   end
   local processing = keys.processing(unit.root, incarnation)
   local ids = unit.call('SRANDMEMBER', processing, BATCH)
-  incarnations.tell_left(unit, incarnation, 'reaped')
+  incarnations.note_left(unit, incarnation, 'reaped')
   -- Condemned for good: every later call of it answers gone.
   unit.call('HSET', beats, incarnation, '-1 ' .. lease_ms .. ' ' .. at_ms)
   unit.call('UNLINK', keys.worker(unit.root, incarnation))

@@ -20,7 +20,7 @@ function functions.register(roots, args)
   end
   unit.call('HSET', keys.config(unit.root), 'layout', LAYOUT)
   if not incarnations.get(unit, incarnation, 'lease_ms') then
-    incarnations.tell(unit, 'joined', incarnation, who)
+    incarnations.note(unit, 'joined', incarnation, who)
   end
   local key = keys.worker(unit.root, incarnation)
   unit.call(

@@ -14,7 +14,7 @@ function functions.retire(roots, args)
     end
   end
   if #ids == unit.call('SCARD', processing) then
-    incarnations.tell_left(unit, incarnation, 'retired')
+    incarnations.note_left(unit, incarnation, 'retired')
   end
   -- A token that ends with it must not leave jobs unseen.
   wake.all(unit)

@@ -8,14 +8,14 @@ function incarnations.get(unit, incarnation, field)
 end
 
 -- Tell that one has joined or left. `words` are its event's: who it is, and before that why one has left.
-function incarnations.tell(unit, kind, incarnation, words)
+function incarnations.note(unit, kind, incarnation, words)
   events.add(unit, kind, incarnation, '', events.tail('0', incarnation, '', '', words))
 end
 
 -- Tell why one has left, unless it is unknown or condemned. An older release has not said who it is.
-function incarnations.tell_left(unit, incarnation, why)
+function incarnations.note_left(unit, incarnation, why)
   if incarnations.get(unit, incarnation, 'lease_ms') then
-    incarnations.tell(unit, 'left', incarnation, why .. '\t' .. (incarnations.get(unit, incarnation, 'who') or ''))
+    incarnations.note(unit, 'left', incarnation, why .. '\t' .. (incarnations.get(unit, incarnation, 'who') or ''))
   end
 end
 

@@ -53,7 +53,7 @@ class Claimant(msgspec.Struct):
 def register(unit: UnitOfWork, worker: IncarnationInfo) -> None:
     """Make an incarnation known."""
     if find(unit, worker.incarnation) is None:
-        _tell(unit, "joined", worker.incarnation, _who(worker))
+        _note(unit, "joined", worker.incarnation, _who(worker))
     unit.db.execute(
         _REGISTER,
         (
@@ -68,16 +68,16 @@ def register(unit: UnitOfWork, worker: IncarnationInfo) -> None:
     )
 
 
-def tell_left(unit: UnitOfWork, incarnation: str, why: str) -> None:
+def note_left(unit: UnitOfWork, incarnation: str, why: str) -> None:
     """Tell why an incarnation has left, unless it is unknown or condemned."""
     sql = "SELECT info FROM incarnations WHERE queue = ? AND name = ? AND NOT is_condemned"
     row = unit.db.execute(sql, (unit.key, incarnation)).fetchone()
     if row is not None:
         info = read_info(incarnation, row[0])
-        _tell(unit, "left", incarnation, f"{why}\t{_who(info)}")
+        _note(unit, "left", incarnation, f"{why}\t{_who(info)}")
 
 
-def _tell(unit: UnitOfWork, kind: str, incarnation: str, detail: str) -> None:
+def _note(unit: UnitOfWork, kind: str, incarnation: str, detail: str) -> None:
     unit.events.add(kind, incarnation, "", worker=incarnation, detail=detail)
 
 

@@ -76,7 +76,7 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
     unit.flush()
     left = count_owned(unit, owner)
     if left == 0:
-        incarnations.tell_left(unit, incarnation, "retired")
+        incarnations.note_left(unit, incarnation, "retired")
         incarnations.forget(unit, owner)
     unit.close()
     return left

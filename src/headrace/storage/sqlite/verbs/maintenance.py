@@ -54,7 +54,7 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     if row is None or (not row[2] and row[1] != seen):
         return None
     owner = row[0]
-    incarnations.tell_left(unit, incarnation, "reaped")
+    incarnations.note_left(unit, incarnation, "reaped")
     incarnations.condemn(unit, owner)
     for record in owned(unit, owner, REAPED_A_CALL):
         attempts.stall(unit, record, incarnation, error)
