@@ -27,6 +27,7 @@ class WorkerView(msgspec.Struct, kw_only=True):
     host: str
     pid: int
     version: str
+    app_version: str
     concurrency: int
     process_slots: int
     lease_ms: int
@@ -64,6 +65,7 @@ def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
         host=first.host,
         pid=first.pid,
         version=first.version,
+        app_version=first.app_version,
         concurrency=first.concurrency,
         process_slots=first.process_slots,
         lease_ms=first.lease_ms,

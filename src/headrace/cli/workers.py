@@ -20,6 +20,7 @@ ServedQueues = dict[str, IncarnationInfo]
 COLUMNS = (
     Column("WORKER"),
     Column("VERSION", rank=5),
+    Column("APP VERSION", rank=8),
     Column("ACTIVE", rank=1),
     Column("SLOTS", rank=2),
     Column("PROCESS SLOTS", rank=6),
@@ -56,6 +57,7 @@ def worker_line(found: ServedQueues) -> list[Cell]:
     return [
         view.name,
         view.version,
+        view.app_version,
         count_cell(view.active, "cyan"),
         view.concurrency,
         view.process_slots,

@@ -91,7 +91,8 @@ def _work(counts: QueueCounts) -> QueueWork:
 class QueueWorker(PublicValue):
     """One start of a worker, as a queue that it serves sees it; `Queue.workers` returns them.
 
-    ``tasks`` are the lanes of the tasks that it knows, by name.
+    ``tasks`` are the lanes of the tasks that it knows, by name. ``version`` is the release of
+    headrace that it runs, ``app_version`` what its user calls the program; "" if they don't.
     """
 
     queue: str
@@ -100,6 +101,7 @@ class QueueWorker(PublicValue):
     host: str
     pid: int
     version: str
+    app_version: str
     concurrency: int
     process_slots: int
     lease_s: float
@@ -119,6 +121,7 @@ class QueueWorker(PublicValue):
             host=info.host,
             pid=info.pid,
             version=info.version,
+            app_version=info.app_version,
             concurrency=info.concurrency,
             process_slots=info.process_slots,
             lease_s=info.lease_ms / 1000,

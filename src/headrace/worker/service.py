@@ -44,6 +44,7 @@ class Service:
         limits: the worker's.
         functions: by task name, where child processes find them.
         name: the worker's.
+        version: what its user calls what it runs.
         is_burst: whether it ends when nothing is ready and nothing runs.
         fires: whether it fires schedules and stores those that the app declares.
         stops: what is asked for.
@@ -61,6 +62,7 @@ class Service:
         functions: Mapping[str, Function],
         *,
         name: str,
+        version: str,
         is_burst: bool,
         fires: bool,
         stops: Stops,
@@ -72,6 +74,7 @@ class Service:
         self._limits = limits
         self._functions = functions
         self._name = name
+        self._version = version
         self._is_burst = is_burst
         self._fires = fires
         self._scheduler: SchedulerService | None = None
@@ -156,6 +159,7 @@ class Service:
         info = worker_info(
             self._app,
             name=self._name,
+            version=self._version,
             concurrency=limits.concurrency,
             process_slots=limits.process_slots,
             lease_ms=limits.lease_ms,
@@ -242,6 +246,7 @@ def worker_info(
     concurrency: int,
     process_slots: int,
     lease_ms: int,
+    version: str = "",
     channel: str = "",
 ) -> IncarnationInfo:
     """Return what a worker of this process says of itself; each incarnation adds its id."""
@@ -251,6 +256,7 @@ def worker_info(
         host=socket.gethostname(),
         pid=os.getpid(),
         version=VERSION,
+        app_version=version,
         concurrency=concurrency,
         process_slots=process_slots,
         tasks={name: task.settings.lane for name, task in app.tasks.items()},

@@ -65,6 +65,8 @@ class Worker:
         scheduler: fire the schedules of the tenant when they are due, and store those that the app
             declares, beside running jobs. Any number of workers may. Default yes.
         name: shown to operators, default ``host:pid``.
+        version: what you call what it runs, such as a commit, default the app's ``release``. The
+            list of workers and the events of its queues tell it; it decides nothing.
         emit: called with every worker event, default: to the logger ``headrace`` of `logging`.
 
     Raises:
@@ -97,6 +99,7 @@ class Worker:
         burst: bool = False,
         scheduler: bool = True,
         name: str | None = None,
+        version: str | None = None,
         emit: Emit | None = None,
     ) -> None:
         app = app_of(app)
@@ -124,6 +127,7 @@ class Worker:
         )
         own_name = f"{socket.gethostname()}:{os.getpid()}"
         self.name: str = check_text(own_name if name is None else name, what="worker name")
+        own_version = app.release or "" if version is None else check_text(version, what="version")
         self._emit = emitter(emit)
         self._guard = Guard(self._emit)
         self._lifespan = Lifespan(
@@ -140,6 +144,7 @@ class Worker:
             self._limits,
             self._functions,
             name=self.name,
+            version=own_version,
             is_burst=burst,
             fires=scheduler and not burst,
             stops=self._stops,
