@@ -25,7 +25,8 @@ class Consumer(Protocol):
 
         ``worker.tasks`` are published for producers that know a task by name only: the lane that
         was said last holds, also after the incarnation has ended. ``worker.channel``, a `Channel`'s
-        or "", is told when one of its jobs is asked to stop.
+        or "", is told when one of its jobs is asked to stop. It leaves an event, unless it is known
+        and not condemned.
 
         Raises:
             StorageRefused: a newer release has changed how this queue is stored.
@@ -137,7 +138,8 @@ class Consumer(Protocol):
     async def retire(self, queue: str, incarnation: str) -> int:
         """Put back up to 500 of the jobs that an incarnation owns; forget it when none are left.
 
-        A token that it holds is passed on. It is no error if the incarnation is unknown.
+        A token that it holds is passed on. The call that forgets it leaves an event. It is no error
+        if the incarnation is unknown.
 
         Returns:
             How many jobs are left; call again until it is 0.

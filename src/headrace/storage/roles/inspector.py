@@ -128,6 +128,9 @@ class Inspector(Protocol):
     async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
         """Return events in the order in which they came: every transition of a job, and progress.
 
+        Incarnations that join or leave have one too. What each says, `EventRecord` tells; no text
+        of it has control characters.
+
         They are kept in entries of up to 20 events of one call. At least the number of entries that
         the queue's settings say is kept, and not many times as many, but for those that a reader
         holds. Each has a number, one higher than that of the event before it: a gap is what was

@@ -29,7 +29,7 @@ class Maintenance(Protocol):
         Up to 200 of its jobs a call each get one stall and ``error`` in their history, with the
         storage's time and the attempt. One that was asked to stop ends cancelled, one with
         ``max_stalls`` becomes a dead letter ``stalled``, any other goes to the head of its tier. A
-        token that the incarnation holds is passed on.
+        token that the incarnation holds is passed on. The call that condemns it leaves an event.
 
         Returns:
             How many jobs are left for another call; None: it has beaten, or is unknown.
