@@ -65,7 +65,7 @@ from headrace.task_ref import TaskRef
 from headrace.timing import At, Cron, Every
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.outcomes import ExportedJob, JobOutcome
-from headrace.views.queues import QueueStats, QueueWork, QueueWorker
+from headrace.views.queues import QueueReader, QueueStats, QueueWork, QueueWorker
 from headrace.views.schedules import Schedule, ScheduleEvent
 from headrace.views.value import Percentiles
 from headrace.views.writes import WriteReport
@@ -126,6 +126,7 @@ __all__ = [
     "PayloadTooLarge",
     "Percentiles",
     "Queue",
+    "QueueReader",
     "QueueStats",
     "QueueWork",
     "QueueWorker",

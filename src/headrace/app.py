@@ -43,7 +43,8 @@ from headrace.options import (
     task_settings,
 )
 from headrace.plain import plain_text
-from headrace.queues import Operator, Queue
+from headrace.queue_events import Operator
+from headrace.queues import Queue
 from headrace.registry import Declare, function_of, new_task, with_executor
 from headrace.scheduled import Declared, OfTask
 from headrace.schedules import Schedules

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
-from headrace.job import JobState, check_name, check_text
+from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
 from headrace.plain import plain_text, shown
+from headrace.queue_events import Operator, QueueEvents
 from headrace.settings import check_count
-from headrace.storage.base import Admin, Inspector
 from headrace.storage.batches import batches
 from headrace.storage.exports import place_behind
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import End
-from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.jobs import JobSummary
 from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueStats, QueueWorker
 
@@ -32,18 +31,12 @@ PURGEABLE = (
     JobState.CANCELLED,
 )
 
-_STREAM_ID = re.compile(r"[0-9]{1,19}(-[0-9]{1,19})?\Z")
-
 
 decode_json: Callable[[bytes], Any] = JSON.decoder(Any)
 """Reads plain data of the codec that there is."""
 
 
-class Operator(Inspector, Admin, Protocol):
-    """What a queue is looked at and steered through."""
-
-
-class Queue:
+class Queue(QueueEvents):
     """A queue by name; made by `App.queue`. Its methods may raise `StorageError`.
 
     Args:
@@ -62,8 +55,7 @@ class Queue:
         *,
         decode: Callable[[bytes], Any] = decode_json,
     ) -> None:
-        self.name: str = check_name(name, what="queue")
-        self._storage = storage
+        super().__init__(name, storage)
         self._decode = decode
 
     def __repr__(self) -> str:
@@ -204,25 +196,6 @@ class Queue:
             if not page.has_more:
                 return
             cursor = page.cursor
-
-    async def events(self, *, after: str = "0") -> AsyncIterator[JobEvent]:
-        """Yield the kept events after a stream id, oldest first, up to now.
-
-        Raises:
-            InvalidOption: ``after`` is no stream id.
-        """
-        last_id = plain_text(after)
-        if last_id is None or not _STREAM_ID.match(last_id):
-            raise InvalidOption(
-                f"after={shown(after)} is no stream id: use the stream_id of an event"
-            )
-        while True:
-            page = await self._storage().events(self.name, after=last_id, limit=BATCH_LIMIT)
-            for event in page.events:
-                yield JobEvent.of(self.name, event)
-            if not page.last_id:
-                return
-            last_id = page.last_id
 
     async def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
         """Queue dead letters again, with counts and error history reset; return how many were.

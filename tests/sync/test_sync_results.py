@@ -35,6 +35,7 @@ from headrace import (
     TaskRef,
     WaitTimeout,
 )
+from headrace.queue_events import QueueEvents
 from tests.support.threads import at_a_time, blocked_until, working
 from tests.support.until import patience
 
@@ -235,9 +236,30 @@ def test_ended_jobs_are_read_back(app: SyncApp[None], add: SyncTask[[int, int], 
     assert list(queue.export("completed", after=exported[-1].cursor)) == []
 
 
+def test_a_reader_goes_on_behind_what_it_has_acknowledged(
+    app: SyncApp[None], add: SyncTask[[int, int], int]
+) -> None:
+    queue = app.queue("default")
+    queue.acknowledge("archive", "0")
+    app.enqueue_many(add.job(n, n) for n in range(30))
+    seen = []
+    for event in queue.events(reader="archive"):
+        seen.append(event.number)
+        if event.number == 7:
+            queue.acknowledge("archive", event)
+            break
+    [archive] = queue.readers()
+    assert (archive.name, archive.number, archive.behind) == ("archive", 7, 23)
+    seen += [event.number for event in queue.events(reader="archive")]
+    assert seen == list(range(1, 31))
+    assert queue.forget_reader("archive")
+    assert queue.readers() == []
+
+
 def test_every_method_of_the_async_side_has_its_twin() -> None:
     for twin, other in (
         (SyncQueue, Queue),
+        (SyncQueue, QueueEvents),
         (SyncSchedules, Schedules),
         (SyncJobHandle, JobHandle),
         (SyncTask, Task),

@@ -28,6 +28,7 @@ from headrace import (
     JobStatus,
     JobSummary,
     Percentiles,
+    QueueReader,
     QueueStats,
     QueueWork,
     QueueWorker,
@@ -46,6 +47,7 @@ from tests.support.until import patience
 REFERENCE = ROOT / "docs" / "reference.md"
 PUBLIC = (
     *(JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker),
+    QueueReader,
     *(Schedule, ScheduleEvent, JobOutcome, ExportedJob, WriteReport),
 )
 

@@ -18,7 +18,8 @@ from headrace.cli.views import raw
 from headrace.errors import InvalidOption, UsageError
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
-from headrace.queues import Operator, Queue
+from headrace.queue_events import Operator
+from headrace.queues import Queue
 from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Inspector, Storage, check_keeps_schedules
 from headrace.storage.connect import check_exists, open_storage, redacted

@@ -11,7 +11,7 @@ from headrace.queues import Queue
 from headrace.storage.steps import at_once
 from headrace.views.jobs import JobEvent, JobSummary
 from headrace.views.outcomes import ExportedJob, JobOutcome
-from headrace.views.queues import QueueStats, QueueWorker
+from headrace.views.queues import QueueReader, QueueStats, QueueWorker
 
 T = TypeVar("T")
 
@@ -89,13 +89,42 @@ class SyncQueue:
         """
         return each(self._queue.jobs(state, task=task, limit=limit))
 
-    def events(self, *, after: str = "0") -> Iterator[JobEvent]:
-        """Yield the kept events after a stream id, oldest first, see `Queue.events`.
+    def events(self, *, after: str | None = None, reader: str | None = None) -> Iterator[JobEvent]:
+        """Yield the kept events, oldest first, up to now, see `Queue.events`.
+
+        Args:
+            after: read on behind the entry of this stream id.
+            reader: read on behind what this reader has acknowledged.
 
         Raises:
-            InvalidOption: ``after`` is no stream id.
+            InvalidOption: ``after`` is no stream id, ``reader`` is no name, or both are said.
         """
-        return each(self._queue.events(after=after))
+        return each(self._queue.events(after=after, reader=reader))
+
+    def acknowledge(self, reader: str, seen: JobEvent | str) -> None:
+        """Say that a reader has seen the events up to one, see `Queue.acknowledge`.
+
+        Args:
+            reader: its name, one for each pipeline.
+            seen: the last event that is done with, or the stream id of its entry.
+
+        Raises:
+            InvalidOption: that is no name, no stream id, or an event of another queue.
+            TooManyReaders: the queue has 100 readers.
+        """
+        at_once(self._queue.acknowledge(reader, seen))
+
+    def readers(self) -> list[QueueReader]:
+        """Return the readers of the events, see `Queue.readers`."""
+        return at_once(self._queue.readers())
+
+    def forget_reader(self, reader: str) -> bool:
+        """Drop a reader, see `Queue.forget_reader`; return whether there was one.
+
+        Raises:
+            InvalidOption: that is no name.
+        """
+        return at_once(self._queue.forget_reader(reader))
 
     def outcomes(self, *job_ids: str) -> list[JobOutcome]:
         """Return how jobs have ended, or stand, in the order of their ids, see `Queue.outcomes`.

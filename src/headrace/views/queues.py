@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from headrace.clock import datetime_of
+from headrace.storage.readers import ReaderInfo
 from headrace.storage.values import IncarnationInfo, QueueCounts
 from headrace.views.value import Percentiles, PublicValue, instant
 
@@ -130,4 +132,33 @@ class QueueWorker(PublicValue):
             silent_s=info.silent_ms / 1000,
             condemned=info.is_condemned,
             tasks=info.tasks,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueReader(PublicValue):
+    """How far a named reader of a queue's events has come; `Queue.readers` returns them.
+
+    ``number`` is that of the last event that it has acknowledged at ``at``, and ``behind`` how many
+    the queue has had since. It goes on behind the entry ``stream_id``, of whose next one it may
+    have seen the first events.
+    """
+
+    queue: str
+    name: str
+    stream_id: str
+    number: int
+    behind: int
+    at: datetime
+
+    @classmethod
+    def of(cls, queue: str, info: ReaderInfo) -> QueueReader:
+        """Return what a storage knows of a reader."""
+        return cls(
+            queue=queue,
+            name=info.name,
+            stream_id=info.stream_id,
+            number=info.number,
+            behind=info.behind,
+            at=datetime_of(info.at_ms),
         )
