@@ -13,6 +13,7 @@ from headrace.cli.delete_queue import delete_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
 from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span_of
 from headrace.cli.put_back import put_back_notes
+from headrace.cli.readers import forget_reader_command, readers_command
 from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
 from headrace.queues import PURGEABLE
@@ -45,6 +46,8 @@ def queue() -> None:
 
 
 queue.add_command(delete_command)
+queue.add_command(readers_command)
+queue.add_command(forget_reader_command)
 
 
 @queue.command("list")
