@@ -9,6 +9,7 @@ import click
 from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
+from headrace.cli.configure import configure_command
 from headrace.cli.delete_queue import delete_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
 from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span_of
@@ -46,6 +47,7 @@ def queue() -> None:
 
 
 queue.add_command(delete_command)
+queue.add_command(configure_command)
 queue.add_command(readers_command)
 queue.add_command(forget_reader_command)
 

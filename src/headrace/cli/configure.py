@@ -1,0 +1,58 @@
+"""``headrace queue configure``: what a queue keeps of ended jobs and of events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from headrace.cli.app_target import on_app_target
+from headrace.cli.options import Target, duration_option, option, output_option, queue_of, run
+from headrace.cli.output import echo, echo_json, fields, span_of
+from headrace.job import check_name
+from headrace.views.queues import QueueStats
+
+COUNT = click.IntRange(1, 10_000_000)
+
+
+@click.command("configure")
+@click.argument("name", metavar="QUEUE")
+@option("--history", metavar="N", type=COUNT, help="Completed and cancelled records at most.")
+@option("--dead-letters", metavar="N", type=COUNT, help="Dead letters at most.")
+@duration_option("--dead-letter-ttl", help="How long a dead letter is kept.")
+@option("--events", metavar="N", type=COUNT, help="Entries of events, of 1 to 20 each.")
+@option(
+    "--events-cap",
+    metavar="N",
+    type=COUNT,
+    help='Entries of events while a reader has not acknowledged them; see "queue readers".',
+)
+@output_option
+@on_app_target
+def configure_command(*, target: Target, name: str, output: str, **changes: Any) -> None:
+    """Set what a queue keeps, and show it; without an option only show it.
+
+    Over a number the oldest go first.
+    """
+    check_name(name, what="queue")
+    stats = run(_configure(target, name, {k: v for k, v in changes.items() if v is not None}))
+    if output == "json":
+        echo_json(stats.to_dict())
+    else:
+        echo(f"Queue {name!r} keeps")
+        fields(_kept(stats), indent="  ")
+
+
+def _kept(stats: QueueStats) -> list[tuple[str, str]]:
+    return [
+        ("completed or cancelled", f"{stats.keeps_history:,}"),
+        ("dead letters", f"{stats.keeps_dead:,}, for {span_of(stats.keeps_dead_s)}"),
+        ("entries of events", f"{stats.keeps_events:,}"),
+        ("for readers of them", f"{stats.keeps_events_cap:,}"),
+    ]
+
+
+async def _configure(target: Target, name: str, changes: dict[str, Any]) -> QueueStats:
+    async with target.open(makes=bool(changes)) as storage:
+        queue = queue_of(storage, name)
+        return await (queue.configure(**changes) if changes else queue.stats())
