@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 
 from headrace.storage.base import Storage
 from headrace.storage.readers import ReaderInfo
+from headrace.storage.redis.storage import RedisStorage
 from headrace.testing.contract.steps import QUEUE, ContractClient, a_job
 from tests.storage.conftest import RedisSubject
 from tests.storage.redis.conftest import ROOT
 from tests.support.clock import KEY
+from tests.support.redis_server import RedisServer
 
 
 async def numbers(storage: Storage, after: str = "0") -> list[int]:
@@ -118,3 +121,18 @@ async def test_with_nothing_but_later_entries_the_stream_is_not_searched(
     assert "cmdstat_xrevrange" not in server.info("commandstats")
     await subject.storage.acknowledge(QUEUE, "archive", "9999999999999-0")
     assert "cmdstat_xrevrange" in server.info("commandstats")
+
+
+async def test_numbers_and_readers_outlive_a_server_that_is_killed() -> None:
+    with RedisServer("--appendfsync", "always", appendonly=True) as server:
+        storage = RedisStorage(server.url).for_tenant("acme")
+        await ContractClient(storage).enqueue(a_job("a"), a_job("b"))
+        await storage.acknowledge(QUEUE, "archive", (await storage.events(QUEUE)).last_id)
+        before = await reader(storage)
+        await storage.aclose()
+        server.kill()
+        server.start()
+        await ContractClient(storage).enqueue(a_job("c"), number=2)
+        assert await numbers(storage, before.stream_id) == [3]
+        assert await reader(storage) == msgspec.structs.replace(before, behind=1)
+        await storage.aclose()
