@@ -13,6 +13,7 @@ from hypothesis.stateful import rule
 
 from headrace.job import JobState
 from headrace.queues import PURGEABLE
+from headrace.storage.exports import EXPORTED
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.bulk_rules import BulkRules
@@ -307,8 +308,8 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         self._driver.held(name)
         self._driver.stats()
         self._driver.list_jobs(state, limit)
-        if state.is_terminal:
-            self._driver.export(state, limit)
+        for ended in EXPORTED:
+            self._driver.export(ended, limit)
         self._driver.output(job_id, limit)
 
     # The world

@@ -9,6 +9,8 @@ import msgspec
 
 from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, JobState
 from headrace.request import JobRequest
+from headrace.storage.exports import ExportPage
+from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Report, Settlement
 
@@ -156,6 +158,38 @@ class ForgetsWaiters(SqliteStorage):
         return await super().watch(queue, job_ids, channel="")
 
 
+class TellsNoReason(SqliteStorage):
+    """Leaves out why a job has ended as it did."""
+
+    async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
+        ends = await super().outcomes(queue, job_ids)
+        return [msgspec.structs.replace(end, reason="") for end in ends]
+
+
+class ExportsTooSoon(SqliteStorage):
+    """Exports what has ended in this very millisecond."""
+
+    async def export(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = EXPORT_PAGE_LIMIT
+    ) -> ExportPage:
+        clock = self.clock
+        self.clock = lambda: clock() + 1
+        try:
+            return await super().export(queue, state, cursor=cursor, limit=limit)
+        finally:
+            self.clock = clock
+
+
+class SkipsTheRestOfAMillisecond(SqliteStorage):
+    """Goes on behind all that ended when the last job of a page did."""
+
+    async def export(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = EXPORT_PAGE_LIMIT
+    ) -> ExportPage:
+        behind = f"{cursor.rpartition(':')[0]}:\U0010ffff" if cursor else ""
+        return await super().export(queue, state, cursor=behind, limit=limit)
+
+
 class PausesEverybody(SqliteStorage):
     """Pauses the queue of every tenant."""
 
@@ -196,6 +230,9 @@ MUTANTS = (
     ClaimsAnew,
     PutsBackBackwards,
     ForgetsWaiters,
+    TellsNoReason,
+    ExportsTooSoon,
+    SkipsTheRestOfAMillisecond,
     PausesEverybody,
     KeepsEverything,
     LetsReadersGoBack,
