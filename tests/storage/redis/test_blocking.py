@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import socketserver
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,6 +21,7 @@ from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls.call import command, nothing
 from headrace.storage.redis.client import Address
 from headrace.storage.redis.library import library
+from headrace.storage.redis.socket import limit
 from headrace.storage.redis.storage import BlockingRedisStorage
 from headrace.storage.steps import Ahead, at_once
 from headrace.storage.values import CallId
@@ -210,6 +212,16 @@ async def test_a_server_that_is_silent_loses_the_reply(redis_server: RedisServer
                 await in_thread(lambda: at_once(client.run(once)))
             proxy.flow()
             await in_thread(lambda: at_once(client.run(once)))
+
+
+@pytest.mark.parametrize("timeout_s", [1e-9, 1.9999999])
+def test_the_shortest_time_out_is_not_for_ever(redis_server: RedisServer, timeout_s: float) -> None:
+    sock = Address(redis_server.url).open_socket(timeout_s=5)
+    with closing(sock):
+        limit(sock._sock, timeout_s)  # noqa: SLF001
+        options = (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)
+        set_to = [sock._sock.getsockopt(socket.SOL_SOCKET, o, 16) for o in options]  # noqa: SLF001
+        assert all(any(interval) for interval in set_to)
 
 
 async def test_both_calls_in_flight_are_lost_with_their_connection(

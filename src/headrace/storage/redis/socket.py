@@ -46,7 +46,7 @@ class Socket:
     def __init__(self, connection: AbstractConnection, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._sock: socket.socket = _connected(connection)
-        _limit(self._sock, timeout_s)
+        limit(self._sock, timeout_s)
         self._forks = forks.count()
         self._replies: Any = hiredis.Reader(protocolError=InvalidResponse, replyError=refused)
         self._buffer = bytearray(BUFFER_BYTES)
@@ -223,14 +223,15 @@ class Pending:
         return self.reply
 
 
-def _limit(sock: socket.socket, timeout_s: float) -> None:
+def limit(sock: socket.socket, timeout_s: float) -> None:
     """Bound how long it may wait to read or to write."""
     if isinstance(sock, ssl.SSLSocket):
         sock.settimeout(timeout_s)
         return
     # By the kernel: Python's own time-out polls before each, which is two more system calls a call.
     sock.settimeout(None)
-    interval = struct.pack("ll", int(timeout_s), round(timeout_s % 1 * 1_000_000))
+    # 0 would be for ever.
+    interval = struct.pack("ll", *divmod(max(1, round(timeout_s * 1_000_000)), 1_000_000))
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         sock.setsockopt(socket.SOL_SOCKET, option, interval)
 
