@@ -17,6 +17,8 @@ import redis
 
 from headrace.errors import ReplyLost, StaleCall, StorageRefused, StorageUnavailable
 from headrace.job import CancelOutcome, EnqueueOutcome, JobState
+from headrace.storage.redis import client as clients
+from headrace.storage.redis import socket as sockets
 from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls.call import command, nothing
 from headrace.storage.redis.client import Address
@@ -29,8 +31,10 @@ from headrace.testing.contract.steps import QUEUE, a_job
 from tests.storage.interrupts import interrupt_when_it_waits
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
+from tests.support.until import until
 
 T = TypeVar("T")
+Named = tuple[BlockingRedisStorage, str]
 QUEUED = [EnqueueOutcome.QUEUED]
 
 
@@ -73,8 +77,8 @@ def queued(storage: BlockingRedisStorage) -> int:
     return at_once(storage.stats(QUEUE)).queued
 
 
-def connections(server: redis.Redis) -> int:
-    return sum(entry["name"] == "headrace" for entry in server.client_list())
+def connections(server: redis.Redis, name: str) -> int:
+    return sum(entry["name"] == name for entry in server.client_list())
 
 
 async def in_thread(call: Callable[[], T]) -> T:
@@ -82,7 +86,16 @@ async def in_thread(call: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(call)
 
 
-def test_threads_share_it(storage: BlockingRedisStorage, server: redis.Redis) -> None:
+@pytest.fixture
+def named(redis_server: RedisServer) -> Iterator[Named]:
+    """Open a storage whose connections have a name of their own."""
+    name = f"test-{secrets.token_hex(6)}"
+    with opened(f"{redis_server.url}?client_name={name}") as storage:
+        yield storage, name
+
+
+async def test_threads_share_it(named: Named, server: redis.Redis) -> None:
+    storage, name = named
     threads = 8
     together = threading.Barrier(threads)
     found: list[list[EnqueueOutcome]] = []
@@ -99,20 +112,19 @@ def test_threads_share_it(storage: BlockingRedisStorage, server: redis.Redis) ->
         other.join()
     assert found == [QUEUED] * 200
     assert queued(storage) == 200
-    assert 1 <= connections(server) <= threads
+    assert 1 <= connections(server, name) <= threads
     storage.close()
     storage.close()
-    assert connections(server) == 0
+    await until(lambda: connections(server, name) == 0, within=10)
     assert queued(storage) == 200
 
 
-def test_one_call_after_another_uses_one_connection(
-    storage: BlockingRedisStorage, server: redis.Redis
-) -> None:
+def test_one_call_after_another_uses_one_connection(named: Named, server: redis.Redis) -> None:
+    storage, name = named
     producer = Producer(storage)
     for number in range(1, 4):
         producer.enqueue(number)
-        assert connections(server) == 1
+        assert connections(server, name) == 1
 
 
 @pytest.fixture
@@ -284,6 +296,28 @@ async def test_an_inbox_connects_again(redis_server: RedisServer) -> None:
             end = await in_thread(partial(inbox.receive, 5))
             assert end is not None
             assert (end.id, end.state) == (job.id, JobState.CANCELLED)
+
+
+async def test_an_inbox_asks_a_silent_server_for_a_sign_of_life(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "PING_AFTER_S", 0.01)
+    monkeypatch.setattr(clients, "REPLY_TIMEOUT_S", 0.5)
+    async with Proxy(redis_server.port) as proxy:
+        with opened(proxy.url) as storage, closing(storage.open_inbox()) as inbox:
+            for _ in range(5):
+                assert await in_thread(partial(inbox.receive, 0.05)) is None
+            assert proxy.connections == 1
+            proxy.stall("client")
+
+            def receive_until_it_fails() -> None:
+                while True:
+                    inbox.receive(0.05)
+
+            with pytest.raises(StorageUnavailable, match=r"no reply for 0\.5 s"):
+                await in_thread(receive_until_it_fails)
+            proxy.flow()
+            assert await in_thread(partial(inbox.receive, 5)) is None
 
 
 def test_rubbish_on_an_inbox_is_passed_over(
