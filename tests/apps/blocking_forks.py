@@ -1,6 +1,6 @@
-"""Processes that fork while they use a blocking storage: ``python -m ... SCENARIO URL``.
+"""Processes that fork while they use a blocking storage: ``python -m ... URL SCENARIO...``.
 
-Each scenario ends with every job counted, and says ``fine``.
+Each scenario has a storage of its own, and says its name when every job was counted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.context import BaseContext
 
 import pytest
@@ -21,6 +22,8 @@ from headrace.storage import BlockingStorage, CallId, EnqueueOutcome, JobRequest
 from headrace.storage.redis.calls.call import command
 from headrace.storage.redis.storage import BlockingRedisStorage
 from headrace.storage.steps import at_once
+
+Opened = Callable[[], BlockingStorage]
 
 QUEUE = "mail"
 JOBS = 20
@@ -81,18 +84,18 @@ def ended_well(*children: int) -> None:
         assert os.waitstatus_to_exitcode(status) == 0
 
 
-def before_use(url: str) -> None:
+def before_use(opened: Opened) -> None:
     """Both sides use what was opened before, and not used."""
-    storage = open_blocking(url)
+    storage = opened()
     child = in_child(lambda: enqueue(storage))
     enqueue(storage)
     ended_well(child)
     assert queued(storage) == 2 * JOBS
 
 
-def after_use(url: str) -> None:
+def after_use(opened: Opened) -> None:
     """The parent closes its storage while the child still works with its own."""
-    storage = open_blocking(url)
+    storage = opened()
     enqueue(storage)
     goes_on, may_go_on = os.pipe()
     has_begun, begins = os.pipe()
@@ -114,9 +117,9 @@ def after_use(url: str) -> None:
     assert queued(storage) == 4 * JOBS
 
 
-def in_call(url: str) -> None:
+def in_call(opened: Opened) -> None:
     """Another thread has calls in progress all the while."""
-    storage = open_blocking(url)
+    storage = opened()
     is_over = threading.Event()
     done: list[int] = []
 
@@ -136,18 +139,18 @@ def in_call(url: str) -> None:
     assert queued(storage) == 4 * JOBS + len(done)
 
 
-def prefork(url: str) -> None:
+def prefork(opened: Opened) -> None:
     """A master that has loaded and used everything forks workers that have threads."""
-    storage = open_blocking(url)
+    storage = opened()
     enqueue(storage)
     workers = [in_child(lambda: enqueue_in_threads(storage)) for _ in range(3)]
     ended_well(*workers)
     assert queued(storage) == JOBS + 3 * 4 * JOBS
 
 
-def grandchild(url: str) -> None:
+def grandchild(opened: Opened) -> None:
     """A fork forks again."""
-    storage = open_blocking(url)
+    storage = opened()
     enqueue(storage)
 
     def work() -> None:
@@ -159,14 +162,14 @@ def grandchild(url: str) -> None:
     assert queued(storage) == 4 * JOBS
 
 
-def by_url(url: str) -> None:
-    enqueue(open_blocking(url))
+def by_another(opened: Opened) -> None:
+    enqueue(opened())
 
 
-def with_processes(context: BaseContext, url: str) -> None:
-    storage = open_blocking(url)
+def with_processes(context: BaseContext, opened: Opened) -> None:
+    storage = opened()
     enqueue(storage)
-    processes = [context.Process(target=by_url, args=(url,)) for _ in range(2)]  # type: ignore[attr-defined]  # typeshed has it on each context
+    processes = [context.Process(target=by_another, args=(opened,)) for _ in range(2)]  # type: ignore[attr-defined]  # typeshed has it on each context
     for process in processes:
         process.start()
     for process in processes:
@@ -175,19 +178,19 @@ def with_processes(context: BaseContext, url: str) -> None:
     assert queued(storage) == 3 * JOBS
 
 
-def spawn(url: str) -> None:
+def spawn(opened: Opened) -> None:
     """`multiprocessing` starts others anew."""
-    with_processes(multiprocessing.get_context("spawn"), url)
+    with_processes(multiprocessing.get_context("spawn"), opened)
 
 
-def multiprocessing_fork(url: str) -> None:
+def multiprocessing_fork(opened: Opened) -> None:
     """`multiprocessing` forks."""
-    with_processes(multiprocessing.get_context("fork"), url)
+    with_processes(multiprocessing.get_context("fork"), opened)
 
 
-def inbox(url: str) -> None:
+def inbox(opened: Opened) -> None:
     """A fork hears nothing on its parent's connection, and the parent goes on hearing."""
-    storage = open_blocking(url)
+    storage = opened()
     ours = storage.open_inbox()
     assert ours.receive(5) is None
 
@@ -195,7 +198,7 @@ def inbox(url: str) -> None:
         try:
             ours.receive(0.01)
         except StorageUnavailable:
-            assert not url.startswith("redis:")
+            assert not isinstance(storage, BlockingRedisStorage)
         ours.close()
 
     ended_well(in_child(work))
@@ -207,9 +210,9 @@ def inbox(url: str) -> None:
     assert end.id == "x"
 
 
-def connection(url: str) -> None:
+def connection(opened: Opened) -> None:
     """A fork leaves its parent's connection as it is, and has another."""
-    storage = open_blocking(url)
+    storage = opened()
     assert isinstance(storage, BlockingRedisStorage)
     who = command("who", "", "CLIENT", "ID", read=int)
     ours = at_once(storage.shared.client.run(who))
@@ -223,13 +226,13 @@ def connection(url: str) -> None:
     assert at_once(storage.shared.client.run(who)) == ours
 
 
-def memory(url: str) -> None:
+def memory(opened: Opened) -> None:
     """The memory of the parent can't be used."""
-    storage = open_blocking(url)
+    storage = opened()
     enqueue(storage)
 
     def work() -> None:
-        for refused in (storage, open_blocking(url)):
+        for refused in (storage, opened()):
             with pytest.raises(StorageRefused, match=r"forked this one.*file:///"):
                 enqueue(refused)
         enqueue(open_blocking("memory://another"))
@@ -244,6 +247,16 @@ SCENARIOS = (
     *(connection, memory),
 )
 
+
+def opener(url: str, name: str) -> Opened:
+    """Return what opens the empty storage of a scenario."""
+    has_folders = url.startswith(("file:", "acme:"))
+    return partial(open_blocking, f"{url}/{name}" if has_folders else url, tenant=name)
+
+
 if __name__ == "__main__":
-    {scenario.__name__: scenario for scenario in SCENARIOS}[sys.argv[1]](sys.argv[2])
-    sys.stdout.write("fine\n")
+    named = {scenario.__name__: scenario for scenario in SCENARIOS}
+    for name in sys.argv[2:]:
+        named[name](opener(sys.argv[1], name))
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
