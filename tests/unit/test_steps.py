@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 
 import pytest
 
@@ -91,3 +93,12 @@ def test_an_interrupted_send_is_not_held_back() -> None:
 
 def test_what_ends_at_its_first_step_has_a_result_too() -> None:
     assert Ahead(_returning(7)).result() == 7
+
+
+def test_nobody_needs_to_ask_for_a_result() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Ahead(_returning(7))
+        Ahead(_raising(ValueError("early")))
+        gc.collect()
+    assert caught == []

@@ -6,9 +6,10 @@ somebody wants to read later, it stops once, at `sent`; whoever steps it goes on
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from types import coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Ahead(Generic[T]):
     """
 
     def __init__(self, steps: Coroutine[Any, Any, T]) -> None:
-        self._steps: Coroutine[Any, Any, T] = _sent_before(steps)
+        self._result: Callable[[], T] = _sent_before(steps)
 
     def result(self) -> T:
         """Read the answer; once.
@@ -63,27 +64,24 @@ class Ahead(Generic[T]):
             StorageError: as the verb, also what it met when it was sent.
             HasWaited: it waits for an event loop. It was closed.
         """
-        return at_once(self._steps)
+        return self._result()
 
 
-def _sent_before(steps: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
-    """Take the first step, and return what brings the result."""
+def _sent_before(steps: Coroutine[Any, Any, T]) -> Callable[[], T]:
+    """Take the first step, and return what brings the result, which nobody may ask for."""
     try:
         waits_for = steps.send(None)
     except StopIteration as end:
-        return _returning(end.value)
+        value: T = end.value
+        return lambda: value
     except Exception as error:
-        return _raising(error)
+        return partial(_raise, error)
     if waits_for is not None:
         raise _closed(steps)
-    return steps
+    return partial(at_once, steps)
 
 
-async def _returning(value: T) -> T:
-    return value
-
-
-async def _raising(error: Exception) -> Any:
+def _raise(error: Exception) -> NoReturn:
     raise error
 
 
