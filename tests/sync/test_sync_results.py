@@ -10,6 +10,7 @@ import pytest
 
 from headrace import (
     App,
+    BulkWrite,
     CancelOutcome,
     Context,
     Cron,
@@ -26,6 +27,7 @@ from headrace import (
     ScheduleNotFound,
     Schedules,
     SyncApp,
+    SyncBulkWrite,
     SyncJobHandle,
     SyncQueue,
     SyncSchedules,
@@ -264,6 +266,7 @@ def test_every_method_of_the_async_side_has_its_twin() -> None:
         (SyncJobHandle, JobHandle),
         (SyncTask, Task),
         (SyncTaskRef, TaskRef),
+        (SyncBulkWrite, BulkWrite),
     ):
         named = {name for name in vars(other) if not name.startswith("_")}
         assert named - {"place"} <= set(dir(twin)), other
