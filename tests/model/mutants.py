@@ -12,7 +12,15 @@ from headrace.request import JobRequest
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, End, QueueSettings, Report, Settlement
+from headrace.storage.values import (
+    CallId,
+    ClaimReply,
+    End,
+    EventPage,
+    QueueSettings,
+    Report,
+    Settlement,
+)
 
 
 class IgnoresTheNonce(SqliteStorage):
@@ -215,6 +223,15 @@ class LetsReadersGoBack(SqliteStorage):
         await super().acknowledge(queue, reader, stream_id, number=number)
 
 
+class ForgetsWhenItIsDue(SqliteStorage):
+    """Has events that don't tell for when a job was put off."""
+
+    async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
+        page = await super().events(queue, after=after, limit=limit)
+        events = [msgspec.structs.replace(event, due_ms=0) for event in page.events]
+        return msgspec.structs.replace(page, events=events)
+
+
 MUTANTS = (
     IgnoresTheNonce,
     SettlesLate,
@@ -236,4 +253,5 @@ MUTANTS = (
     PausesEverybody,
     KeepsEverything,
     LetsReadersGoBack,
+    ForgetsWhenItIsDue,
 )
