@@ -103,7 +103,8 @@ class Evidence:
         """The events of each job."""
         found: defaultdict[str, list[JobEvent]] = defaultdict(list)
         for event in self.events:
-            found[event.job_id].append(event)
+            if event.kind.is_of_job:
+                found[event.job_id].append(event)
         return found
 
     @cached_property

@@ -49,6 +49,14 @@ def test_a_run_as_planned_breaks_nothing() -> None:
     assert broken(story) == []
 
 
+def test_workers_that_come_and_go_are_no_jobs() -> None:
+    story = Story()
+    story.job(PLAIN)
+    for kind in (JobEventKind.JOINED, JobEventKind.LEFT):
+        story.event(kind, "mixed-1", at=3, epoch=0)
+    assert broken(story) == []
+
+
 def test_a_lost_answer_may_mean_either() -> None:
     story = Story()
     for label in (PLAIN, OTHER):
