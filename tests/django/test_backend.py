@@ -56,17 +56,17 @@ class Project:
         return done.stderr
 
 
-@pytest.fixture(params=["redis", "file"])
+@pytest.fixture
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    if request.param == "redis":
-        url = request.getfixturevalue("redis_url")
-    else:
-        url = f"file://{tmp_path}/jobs"
+    """Return a project in a directory; on Redis where a test says so by a parameter."""
+    is_redis = getattr(request, "param", "file") == "redis"
+    url = request.getfixturevalue("redis_url") if is_redis else f"file://{tmp_path}/jobs"
     made = Project(tmp_path, url)
     made.run("migrate")
     return made
 
 
+@pytest.mark.parametrize("project", ["redis", "file"], indirect=True)
 def test_tasks_of_every_kind_run_and_their_results_are_found(project: Project) -> None:
     ids = project.run("enqueue")
     assert [name.partition(":")[0] for name in ids] == ["default", "mail", "default", "default"]
@@ -104,6 +104,7 @@ def test_tasks_of_every_kind_run_and_their_results_are_found(project: Project) -
     )
 
 
+@pytest.mark.parametrize("project", ["redis", "file"], indirect=True)
 def test_what_is_enqueued_on_commit_comes_with_the_commit_or_not_at_all(project: Project) -> None:
     assert project.run("commit") == [0, 0, 1, 1]
     project.work()
