@@ -13,6 +13,7 @@ from headrace.request import JobRequest
 from headrace.storage.base import Storage
 from headrace.storage.connect import open_storage
 from headrace.storage.values import CallId
+from tests.support.redis_server import RedisServer
 
 BATCH, BATCHES, WARM_UP = 500, 8, 2
 PAYLOADS = (9, 85)
@@ -36,18 +37,19 @@ class BulkCounts:
     """Counts calls of `enqueue` with `BATCH` jobs of one task each.
 
     Args:
-        url: the server's.
+        server: what is called; it is emptied before each count, so that its table of keys grows as
+            often in all of them.
         meter: counts its instructions.
     """
 
-    def __init__(self, url: str, meter: Meter) -> None:
-        self._url = url
+    def __init__(self, server: RedisServer, meter: Meter) -> None:
+        self._server = server
         self._meter = meter
 
     async def run(self) -> dict[str, float]:
         """Return the instructions a job, by what sort of ids and payload it had."""
         await self._meter.calibrate()
-        storage = open_storage(self._url)
+        storage = open_storage(self._server.url)
         try:
             counts = {}
             for size in PAYLOADS:
@@ -61,6 +63,8 @@ class BulkCounts:
     async def _count(
         self, storage: Storage, queue: str, batches: Sequence[list[JobRequest]]
     ) -> float:
+        with self._server.client() as client:
+            client.flushall()
         for number, jobs in enumerate(batches):
             if number == WARM_UP:
                 self._meter.begin()

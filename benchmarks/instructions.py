@@ -121,7 +121,7 @@ async def count() -> dict[str, float]:
                 client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
             meter = Meter(callgrind, server.pid)
             together = await Counted(server, meter).run()
-            return {**together, **await BulkCounts(server.url, meter).run()}
+            return {**together, **await BulkCounts(server, meter).run()}
 
 
 async def measure() -> list[Figure]:
