@@ -10,54 +10,30 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from headrace import (
-    JobCancelled,
-    JobError,
-    JobFailed,
-    JobHandle,
-    StorageError,
-    StorageFull,
-    StorageRefused,
-    StorageUnavailable,
-)
+from headrace import JobCancelled, JobError, JobFailed, JobHandle, StorageFull
 from headrace.app import sender_of
-from headrace.job import Job
 from tests.apps.chaos_app import app, name, notes
-from tests.chaos.plan import (
-    HEAVY_BYTES,
-    ONE_IN,
-    REPEATABLE,
-    Kind,
-    answer,
-    kind_of,
-    plan_of,
-    queue_of,
+from tests.apps.chaos_jobs import (
+    Assignment,
+    is_drained,
+    job_of,
+    labels_of,
+    note_error,
+    note_odd,
+    note_sent_all,
+    note_stored,
 )
+from tests.chaos.plan import REPEATABLE, Kind, answer, kind_of, plan_of, queue_of
 
 WAITS_AT_ONCE = 20
 HANGS_S = 10.0
 """How long a wait may take once everything has ended."""
-
-DRAINED = "drained"
-"""The file that says so."""
-
-NO = StorageFull, StorageUnavailable, StorageRefused
-"""The errors that say that nothing was stored."""
-
-
-class Assignment(msgspec.Struct, frozen=True):
-    """How many jobs, in how many seconds, by which draws, and how rare some kinds are."""
-
-    jobs: int
-    seconds: float
-    seed: str
-    one_in: dict[str, int] = {}
 
 
 class Load:
@@ -75,21 +51,11 @@ class Load:
         self._stored: list[str] = []
         self._sent = 0
 
-    def labels(self) -> Iterator[str]:
-        """Yield every label, rare kinds spread over the whole; each at least once."""
-        count = self._assignment.jobs
-        one_in = {**ONE_IN, **{Kind(k): n for k, n in self._assignment.one_in.items()}}
-        rare = [kind for kind, n in one_in.items() if n for _ in range(max(1, count // n))][:count]
-        drawn = rare + [Kind.PLAIN] * (count - len(rare))
-        self._random.shuffle(drawn)
-        for number, kind in enumerate(drawn):
-            yield f"{kind}.{name}.{number}"
-
     async def send_all(self) -> None:
         """Send everything, as evenly as outages allow, then wait for what is open."""
         began = time.monotonic()
         pace = self._assignment.seconds / max(1, self._assignment.jobs)
-        labels = self.labels()
+        labels = labels_of(self._assignment, self._random)
         ways: list[tuple[Callable[[list[str]], Awaitable[None]], int]] = [
             (self.in_bulk, self._random.randrange(50, 400)),
             (self.at_once, 30),
@@ -228,7 +194,7 @@ class Load:
 
     async def finish(self) -> None:
         """Wait until all has ended, and note the waits that go on then."""
-        while not (notes.directory / DRAINED).exists():  # noqa: ASYNC110 (a file gives no event)
+        while not is_drained():  # noqa: ASYNC110 (a file gives no event)
             await asyncio.sleep(0.05)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=HANGS_S)
@@ -238,42 +204,12 @@ class Load:
             task.cancel()
 
 
-def job_of(label: str, *, has_id: bool) -> Job:
-    """Return the job of a label, which is its id or not."""
-    plan = plan_of(label)
-    call = app.tasks[plan.task].options(
-        id=label if has_id else None, queue=queue_of(label), **plan.options
-    )
-    more = {"padding": "." * HEAVY_BYTES} if kind_of(label) is Kind.HEAVY else {}
-    return call.job(label, **more)
-
-
-def note_stored(handles: Sequence[JobHandle[Any]]) -> None:
-    """Note what enqueueing came to."""
-    notes.sent("ok", *((handle.id, str(handle.outcome)) for handle in handles))
-
-
-def note_error(
-    error: Exception, ids: Sequence[str], *, no: tuple[type[StorageError], ...] = NO
-) -> None:
-    """Note an error, of a call that is stored whole or not at all."""
-    word = "no" if isinstance(error, no) else "lost"
-    notes.sent(word, *((job_id, type(error).__name__) for job_id in ids))
-    note_odd(error, ids[0])
-
-
-def note_odd(error: Exception, job_id: str) -> None:
-    """Note an error that is none of ours: no caller could have been told of it."""
-    if not isinstance(error, StorageError):
-        notes.sent("odd", (job_id, type(error).__name__))
-
-
 async def produce(assignment: Assignment) -> None:
     """Send all, and wait for the end."""
     load = Load(assignment)
     async with app:
         await load.send_all()
-        (notes.directory / f"sent-all-{name}").touch()
+        note_sent_all()
         await load.finish()
 
 

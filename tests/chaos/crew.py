@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.apps.chaos_producer import DRAINED, Assignment
+from tests.apps.chaos_jobs import DRAINED, Assignment
 from tests.chaos.member import Member
 from tests.chaos.notes import Notes
 from tests.chaos.settings import GRACE_S, LEASE_S, LEAVES_S, SWEEP_S, Settings

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
 
-from tests.apps.chaos_producer import Assignment, Load
+from tests.apps.chaos_jobs import Assignment, labels_of
 from tests.chaos import storm as storm_module
 from tests.chaos.file_site import FileSite
 from tests.chaos.plan import ONE_IN, PLANS, Kind, answer, kind_of, plan_of, queue_of
@@ -57,7 +58,7 @@ def test_every_fault_is_in_the_table() -> None:
 
 
 def test_a_producer_sends_every_kind_in_its_share() -> None:
-    labels = list(Load(Assignment(jobs=9000, seconds=1, seed="1")).labels())
+    labels = list(labels_of(Assignment(jobs=9000, seconds=1, seed="1"), Random(1)))
     counts = Counter(map(kind_of, labels))
     assert len(set(labels)) == 9000
     assert {kind: counts[kind] for kind in ONE_IN} == {k: 9000 // n for k, n in ONE_IN.items()}
@@ -65,8 +66,8 @@ def test_a_producer_sends_every_kind_in_its_share() -> None:
 
 
 def test_a_small_share_has_one_of_each_kind_but_those_left_out() -> None:
-    load = Load(Assignment(jobs=60, seconds=1, seed="1", one_in={"poison": 0}))
-    assert set(map(kind_of, load.labels())) == set(Kind) - {Kind.POISON}
+    share = Assignment(jobs=60, seconds=1, seed="1", one_in={"poison": 0})
+    assert set(map(kind_of, labels_of(share, Random(1)))) == set(Kind) - {Kind.POISON}
 
 
 def test_a_label_says_what_becomes_of_its_job() -> None:
