@@ -28,7 +28,6 @@ from headrace.storage.exports import EXPORTED, place_behind
 @option("--limit", "-n", type=click.IntRange(min=1), help="Jobs at most.  [default: all]")
 @option(
     "--jsonl",
-    "form",
     flag_value="jsonl",
     default="jsonl",
     show_default=False,
@@ -36,14 +35,14 @@ from headrace.storage.exports import EXPORTED, place_behind
 )
 @on_app_target
 def export(
-    *, target: Target, queue: str, state: str, after: str | None, limit: int | None, form: str
+    *, target: Target, queue: str, state: str, after: str | None, limit: int | None, jsonl: str
 ) -> None:
     """Print ended jobs with all that is kept of them, the first to end first.
 
     Each comes with its arguments, options, errors and result, and with a cursor: to go on later,
     give --after that of the last line. Each end comes once, while it is kept.
     """
-    del form  # there is but one
+    del jsonl  # there is no other form
     wanted = JobState(state)
     cursor = after or ""
     place_behind(cursor, check_name(queue, what="queue"), wanted)
