@@ -21,6 +21,7 @@ from headrace.storage.redis.roles.inspector import RedisInspector
 from headrace.storage.redis.roles.maintenance import RedisMaintenance
 from headrace.storage.redis.roles.producer import RedisProducer
 from headrace.storage.redis.roles.scheduler import RedisScheduler
+from headrace.storage.redis.runner import Runner
 from headrace.storage.redis.shared import Shared
 from headrace.storage.steps import at_once
 
@@ -52,6 +53,7 @@ class RedisStorage(
         self, url: str, *, allow_eviction: bool = False, source: Library | None = None
     ) -> None:
         self.tenant: str = DEFAULT_TENANT
+        self.joined: Runner | None = None
         address = Address(url)
         client = self._client_type(address, source or library(), allow_eviction=allow_eviction)
         self.shared: Shared = Shared(address, client)

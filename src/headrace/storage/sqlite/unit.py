@@ -81,7 +81,10 @@ class UnitOfWork:
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail, self.last_entry, self._wake, self.told = row[14:19]
+        self._head, self._tail = row[14:16]
+        self.last_entry: int = row[16]
+        self._wake = row[17]
+        self.told: int = row[18]
         self._before = row[8:19]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}

@@ -22,7 +22,7 @@ class RedisRole:
 
     tenant: str
     shared: Shared
-    joined: Runner | None = None
+    joined: Runner | None
 
     @property
     def _client(self) -> Runner:
