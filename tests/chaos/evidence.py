@@ -13,6 +13,7 @@ from headrace import App, JobEvent, JobEventKind, JobState, JobSummary
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import QUEUES, Kind, kind_of
 from tests.chaos.site import Site
+from tests.chaos.writes import Write, writes_of
 
 TERMINAL = (JobEventKind.COMPLETED, JobEventKind.FAILED, JobEventKind.CANCELLED)
 
@@ -50,6 +51,7 @@ class Evidence:
         runs: lines of handlers, in the order of the time.
         sent: lines of producers.
         windows: faults.
+        writes: bulk writes, by their ids.
         rows: what is kept of each job.
         events: of all queues, in order for each.
         offset_s: the wall clock less the clock of the notes.
@@ -62,6 +64,7 @@ class Evidence:
         runs: list[Run],
         sent: list[Sent],
         windows: list[Window],
+        writes: dict[str, Write],
         rows: dict[str, JobSummary],
         events: list[JobEvent],
         offset_s: float,
@@ -70,6 +73,7 @@ class Evidence:
         self.runs = runs
         self.sent = sent
         self.windows = windows
+        self.writes = writes
         self.rows = rows
         self.events = events
         self.machine = machine
@@ -177,6 +181,7 @@ async def gather(site: Site, machine: Machine) -> Evidence:
         runs=site.notes.all_runs(),
         sent=site.notes.all_sent(),
         windows=site.notes.windows(),
+        writes=writes_of(site.notes.all_wrote()),
         rows=rows,
         events=events,
         offset_s=time.time() - time.monotonic(),

@@ -46,6 +46,21 @@ class Sent(NamedTuple):
     at: float
 
 
+class Wrote(NamedTuple):
+    """A line of a producer about a try of a bulk write.
+
+    ``begin`` (the queue), ``row`` (the id of each of its jobs), and how the block ended: ``done``
+    (how many jobs were committed), ``failed`` (before its end: nothing is committed) or ``lost``
+    (at its end), both with the error. A killed process leaves a try without an end.
+    """
+
+    word: str
+    write_id: str
+    number: int
+    what: str
+    at: float
+
+
 class Window(NamedTuple):
     """A fault, from when to when, and of whom: the name of a worker or producer, or of a part."""
 
@@ -66,6 +81,7 @@ class Notes:
         self.directory = directory
         self._runs = Lines(directory / "runs")
         self._sent = Lines(directory / "sent")
+        self._wrote = Lines(directory / "wrote")
         self._faults = Lines(directory / "faults")
 
     def run(self, word: str, job_id: str, claim: Claim, worker: str, pid: int) -> None:
@@ -78,6 +94,11 @@ class Notes:
         """Note what a producer wants or hears of some jobs; each pair is an id and what."""
         now = time.monotonic()
         self._sent.write(*(f"{word} {job_id} {what} {now:.6f}" for job_id, what in pairs))
+
+    def wrote(self, write_id: str, number: int, *pairs: tuple[str, str]) -> None:
+        """Note what becomes of a try of a write; each pair is a word and what."""
+        now = time.monotonic()
+        self._wrote.write(*(f"{word} {write_id} {number} {what} {now:.6f}" for word, what in pairs))
 
     def fault(self, word: str, number: int, fault: str, target: str) -> None:
         """Note that a fault begins, or ends."""
@@ -94,6 +115,13 @@ class Notes:
     def all_sent(self) -> list[Sent]:
         """Return what producers have noted."""
         return [Sent(word, job_id, what, float(at)) for word, job_id, what, at in self._sent.read()]
+
+    def all_wrote(self) -> list[Wrote]:
+        """Return what producers have noted of their writes."""
+        return [
+            Wrote(word, write_id, int(number), what, float(at))
+            for word, write_id, number, what, at in self._wrote.read()
+        ]
 
     def windows(self) -> list[Window]:
         """Return the faults so far; one that has not ended lasts for ever."""

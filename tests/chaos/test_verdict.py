@@ -10,7 +10,17 @@ from headrace.events import JobEventKind
 from headrace.job import JobState
 from tests.chaos.line import Line
 from tests.chaos.notes import Window
-from tests.chaos.spoilt import CANCEL, CASES, CRASH, DELAYED, FAIL, OTHER, PLAIN, late_recovery
+from tests.chaos.spoilt import (
+    CANCEL,
+    CASES,
+    CRASH,
+    DELAYED,
+    FAIL,
+    OTHER,
+    PLAIN,
+    THIRD,
+    late_recovery,
+)
 from tests.chaos.verdict import judge
 from tests.chaos.written import Story
 
@@ -64,6 +74,28 @@ def test_a_lost_answer_may_mean_either() -> None:
         story.say("lost", label, "ReplyLost")
     story.start(PLAIN, at=1)
     story.finish(PLAIN, at=2)
+    assert broken(story) == []
+
+
+@pytest.mark.parametrize("stored", [(), (PLAIN, OTHER)], ids=["nothing", "all"])
+@pytest.mark.parametrize("end", ["lost", ""])
+def test_a_write_whose_commit_is_in_doubt_may_bring_all_or_nothing(
+    stored: tuple[str, ...], end: str
+) -> None:
+    story = Story()
+    story.write((end, [PLAIN, OTHER]), stored=stored)
+    assert broken(story) == []
+
+
+def test_a_write_that_is_run_again_brings_the_jobs_of_one_try() -> None:
+    story = Story()
+    story.write(("", [PLAIN]), ("failed", [OTHER]), ("done", [THIRD]), stored=(PLAIN,))
+    assert broken(story) == []
+
+
+def test_a_write_that_failed_before_its_commit_brings_nothing() -> None:
+    story = Story()
+    story.write(("failed", [PLAIN, OTHER]))
     assert broken(story) == []
 
 

@@ -12,6 +12,7 @@ from tests.chaos.excuses import excused_overlap, is_explained, overlapping
 from tests.chaos.line import Line, line
 from tests.chaos.machine_rules import MACHINE_RULES
 from tests.chaos.plan import Kind, kind_of, plan_of
+from tests.chaos.write_rules import WRITE_RULES
 
 EARLY_S = 0.05
 """How far the clocks of the storage and of the notes may go apart in a run."""
@@ -255,4 +256,4 @@ JOB_RULES: tuple[Rule, ...] = (
 
 def judge(evidence: Evidence) -> list[Line]:
     """Return a line for every rule."""
-    return [rule(evidence) for rule in (*JOB_RULES, *MACHINE_RULES)]
+    return [rule(evidence) for rule in (*JOB_RULES, *WRITE_RULES, *MACHINE_RULES)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,9 @@ from headrace import JobEvent, JobEventKind, JobState, JobSummary
 from tests.chaos.evidence import Evidence, Machine
 from tests.chaos.notes import Run, Sent, Window
 from tests.chaos.plan import plan_of
+from tests.chaos.writes import Try, Write
 
+WRITE = "write.p1-1.0"
 PIDS = {"mixed-1": 1, "alone-1": 2, "pair-1": 3}
 
 
@@ -20,6 +23,7 @@ class Story:
         self.runs: list[Run] = []
         self.sent: list[Sent] = []
         self.windows: list[Window] = []
+        self.writes: dict[str, Write] = {}
         self.rows: dict[str, JobSummary] = {}
         self.events: list[JobEvent] = []
         self.machine = Machine()
@@ -119,12 +123,24 @@ class Story:
         self.finish(job_id, at=back_at + 1.1, epoch=2, worker="alone-1")
         self.row(job_id, JobState.COMPLETED, stalls=1, starts=2)
 
+    def write(self, *tries: tuple[str, list[str]], stored: Collection[str] = ()) -> None:
+        """Let a write have tries, each with its end and rows, and let some rows be stored."""
+        made = [Try(rows, end, str(len(rows)) if end == "done" else "") for end, rows in tries]
+        self.writes[WRITE] = Write(WRITE, "main", made)
+        for job_id in {row for _, rows in tries for row in rows}:
+            self.say("want", job_id, job_id)
+        for job_id in stored:
+            self.event(JobEventKind.QUEUED, job_id, at=0.5, epoch=0)
+            self.start(job_id, at=1)
+            self.finish(job_id, at=2)
+
     def evidence(self) -> Evidence:
         """Return it all."""
         return Evidence(
             runs=sorted(self.runs, key=lambda run: run.at),
             sent=self.sent,
             windows=self.windows,
+            writes=self.writes,
             rows=self.rows,
             events=self.events,
             offset_s=0.0,
