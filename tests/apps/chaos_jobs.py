@@ -36,6 +36,11 @@ class Assignment(msgspec.Struct, frozen=True):
     one_in: dict[str, int] = {}
 
 
+def is_first() -> bool:
+    """Whether this process follows no other one."""
+    return name.endswith("-1")
+
+
 def labels_of(assignment: Assignment, draw: random.Random) -> Iterator[str]:
     """Yield every label of a producer, rare kinds spread over the whole; each at least once."""
     count = assignment.jobs

@@ -22,6 +22,7 @@ from tests.apps.chaos_app import app, name, notes
 from tests.apps.chaos_jobs import (
     Assignment,
     is_drained,
+    is_first,
     job_of,
     labels_of,
     note_error,
@@ -29,6 +30,7 @@ from tests.apps.chaos_jobs import (
     note_sent_all,
     note_stored,
 )
+from tests.apps.chaos_writes import AGAIN_S, SIZES, Writer, run
 from tests.chaos.plan import REPEATABLE, Kind, answer, kind_of, plan_of, queue_of
 
 WAITS_AT_ONCE = 20
@@ -48,6 +50,7 @@ class Load:
         self._random = random.Random(assignment.seed)
         self._tasks: set[asyncio.Task[None]] = set()
         self._waits = asyncio.Semaphore(WAITS_AT_ONCE)
+        self._writer = Writer()
         self._stored: list[str] = []
         self._sent = 0
 
@@ -61,16 +64,23 @@ class Load:
             (self.at_once, 30),
             (self.one_by_one, 4),
             (self.and_wait, 4),
+            (self.as_write, self._random.choice(SIZES)),
         ]
+        if is_first():
+            await self.as_write(list(islice(labels, SIZES[0])))
         while True:
-            way, size = self._random.choices(ways, (4, 3, 2, 2))[0]
+            way, size = self._random.choices(ways, (4, 3, 2, 2, 2))[0]
             group = list(islice(labels, size))
             if not group:
                 break
             await way(group)
             await self.again()
+            await self.write_again()
             self._sent += len(group)
             await asyncio.sleep(max(0.0, began + self._sent * pace - time.monotonic()))
+        while self._writer.is_open:
+            await self.write_again()
+            await asyncio.sleep(AGAIN_S)
 
     # Ways
 
@@ -106,6 +116,16 @@ class Load:
                 self._start(self._request(label))
             else:
                 await self._send(label)
+
+    async def as_write(self, labels: list[str]) -> None:
+        """By a bulk write for each queue."""
+        for attempt in self._writer.begin(labels):
+            await run(app, attempt)
+
+    async def write_again(self) -> None:
+        """Run each write again that has not come to its end."""
+        for attempt in self._writer.again():
+            await run(app, attempt)
 
     async def again(self) -> None:
         """Send an id that was stored before."""

@@ -13,6 +13,7 @@ from tests.chaos.crew import WORKERS, Crew
 from tests.chaos.notes import Notes
 from tests.chaos.plan import QUEUES
 from tests.chaos.settings import Settings
+from tests.chaos.writes import writes_of
 from tests.support.until import until
 
 STARTS_S = 60.0
@@ -97,6 +98,20 @@ class Site(ABC):
     async def has_sent_all(self, within: float) -> bool:
         """Wait until each producer has sent its share; whether that came."""
         return await came(lambda: self.crew.have_sent_all, within)
+
+    async def has_published_all(self, within: float) -> bool:
+        """Wait until all jobs of each write that was committed are stored; whether that came."""
+        writes = writes_of(self.notes.all_wrote()).values()
+        async with self.app() as app:
+
+            async def look() -> bool:
+                for write in writes:
+                    report = await app.write_report(write.id, queue=write.queue)
+                    if report is not None and not report.is_published:
+                        return False
+                return True
+
+            return await came(look, within)
 
     async def is_drained(self, within: float) -> bool:
         """Wait until no job waits or runs; whether that came."""

@@ -71,6 +71,7 @@ async def settle(site: Site, machine: Machine) -> None:
     """Wait until everything is sent and has ended, and nobody dead is listed any more."""
     healed_at = time.monotonic()
     machine.is_drained = await site.has_sent_all(site.settings.seconds + site.settings.drain_s)
+    machine.is_drained &= await site.has_published_all(site.settings.drain_s)
     machine.is_drained &= await site.is_drained(site.settings.drain_s)
     machine.drained_s = time.monotonic() - healed_at
     await site.has_forgotten(4 * RECOVERED_S)
