@@ -17,9 +17,10 @@ from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo
 from headrace.outcome import Completed, Failed
 from headrace.request import JobRequest
 from headrace.storage import Storage, open_storage
+from headrace.storage.limits import DEFAULT_WRITE_KEEP_MS
 from headrace.storage.redis.library import PREFIX, Library, library
 from headrace.storage.redis.storage import RedisStorage
-from headrace.storage.values import Beat, CallId, ClaimReply, Settlement
+from headrace.storage.values import Beat, CallId, ClaimReply, Settlement, StageInfo
 
 
 class Mutant:
@@ -163,6 +164,55 @@ class StartsEarly(Mutant):
         return await self._inner.enqueue(queue, early, call=call)
 
 
+class StagesTooFew(Mutant):
+    """Loses the last job of each call that stages some."""
+
+    async def stage(
+        self,
+        queue: str,
+        write_id: str,
+        token: str,
+        jobs: Sequence[JobRequest],
+        *,
+        before: int,
+        ttl_ms: int,
+    ) -> int:
+        """Stage the others."""
+        return await self._inner.stage(
+            queue, write_id, token, jobs[:-1], before=before, ttl_ms=ttl_ms
+        )
+
+
+class CommitsTheDiscarded(Mutant):
+    """Commits what was staged when it is told to drop it."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self._staged: dict[str, StageInfo] = {}
+
+    async def stage(
+        self,
+        queue: str,
+        write_id: str,
+        token: str,
+        jobs: Sequence[JobRequest],
+        *,
+        before: int,
+        ttl_ms: int,
+    ) -> int:
+        """Stage, and note how much."""
+        length = await self._inner.stage(queue, write_id, token, jobs, before=before, ttl_ms=ttl_ms)
+        earlier = self._staged.get(token, StageInfo(token, 0, 0))
+        self._staged[token] = StageInfo(token, length, earlier.jobs + len(jobs))
+        return length
+
+    async def discard(self, queue: str, write_id: str, tokens: Sequence[str]) -> int:
+        """Commit instead."""
+        stages = [self._staged[token] for token in tokens if token in self._staged]
+        await self._inner.commit(queue, write_id, stages, keep_ms=DEFAULT_WRITE_KEEP_MS)
+        return len(stages)
+
+
 IGNORED_CLAIM = {
     "if not last then\n    return 'unknown'": "last = last or '0'\n  if false then",
     "elseif not is_owned then\n    return 'stale'": "",
@@ -193,6 +243,8 @@ MUTANTS: dict[str, type[Mutant]] = {
         EnqueuesAgain,
         CondemnsTheLiving,
         StartsEarly,
+        StagesTooFew,
+        CommitsTheDiscarded,
     )
 }
 

@@ -25,6 +25,8 @@ FOUND_BY = {
     "EnqueuesAgain": ("jobs without exactly one outcome", "redis"),
     "CondemnsTheLiving": ("stalls that no death explains", "file"),
     "StartsEarly": ("jobs started early", "file"),
+    "StagesTooFew": ("writes that are not stored whole and once", "redis"),
+    "CommitsTheDiscarded": ("failed writes that brought jobs", "file"),
     IGNORES_CLAIMS: ("outcomes of another than the last claim", "redis"),
 }
 """By mutant: the rule that it breaks, and on which storage it is tried."""
