@@ -64,7 +64,7 @@ class Load:
             (self.at_once, 30),
             (self.one_by_one, 4),
             (self.and_wait, 4),
-            (self.as_write, self._random.choice(SIZES)),
+            (self.as_write, min(self._random.choice(SIZES), self._assignment.jobs // 4 + 1)),
         ]
         if is_first():
             await self.as_write(list(islice(labels, SIZES[0])))

@@ -22,7 +22,11 @@ WORKERS: dict[str, tuple[str, ...]] = {
 }
 """By name: several queues and kinds of slots; one queue, which claims ahead; a supervisor."""
 
-PRODUCERS = ("p1", "p2", "p3")
+PRODUCERS = {
+    **dict.fromkeys(("p1", "p2", "p3"), "tests.apps.chaos_producer"),
+    "s1": "tests.apps.chaos_sync_producer",
+}
+"""By name: the module."""
 
 
 class Crew:
@@ -83,7 +87,7 @@ class Crew:
                 one_in=self._settings.one_in,
             )
             words = msgspec.json.encode(assignment).decode()
-            return self._spawn(name, url, "tests.apps.chaos_producer", words)
+            return self._spawn(name, url, PRODUCERS[whose], words)
 
         return start
 

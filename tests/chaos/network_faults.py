@@ -7,7 +7,10 @@ from tests.chaos.strike import Fault, Strike
 from tests.crash.crew import passed
 from tests.support.proxy import Proxy
 
-VERBS = (b"_enqueue", b"_claim", b"_settle", b"_cancel", b"_put_back", b"_beat", b"BLMOVE")
+VERBS = (
+    *(b"_enqueue", b"_claim", b"_settle", b"_cancel", b"_put_back", b"_beat", b"BLMOVE"),
+    *(b"_stage", b"_commit", b"_publish"),
+)
 """Words of the calls whose replies get lost."""
 
 
