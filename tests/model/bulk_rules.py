@@ -52,14 +52,13 @@ class BulkRules(MachineMemory):
     @rule(
         write_id=writes,
         named=st.lists(tokens, max_size=3),
-        batch=st.integers(-1, 2),
+        batch=st.integers(-2, 1),
         off=off_by,
         ttl_ms=ttls,
     )
     def commit(self, write_id: str, named: list[str], batch: int, off: int, ttl_ms: int) -> None:
         """Commit some stages as the next batch, or an earlier one, or with a wrong length."""
-        known = self._driver.model.queue(QUEUE).writes.get(write_id)
-        number = max(0, (known.batch if known else 0) + batch)
+        number = max(0, self._next_batch(write_id) + batch)
         self._commit(write_id, named, batch=number, off=off, ttl_ms=ttl_ms)
 
     def _commit(
@@ -95,11 +94,14 @@ class BulkRules(MachineMemory):
             self.stage(write_id, token, chunk, 0, TTLS_MS[1], is_late=False)
             self.stage(write_id, token, chunk, 0, TTLS_MS[1], is_late=True)
         staged = [token for token in free if self._length(write_id, token)]
-        known = self._driver.model.queue(QUEUE).writes.get(write_id)
-        batch = known.batch + 1 if known else 0
+        batch = self._next_batch(write_id)
         for _ in range(1 + is_repeated):
             self._commit(write_id, staged, batch=batch, ttl_ms=TTLS_MS[1])
         self._publish(n)
+
+    def _next_batch(self, write_id: str) -> int:
+        known = self._driver.model.queue(QUEUE).writes.get(write_id)
+        return known.batch + 1 if known else 0
 
     def _is_committed(self, write_id: str, token: str) -> bool:
         return (token, write_id) in self._driver.model.queue(QUEUE).to_publish
@@ -120,6 +122,8 @@ class BulkRules(MachineMemory):
         """Move the clock to where a stage or a write reaches its age, or a millisecond before."""
         if what == "stage":
             self.stage(WRITES[1], TOKENS[2], [("", [])], 0, TTLS_MS[0], is_late=False)
+        else:
+            self._commit(WRITES[1], [], batch=self._next_batch(WRITES[1]), ttl_ms=TTLS_MS[0])
         q, now = self._driver.model.queue(QUEUE), self._driver.model.now
         known = q.stages.values() if what == "stage" else q.writes.values()
         ahead = [one.dies - short - now for one in known if one.dies is not None]

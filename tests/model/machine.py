@@ -24,14 +24,25 @@ from tests.model.subjects import LANES, QUEUE
 
 LISTED = [state for state in JobState if state is not JobState.BLOCKED]
 
-STEERED = ("pause", "resume", "prune", "repair", "prune")
+STEERED = ("pause", "resume", "prune", "repair")
+RUN_INTO = {
+    JobState.RETRYING: "retried in a minute",
+    JobState.COMPLETED: "completed",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "cancelled",
+}
+"""The outcome that brings a job there."""
 job_ids = st.sampled_from((*asks.IDS, *asks.IDS, asks.UNKNOWN_ID))
 some_ids = st.lists(job_ids, min_size=1, max_size=3)
 new_or_known = st.sampled_from((*asks.IDS, ""))
 job_kinds = st.lists(st.sampled_from(sorted(asks.JOB_KINDS)), max_size=2)
 jobs = st.lists(st.tuples(new_or_known, job_kinds), min_size=1, max_size=3)
 outcomes = st.sampled_from((*sorted(asks.OUTCOMES), "could not be stopped"))
+runs = st.lists(st.tuples(new_or_known, job_kinds, outcomes), min_size=1, max_size=5)
+moves = st.sampled_from(("register", "register", "retire", "forget"))
+steered = st.sampled_from((*STEERED, *sorted(asks.SETTINGS)))
 slots = st.sampled_from(asks.SLOTS)
+disturbances = st.sampled_from(("lose the token", "reopen", "step back 1 ms", "step back 1 h"))
 workers = st.sampled_from(asks.WORKERS)
 clients = st.sampled_from(asks.CLIENTS)
 recent = st.integers(0, CLAIMS_KEPT - 1)
@@ -85,26 +96,19 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         self._claims += [(worker, job.id, job.claim) for job in reply.jobs]
         self._claims = self._claims[-CLAIMS_KEPT:]
 
-    @rule(
-        worker=workers,
-        job_id=new_or_known,
-        kinds=job_kinds,
-        said=st.sampled_from(asks.SAID),
-        outcome=outcomes,
-    )
-    def run_a_job(
+    @rule(worker=workers, drawn=runs, said=st.sampled_from(asks.SAID))
+    def run_some_jobs(
         self,
         worker: str,
-        job_id: str,
-        kinds: list[str],
+        drawn: list[tuple[str, list[str], str]],
         said: tuple[float | None, str],
-        outcome: str,
     ) -> None:
-        """Enqueue, claim, report, settle."""
-        self.enqueue_one(job_id, kinds)
+        """Enqueue, claim, report, and settle as many of the newest attempts."""
+        self.enqueue([(job_id, kinds) for job_id, kinds, _ in drawn], asks.CLIENTS[0])
         self.claim_all(worker)
         self.report([((0, ""), said, 1)], 0, is_repeated=False)
-        self.settle_the_newest(outcome)
+        newest = [((2 * n, ""), outcome) for n, (_, _, outcome) in enumerate(drawn)]
+        self._settle(newest, self._held(0)[0])
 
     @rule(worker=workers, job_id=new_or_known, kinds=job_kinds)
     def die_of_a_job(self, worker: str, job_id: str, kinds: list[str]) -> None:
@@ -216,10 +220,14 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
             self._driver.call(verb, *args, **kwargs)
 
     @rule(
-        verb=st.sampled_from(("enqueue", "claim", "settle")), back=st.integers(0, 3), name=workers
+        verbs=st.permutations(("enqueue", "claim", "settle")), back=st.integers(0, 3), name=workers
     )
-    def call_late(self, verb: str, back: int, name: str) -> None:
-        """Make a call with a number that was used already, in other words."""
+    def call_late(self, verbs: list[str], back: int, name: str) -> None:
+        """Make calls with numbers that were used already, in other words."""
+        for verb in verbs:
+            self._call_late(verb, back, name)
+
+    def _call_late(self, verb: str, back: int, name: str) -> None:
         client = asks.CLIENTS[0] if verb == "enqueue" else name
         if not (last := self._numbers[verb, client]):
             return
@@ -237,14 +245,15 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
 
     # Maintenance
 
-    @rule(name=workers, what=st.sampled_from(("register", "register", "retire", "forget")))
-    def come_or_go(self, name: str, what: str) -> None:
-        self._hit(what)
-        if what == "register":
-            self._register(name)
-        else:
-            self._driver.call(what, name)
-        self._forget_numbers(name)
+    @rule(name=workers, drawn=st.lists(moves, min_size=1, max_size=3))
+    def come_or_go(self, name: str, drawn: list[str]) -> None:
+        for what in drawn:
+            self._hit(what)
+            if what == "register":
+                self._register(name)
+            else:
+                self._driver.call(what, name)
+            self._forget_numbers(name)
 
     @rule(name=workers, behind=st.sampled_from((0, 0, 0, 1, -1)))
     def reap(self, name: str, behind: int) -> None:
@@ -257,18 +266,31 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
 
     # Inspector
 
-    @rule(ids=some_ids, state=st.sampled_from((*LISTED, *[None] * 4)))
-    def redrive_or_purge(self, ids: list[str], state: JobState | None) -> None:
-        """Redrive, or purge jobs in one state: those drawn, and one that there is."""
-        jobs = self._driver.model.queue(QUEUE).jobs.values()
-        wanted = state or JobState.FAILED
-        fitting = [job.id for job in jobs if job.state is wanted][:1]
-        if state is None:
+    @rule(
+        ids=some_ids,
+        states=st.lists(st.sampled_from(LISTED), max_size=3, unique=True),
+        is_redriven=st.booleans(),
+    )
+    def redrive_and_purge(
+        self, ids: list[str], states: list[JobState], *, is_redriven: bool
+    ) -> None:
+        """Redrive, and purge jobs in some states: those drawn, and one that there is."""
+        if is_redriven:
             self._hit("redrive")
-            self._driver.call("redrive", ids + fitting)
-        else:
+            self._driver.call("redrive", ids + self._one_in(JobState.FAILED))
+        for state in states:
             self._hit("purge")
-            self._driver.call("purge", state, ids + fitting)
+            self._driver.call("purge", state, ids + self._one_in(state))
+
+    def _one_in(self, state: JobState) -> list[str]:
+        """Return one job in a state; if there was none, one was run into it where that can be."""
+        if not self._all_in(state) and (outcome := RUN_INTO.get(state)):
+            self.run_some_jobs(asks.WORKERS[0], [("", [], outcome)], asks.SAID[0])
+        return self._all_in(state)[:1]
+
+    def _all_in(self, state: JobState) -> list[str]:
+        jobs = self._driver.model.queue(QUEUE).jobs.values()
+        return [job.id for job in jobs if job.state is state]
 
     @rule(is_emptied=st.booleans(), is_forced=st.booleans())
     def delete_queue(self, *, is_emptied: bool, is_forced: bool) -> None:
@@ -276,16 +298,19 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         self._hit("delete_queue")
         if is_emptied:
             for state in PURGEABLE:
-                jobs = self._driver.model.queue(QUEUE).jobs.values()
-                self._driver.call("purge", state, [job.id for job in jobs if job.state is state])
+                self._driver.call("purge", state, self._all_in(state))
             self._driver.prune()
         if self._driver.call("delete_queue", is_forced=is_forced) == 0:
             for name in asks.WORKERS:
                 self._forget_numbers(name)
 
-    @rule(what=st.sampled_from((*STEERED, *sorted(asks.SETTINGS))))
-    def steer(self, what: str) -> None:
+    @rule(steps=st.lists(steered, min_size=1, max_size=3, unique=True))
+    def steer(self, steps: list[str]) -> None:
         """Pause, resume, prune, repair, or configure one of the settings."""
+        for what in steps:
+            self._steer(what)
+
+    def _steer(self, what: str) -> None:
         if what in asks.SETTINGS:
             self._hit("configure")
             self._driver.call("configure", asks.SETTINGS[what])
@@ -323,7 +348,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
     def advance_to_an_edge(self, edge: str, short: int) -> None:
         """Move the clock to where something happens to a job, or a millisecond before."""
         if edge == "dies":
-            self.run_a_job(asks.WORKERS[0], "", [], asks.SAID[0], "completed")
+            self.run_some_jobs(asks.WORKERS[0], [("", [], "completed")], asks.SAID[0])
         else:
             self.enqueue_one("", ["in an hour" if edge == "due" else "expires in an hour"])
         model = self._driver.model
@@ -333,13 +358,17 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
             self._hit(f"advance to where a job {edge}")
             self._driver.advance(wait_ms)
 
-    @rule(what=st.sampled_from(("lose the token", "reopen", "step back 1 ms", "step back 1 h")))
-    def disturb(self, what: str) -> None:
+    @rule(drawn=st.lists(disturbances, min_size=1, max_size=2, unique=True))
+    def disturb(self, drawn: list[str]) -> None:
         """Do what nobody asked for.
 
         A clock that is set back makes delays longer, and loses nothing. What has ended by its age
         stays ended on a server; elsewhere that needs it to be pruned.
         """
+        for what in drawn:
+            self._disturb(what)
+
+    def _disturb(self, what: str) -> None:
         if what == "lose the token":
             self._driver.lose_token()
         elif what == "reopen":

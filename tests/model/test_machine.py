@@ -14,7 +14,8 @@ from collections.abc import Callable
 import pytest
 
 from headrace.events import JobEventKind
-from headrace.job import FailReason, JobState
+from headrace.job import FailReason
+from headrace.queues import PURGEABLE
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
@@ -76,7 +77,7 @@ def expected_hits() -> set[str]:
         *(f"a job queued {why}" for why in ("due", "redriven")),
         *(f"a job left {why}" for why in ("retired", "reaped")),
         *(f"a job put_back {reason}" for reason in asks.PUT_BACK_REASONS),
-        *(f"a job purged {state}" for state in JobState if state is not JobState.ACTIVE),
+        *(f"a job purged {state}" for state in PURGEABLE),
         *(f"a job failed {reason}" for reason in REASONS),
         f"a job retrying {asks.ERROR.type}",
         *(f"a job stalled {error.type}" for error in (asks.DEATH, asks.KILLED)),
