@@ -34,6 +34,7 @@ _package = os.path.join(os.path.dirname(__file__), "")
 RUNNERS = (
     f"{_package}worker{os.sep}",
     f"{_package}testing{os.sep}",
+    f"{_package}django{os.sep}tasks.py",
     f"{_package}middleware.py",
     os.path.join(os.path.dirname(futures.__file__), "thread.py"),
 )

@@ -88,6 +88,7 @@ def test_tasks_of_every_kind_run_and_their_results_are_found(project: Project) -
     [[kind, traceback]] = refused["errors"]
     assert kind == "LookupError"
     assert "raise LookupError(why)" in traceback
+    assert traceback.count('  File "') == 1, "it begins with the project's own frame"
     for result in (paid, sent, looked, refused):
         assert result["attempts"] == 1
         assert result["is_aware"] == [True] * 3
