@@ -79,7 +79,10 @@ def to_record(_logger: Any, _method: str, fields: Fields) -> tuple[tuple[Any, ..
     return (message, LogFields(event, fields)), {"exc_info": exc_info, "extra": attributes}
 
 
-_RESERVED = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+_OF_FORMATTERS = ("message", "asctime")
+"""What the formatter of another handler leaves in a record."""
+
+_RESERVED = {*vars(logging.makeLogRecord({})), *_OF_FORMATTERS}
 
 
 def _in_order(_logger: Any, _method: str, fields: Fields) -> Fields:
@@ -124,6 +127,8 @@ def _add_extra(logger: Any, method: str, fields: Fields) -> Fields:
     """Add what was passed by ``extra=``; the message stays what it is."""
     message = fields["event"]
     fields = _extra(logger, method, fields)
+    for name in _OF_FORMATTERS:
+        fields.pop(name, None)
     if fields["event"] is not message:
         fields["extra_event"], fields["event"] = fields["event"], message
     return fields
