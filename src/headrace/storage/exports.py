@@ -56,5 +56,5 @@ def not_a_cursor(cursor: object, queue: str, state: JobState) -> InvalidOption:
     """Return the error of a cursor that no page of an export has given out."""
     return InvalidOption(
         f"cursor={shown(cursor)} is not one of an export of {state.value} jobs of queue "
-        f'{queue!r}: use what its last page said, or "" to begin'
+        f"{queue!r}: use that of the last job that it gave, or begin without one"
     )
