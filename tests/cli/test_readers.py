@@ -55,6 +55,13 @@ def test_where_nobody_reads_that_is_said(here: Cli) -> None:
     assert here("queue", "readers", "-o", "json").json == []
 
 
+def test_queues_that_nobody_reads_are_said(here: Cli, environment: dict[str, str]) -> None:
+    follow(environment, "mail", "archive", 0)
+    ran = here("queue", "readers", "sms", "push")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("Nobody reads events of sms, push as a named reader in ")
+
+
 def test_a_reader_is_forgotten(here: Cli, environment: dict[str, str]) -> None:
     follow(environment, "mail", "archive", 0)
     ran = here("queue", "forget-reader", "mail", "archive")

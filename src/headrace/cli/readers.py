@@ -38,7 +38,8 @@ def readers_command(*, target: Target, names: tuple[str, ...], is_wide: bool, ou
     if output == "json":
         echo_json([reader.to_dict() for reader in found])
     elif not found:
-        note(f"Nobody reads events as a named reader in {target.where}.")
+        where = f" of {', '.join(names)}" if names else ""
+        note(f"Nobody reads events{where} as a named reader in {target.where}.")
     else:
         table(COLUMNS, [_line(reader) for reader in found], is_wide=is_wide)
 
