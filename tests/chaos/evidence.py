@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from headrace import App, JobEvent, JobEventKind, JobState, JobSummary
-from tests.chaos.notes import Run, Sent, Window
+from tests.chaos.notes import Archived, Read, Run, Sent, Window
 from tests.chaos.plan import QUEUES, Kind, kind_of
 from tests.chaos.site import Site
 from tests.chaos.writes import Write, writes_of
@@ -52,6 +52,8 @@ class Evidence:
         sent: lines of producers.
         windows: faults.
         writes: bulk writes, by their ids.
+        archive: what was exported.
+        reads: what was read of the events.
         rows: what is kept of each job.
         events: of all queues, in order for each.
         offset_s: the wall clock less the clock of the notes.
@@ -65,6 +67,8 @@ class Evidence:
         sent: list[Sent],
         windows: list[Window],
         writes: dict[str, Write],
+        archive: list[Archived],
+        reads: list[Read],
         rows: dict[str, JobSummary],
         events: list[JobEvent],
         offset_s: float,
@@ -74,6 +78,8 @@ class Evidence:
         self.sent = sent
         self.windows = windows
         self.writes = writes
+        self.archive = archive
+        self.reads = reads
         self.rows = rows
         self.events = events
         self.machine = machine
@@ -182,6 +188,8 @@ async def gather(site: Site, machine: Machine) -> Evidence:
         sent=site.notes.all_sent(),
         windows=site.notes.windows(),
         writes=writes_of(site.notes.all_wrote()),
+        archive=site.notes.all_archived(),
+        reads=site.notes.all_read(),
         rows=rows,
         events=events,
         offset_s=time.time() - time.monotonic(),

@@ -61,6 +61,24 @@ class Wrote(NamedTuple):
     at: float
 
 
+class Archived(NamedTuple):
+    """A line of the archive: a job that has ended, and where to go on behind it."""
+
+    queue: str
+    state: str
+    job_id: str
+    cursor: str
+
+
+class Read(NamedTuple):
+    """A line of the events' reader; of an incarnation's event the id is the incarnation's."""
+
+    queue: str
+    number: int
+    kind: str
+    job_id: str
+
+
 class Window(NamedTuple):
     """A fault, from when to when, and of whom: the name of a worker or producer, or of a part."""
 
@@ -82,6 +100,8 @@ class Notes:
         self._runs = Lines(directory / "runs")
         self._sent = Lines(directory / "sent")
         self._wrote = Lines(directory / "wrote")
+        self._archive = Lines(directory / "archive")
+        self._read = Lines(directory / "read")
         self._faults = Lines(directory / "faults")
 
     def run(self, word: str, job_id: str, claim: Claim, worker: str, pid: int) -> None:
@@ -99,6 +119,14 @@ class Notes:
         """Note what becomes of a try of a write; each pair is a word and what."""
         now = time.monotonic()
         self._wrote.write(*(f"{word} {write_id} {number} {what} {now:.6f}" for word, what in pairs))
+
+    def archived(self, *lines: tuple[str, str, str, str]) -> None:
+        """Note jobs in the archive, each as `Archived` says."""
+        self._archive.write(*map(" ".join, lines))
+
+    def read(self, *lines: tuple[str, int, str, str]) -> None:
+        """Note events that were read, each as `Read` says."""
+        self._read.write(*(f"{queue} {n} {kind} {job_id}" for queue, n, kind, job_id in lines))
 
     def fault(self, word: str, number: int, fault: str, target: str) -> None:
         """Note that a fault begins, or ends."""
@@ -122,6 +150,14 @@ class Notes:
             Wrote(word, write_id, int(number), what, float(at))
             for word, write_id, number, what, at in self._wrote.read()
         ]
+
+    def all_archived(self) -> list[Archived]:
+        """Return the archive."""
+        return [Archived(*words) for words in self._archive.read()]
+
+    def all_read(self) -> list[Read]:
+        """Return what the events' reader has noted."""
+        return [Read(queue, int(n), kind, job_id) for queue, n, kind, job_id in self._read.read()]
 
     def windows(self) -> list[Window]:
         """Return the faults so far; one that has not ended lasts for ever."""

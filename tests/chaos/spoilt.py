@@ -8,11 +8,8 @@ from headrace.events import JobEventKind
 from headrace.job import JobState
 from tests.chaos.notes import Window
 from tests.chaos.plan import plan_of
-from tests.chaos.written import WRITE, Story
-
-PLAIN, OTHER, FAIL = "plain.p1-1.0", "plain.p1-1.1", "fail.p1-1.2"
-THIRD = "plain.p1-1.6"
-CRASH, DELAYED, CANCEL = "crash.p1-1.3", "delayed.p1-1.4", "cancel.p1-1.5"
+from tests.chaos.spoilt_writes import WRITE_AND_READ_CASES
+from tests.chaos.written import CANCEL, DELAYED, FAIL, OTHER, PLAIN, Story
 
 
 def lost(story: Story) -> None:
@@ -197,37 +194,6 @@ def growth(story: Story) -> None:
     story.machine.growth_bytes = 1 << 30
 
 
-def write_in_part(story: Story) -> None:
-    story.write(("lost", [PLAIN, OTHER]))
-
-
-def committed_write_lost(story: Story) -> None:
-    story.write(("done", [OTHER, THIRD]))
-
-
-def row_deleted(story: Story) -> None:
-    story.write(("done", [OTHER, THIRD]), stored=(OTHER, THIRD))
-    del story.rows[OTHER]
-
-
-def write_committed_twice(story: Story) -> None:
-    story.write(("lost", [OTHER]), ("done", [THIRD]), stored=(OTHER, THIRD))
-
-
-def failed_write_stored(story: Story) -> None:
-    story.write(("failed", [OTHER, THIRD]), stored=(OTHER, THIRD))
-
-
-def row_queued_twice(story: Story) -> None:
-    story.write(("done", [OTHER]), stored=(OTHER,))
-    story.event(JobEventKind.QUEUED, OTHER, at=2, epoch=0)
-
-
-def write_reported_short(story: Story) -> None:
-    story.write(("done", [OTHER, THIRD]), stored=(OTHER, THIRD))
-    story.writes[WRITE].tries[0].what = "1"
-
-
 CASES: dict[str, list[Callable[[Story], None]]] = {
     "accepted jobs lost": [lost, vanished],
     "refused jobs that are stored": [refused_and_stored],
@@ -251,19 +217,11 @@ CASES: dict[str, list[Callable[[Story], None]]] = {
     "waits that hang": [hanging_wait],
     "errors that are not ours": [foreign_error],
     "overlapping runs without excuse": [overlap],
-    "writes that are not stored whole and once": [
-        write_in_part,
-        committed_write_lost,
-        row_deleted,
-        write_committed_twice,
-    ],
-    "failed writes that brought jobs": [failed_write_stored],
-    "jobs of writes that were stored twice": [row_queued_twice],
-    "reports of writes that are wrong": [write_reported_short],
     "jobs of killed workers back too late": [late_recovery],
     "counts, places and keys that disagree": [disagreement],
     "processes left": [orphan],
     "processes that ended unasked": [unasked_end],
     "faults that did not come about": [failed_fault],
     "room that is not given back": [growth],
+    **WRITE_AND_READ_CASES,
 }

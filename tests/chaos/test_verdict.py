@@ -9,20 +9,10 @@ import pytest
 from headrace.events import JobEventKind
 from headrace.job import JobState
 from tests.chaos.line import Line
-from tests.chaos.notes import Window
-from tests.chaos.spoilt import (
-    CANCEL,
-    CASES,
-    CRASH,
-    DELAYED,
-    FAIL,
-    OTHER,
-    PLAIN,
-    THIRD,
-    late_recovery,
-)
+from tests.chaos.notes import Read, Window
+from tests.chaos.spoilt import CASES, late_recovery
 from tests.chaos.verdict import judge
-from tests.chaos.written import Story
+from tests.chaos.written import CANCEL, CRASH, DELAYED, FAIL, OTHER, PLAIN, THIRD, Story
 
 
 def broken(story: Story) -> list[str]:
@@ -96,6 +86,18 @@ def test_a_write_that_is_run_again_brings_the_jobs_of_one_try() -> None:
 def test_a_write_that_failed_before_its_commit_brings_nothing() -> None:
     story = Story()
     story.write(("failed", [PLAIN, OTHER]))
+    assert broken(story) == []
+
+
+def test_events_may_be_read_again_and_those_of_leaving_workers_not_at_all() -> None:
+    story = Story()
+    story.job(PLAIN)
+    story.event(JobEventKind.LEFT, "mixed-1", at=3, epoch=0)
+
+    def read_again(lines: list[Read]) -> None:
+        lines[:] = [lines[0], lines[1], lines[0], lines[1]]
+
+    story.spoil_reads = read_again
     assert broken(story) == []
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from headrace import FailReason, JobEventKind, JobState, JobSummary
 from headrace.job import DEFAULT_MAX_STALLS
+from tests.chaos.archive_rules import ARCHIVE_RULES
 from tests.chaos.evidence import Evidence
 from tests.chaos.excuses import excused_overlap, is_explained, overlapping
 from tests.chaos.line import Line, line
@@ -256,4 +257,4 @@ JOB_RULES: tuple[Rule, ...] = (
 
 def judge(evidence: Evidence) -> list[Line]:
     """Return a line for every rule."""
-    return [rule(evidence) for rule in (*JOB_RULES, *WRITE_RULES, *MACHINE_RULES)]
+    return [rule(evidence) for rule in (*JOB_RULES, *WRITE_RULES, *ARCHIVE_RULES, *MACHINE_RULES)]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
 from headrace import JobEvent, JobEventKind, JobState, JobSummary
 from tests.chaos.evidence import Evidence, Machine
-from tests.chaos.notes import Run, Sent, Window
+from tests.chaos.notes import Archived, Read, Run, Sent, Window
 from tests.chaos.plan import plan_of
 from tests.chaos.writes import Try, Write
 
 WRITE = "write.p1-1.0"
+PLAIN, OTHER, FAIL = "plain.p1-1.0", "plain.p1-1.1", "fail.p1-1.2"
+THIRD = "plain.p1-1.6"
+CRASH, DELAYED, CANCEL = "crash.p1-1.3", "delayed.p1-1.4", "cancel.p1-1.5"
 PIDS = {"mixed-1": 1, "alone-1": 2, "pair-1": 3}
 
 
@@ -24,6 +27,8 @@ class Story:
         self.sent: list[Sent] = []
         self.windows: list[Window] = []
         self.writes: dict[str, Write] = {}
+        self.spoil_archive: Callable[[list[Archived]], object] = len
+        self.spoil_reads: Callable[[list[Read]], object] = len
         self.rows: dict[str, JobSummary] = {}
         self.events: list[JobEvent] = []
         self.machine = Machine()
@@ -135,12 +140,19 @@ class Story:
             self.finish(job_id, at=2)
 
     def evidence(self) -> Evidence:
-        """Return it all."""
+        """Return it all, archived and read but for what was spoilt."""
+        rows = [row for row in self.rows.values() if row.state.is_terminal]
+        archive = [Archived(row.queue, row.state, row.id, "") for row in rows]
+        reads = [Read(e.queue, e.number, e.kind, e.job_id) for e in self.events]
+        self.spoil_archive(archive)
+        self.spoil_reads(reads)
         return Evidence(
             runs=sorted(self.runs, key=lambda run: run.at),
             sent=self.sent,
             windows=self.windows,
             writes=self.writes,
+            archive=archive,
+            reads=reads,
             rows=self.rows,
             events=self.events,
             offset_s=0.0,
