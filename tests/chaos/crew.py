@@ -28,6 +28,8 @@ PRODUCERS = {
 }
 """By name: the module."""
 
+READERS = ("r1",)
+
 
 class Crew:
     """Everybody who is started; all are killed when it is closed.
@@ -41,6 +43,7 @@ class Crew:
     def __init__(self, settings: Settings, directory: Path, database: Path | None) -> None:
         self.workers: list[Member] = []
         self.producers: list[Member] = []
+        self.readers: list[Member] = []
         self._settings = settings
         self._directory = directory
         self._database = database
@@ -56,9 +59,19 @@ class Crew:
         for name in PRODUCERS:
             self.producers.append(Member(name, self._producer(name, url_of(name))))
 
+    def start_readers(self, url_of: Callable[[str], str]) -> None:
+        """Start those who archive what has ended, and read the events."""
+        for name in READERS:
+            self.readers.append(Member(name, self._reader(url_of(name))))
+
+    @property
+    def members(self) -> list[Member]:
+        """Everybody."""
+        return [*self.workers, *self.producers, *self.readers]
+
     def attend(self) -> None:
         """Start those again who have ended."""
-        for member in [*self.workers, *self.producers]:
+        for member in self.members:
             member.look_after()
 
     def _worker(self, url: str, words: Sequence[str]) -> Callable[[str], CrashWorker]:
@@ -91,6 +104,9 @@ class Crew:
 
         return start
 
+    def _reader(self, url: str) -> Callable[[str], CrashWorker]:
+        return lambda name: self._spawn(name, url, "tests.apps.chaos_reader")
+
     def _spawn(self, name: str, url: str, module: str, *words: str) -> CrashWorker:
         process = CrashWorker.module(
             module,
@@ -116,9 +132,9 @@ class Crew:
         return all((self._directory / sign).exists() for sign in signs)
 
     async def dismiss_producers(self) -> None:
-        """Tell the producers that everything has ended, and wait until they are gone."""
+        """Tell producers and readers that everything has ended, and wait until they are gone."""
         (self._directory / DRAINED).touch()
-        await self._dismiss(self.producers, within=30)
+        await self._dismiss([*self.producers, *self.readers], within=30)
 
     async def dismiss_workers(self) -> None:
         """Stop the workers, and wait until they are gone."""

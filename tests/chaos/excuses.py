@@ -17,7 +17,9 @@ KILLS = frozenset({"kill-worker", "kill-several", "kill-supervised", "kill-writi
 CUT_OFF = frozenset({"pause-long", "half-open", "partition"})
 """Faults that keep a worker from its storage for longer than its lease."""
 
-APART = frozenset({"kill-producer", "kill-slot", "kill-subscribers", "flush-functions"})
+APART = frozenset(
+    {"kill-producer", "kill-reader", "kill-slot", "kill-subscribers", "flush-functions"}
+)
 """Faults that hold up nobody who watches for dead workers."""
 
 WORKER_DIED = "WorkerDied"

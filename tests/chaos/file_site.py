@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Self
 
@@ -60,18 +61,21 @@ class FileSite(Site):
         # The rules ask nothing of the time.
         return storage.engine().writer.call(sqlite_check.problems, lambda: 0, timeout_s=60)
 
-    def memory(self) -> int:
-        connection = sqlite3.connect(self.database, timeout=10)
-        try:
+    def forget_events(self) -> None:
+        with self._connection() as connection:
             connection.execute("DELETE FROM events")
             connection.commit()
+
+    def memory(self) -> int:
+        with self._connection() as connection:
             pages, free, size = (
                 connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("page_count", "freelist_count", "page_size")
             )
-        finally:
-            connection.close()
         return int((pages - free) * size)
+
+    def _connection(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(self.database, timeout=10))
 
     async def heal(self) -> None:
         self.ballast.unlink(missing_ok=True)

@@ -13,14 +13,22 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo
+from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo, JobState
 from headrace.outcome import Completed, Failed
 from headrace.request import JobRequest
 from headrace.storage import Storage, open_storage
-from headrace.storage.limits import DEFAULT_WRITE_KEEP_MS
+from headrace.storage.exports import ExportPage
+from headrace.storage.limits import DEFAULT_WRITE_KEEP_MS, EXPORT_PAGE_LIMIT
 from headrace.storage.redis.library import PREFIX, Library, library
 from headrace.storage.redis.storage import RedisStorage
-from headrace.storage.values import Beat, CallId, ClaimReply, Settlement, StageInfo
+from headrace.storage.values import (
+    Beat,
+    CallId,
+    ClaimReply,
+    EventPage,
+    Settlement,
+    StageInfo,
+)
 
 
 class Mutant:
@@ -213,6 +221,26 @@ class CommitsTheDiscarded(Mutant):
         return len(stages)
 
 
+class ExportsTooFew(Mutant):
+    """Passes over the first job of each longer page of an export."""
+
+    async def export(
+        self, queue: str, state: JobState, *, cursor: str = "", limit: int = EXPORT_PAGE_LIMIT
+    ) -> ExportPage:
+        """Return the others."""
+        page = await self._inner.export(queue, state, cursor=cursor, limit=limit)
+        return msgspec.structs.replace(page, records=page.records[len(page.records) > 5 :])
+
+
+class TellsTooFew(Mutant):
+    """Passes over the first event of each longer page."""
+
+    async def events(self, queue: str, *, after: str = "0", limit: int = 100) -> EventPage:
+        """Return the others."""
+        page = await self._inner.events(queue, after=after, limit=limit)
+        return msgspec.structs.replace(page, events=page.events[len(page.events) > 5 :])
+
+
 IGNORED_CLAIM = {
     "if not last then\n    return 'unknown'": "last = last or '0'\n  if false then",
     "elseif not is_owned then\n    return 'stale'": "",
@@ -245,6 +273,8 @@ MUTANTS: dict[str, type[Mutant]] = {
         StartsEarly,
         StagesTooFew,
         CommitsTheDiscarded,
+        ExportsTooFew,
+        TellsTooFew,
     )
 }
 

@@ -84,6 +84,13 @@ async def kill_producer(strike: Strike) -> None:
     process.kill()
 
 
+async def kill_reader(strike: Strike) -> None:
+    """SIGKILL to who archives and reads; another one goes on."""
+    process = strike.reader().process
+    strike.on_process(process)
+    process.kill()
+
+
 async def kill_writing(strike: Strike) -> None:
     """SIGKILL to a worker in the middle of a commit, or at least of something."""
     process = strike.worker(is_supervisor=False).process
@@ -106,5 +113,6 @@ PROCESS_FAULTS = (
     Fault("pause-briefly", pause_briefly),
     Fault("pause-long", pause_long),
     Fault("kill-producer", kill_producer),
+    Fault("kill-reader", kill_reader),
     Fault("kill-writing", kill_writing, ("file",)),
 )

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
 
-from tests.chaos.crew import PRODUCERS, WORKERS, Crew
+from tests.chaos.crew import PRODUCERS, READERS, WORKERS, Crew
 from tests.chaos.settings import Settings
 from tests.chaos.site import Site
 from tests.support.leaks import problems
@@ -38,7 +38,7 @@ class RedisSite(Site):
         # A reply follows the write to the file, so that a killed server has lost nothing.
         arguments = ("--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
         self.server = self._stack.enter_context(RedisServer(*arguments, appendonly=True))
-        for name in (*WORKERS, *PRODUCERS):
+        for name in (*WORKERS, *PRODUCERS, *READERS):
             self.proxies[name] = await self._stack.enter_async_context(Proxy(self.server.port))
         self._stack.callback(self.crew.close)
         await self.start(lambda name: self.proxies[name].url)
@@ -56,10 +56,13 @@ class RedisSite(Site):
         with self.server.client() as client:
             return problems(client)
 
-    def memory(self) -> int:
+    def forget_events(self) -> None:
         with self.server.client() as client:
             for key in client.scan_iter("*:events"):
                 client.delete(key)
+
+    def memory(self) -> int:
+        with self.server.client() as client:
             return int(client.info("memory")["used_memory"])
 
     async def heal(self) -> None:

@@ -55,8 +55,12 @@ class Site(ABC):
         """Return what is wrong with what is stored."""
 
     @abstractmethod
+    def forget_events(self) -> None:
+        """Delete the events."""
+
+    @abstractmethod
     def memory(self) -> int:
-        """Delete the events, and return how many bytes are taken by all else."""
+        """Return how many bytes are taken."""
 
     @abstractmethod
     async def heal(self) -> None:
@@ -84,7 +88,7 @@ class Site(ABC):
                 )
 
     async def start(self, url_of: Callable[[str], str]) -> None:
-        """Start the workers, and when they serve the queues the producers."""
+        """Start the workers, and when they serve the queues the others."""
         await self.configure()
         self.crew.start_workers(url_of)
         async with self.app() as app:
@@ -94,6 +98,7 @@ class Site(ABC):
 
             await until(are_there, within=STARTS_S, what="the workers serve their queue")
         self.crew.start_producers(url_of)
+        self.crew.start_readers(url_of)
 
     async def has_sent_all(self, within: float) -> bool:
         """Wait until each producer has sent its share; whether that came."""

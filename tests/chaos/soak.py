@@ -89,18 +89,19 @@ async def dismiss(site: Site, machine: Machine) -> None:
             await leave()
         except AssertionError as error:
             machine.unasked.append(str(error))
-    machine.unasked += [text for m in (*crew.workers, *crew.producers) for text in m.unasked]
+    machine.unasked += [text for m in crew.members for text in m.unasked]
     machine.unasked += site.crashes()
     await came(lambda: not list(processes_of(site.directory)), CHILDREN_LEAVE_S)
     machine.left = [f"{p.pid} {words_of(p)}" for p in processes_of(site.directory)]
 
 
 async def purge(site: Site) -> None:
-    """Delete every job."""
+    """Delete every job and event."""
     async with site.app() as app:
         for name in QUEUES:
             for state in PURGEABLE:
                 await app.queue(name).purge(state, all_jobs=True)
+    site.forget_events()
 
 
 def run_and_tell(settings: Settings) -> bool:

@@ -3,7 +3,7 @@
 =================  =====  ====================================================================
 processes          both   kill-worker, kill-several, kill-supervised, kill-supervisor,
                           kill-slot, restart-worker (SIGTERM), pause-briefly and pause-long
-                          (SIGSTOP below and above the lease), kill-producer
+                          (SIGSTOP below and above the lease), kill-producer, kill-reader
 processes          file   kill-writing (in the middle of a commit)
 server             redis  restart (SIGKILL), load (-LOADING for seconds), stop-briefly and
                           stop-long (SIGSTOP), pause-clients (CLIENT PAUSE), kill-clients and

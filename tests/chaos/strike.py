@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.chaos.crew import PRODUCERS, WORKERS
+from tests.chaos.crew import PRODUCERS, READERS, WORKERS
 from tests.chaos.member import Member
 from tests.chaos.redis_site import RedisSite
 from tests.chaos.site import Site
@@ -66,11 +66,15 @@ class Strike:
         """Draw a producer."""
         return self.random.choice(self.site.crew.producers)
 
+    def reader(self) -> Member:
+        """Draw one who archives and reads."""
+        return self.random.choice(self.site.crew.readers)
+
     def proxy(self) -> Proxy:
         """Draw a member that is cut off, and note it by its name."""
         assert isinstance(self.site, RedisSite)
-        # Twice a worker for each producer.
-        name = self.random.choice((*WORKERS, *WORKERS, *PRODUCERS))
+        # Twice a worker for each of the others.
+        name = self.random.choice((*WORKERS, *WORKERS, *PRODUCERS, *READERS))
         self.on(f"{name}:0")
         return self.site.proxies[name]
 

@@ -27,6 +27,8 @@ FOUND_BY = {
     "StartsEarly": ("jobs started early", "file"),
     "StagesTooFew": ("writes that are not stored whole and once", "redis"),
     "CommitsTheDiscarded": ("failed writes that brought jobs", "file"),
+    "ExportsTooFew": ("ended jobs not archived just once", "redis"),
+    "TellsTooFew": ("events missed or mixed up by their reader", "redis"),
     IGNORES_CLAIMS: ("outcomes of another than the last claim", "redis"),
 }
 """By mutant: the rule that it breaks, and on which storage it is tried."""
