@@ -28,6 +28,7 @@ GROUPS = {
         "threads",
         "scheduler",
         "name",
+        "version",
         "loop",
         "check",
     ),
@@ -231,6 +232,14 @@ run_options: Decorator[Any] = _all(
         "--name",
         "HEADRACE_WORKER_NAME",
         "Shown to operators.  [default: host:pid]",
+        metavar="TEXT",
+    ),
+    _option(
+        "--app-version",
+        "HEADRACE_VERSION",
+        "What it runs is called, such as a commit, in lists of workers and in events.  "
+        "[default: the app's release]",
+        "version",
         metavar="TEXT",
     ),
     _option(
