@@ -7,20 +7,24 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from headrace import App, JobState
+from headrace import App, JobState, Worker
 from headrace.app import clients_of
-from headrace.events import JobsReconciled, WorkerReaped
+from headrace.errors import StorageFault
+from headrace.events import JobsReconciled, LoopFailed, WorkerReaped
 from headrace.job import ClaimedJob, new_job_id
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, IncarnationInfo
+from headrace.storage.values import Beat, CallId, IncarnationInfo
 from headrace.testing import EventLog
 from headrace.testing.contract.bulk_steps import ContractWriter
 from headrace.testing.contract.steps import a_job
+from headrace.worker.end_observer import LOOK_S
 from headrace.worker.execute import Executor
 from headrace.worker.incarnation import Incarnation
 from headrace.worker.slots import Slots
 from headrace.worker.sweep import PUBLISHED_A_SWEEP, Sweeper
-from tests.storage.foreign import OldStorage
+from tests.crash.crew import passed
+from tests.storage.foreign import CountingStorage, OldStorage
+from tests.support.openings import opening
 from tests.support.redis_server import RedisServer
 
 QUEUE = "default"
@@ -298,6 +302,46 @@ async def test_what_was_committed_and_left_is_published_in_pieces(app: App[None]
             seen.append((await queued(watcher.storage), next_s == 0))
         n = PUBLISHED_A_SWEEP
         assert seen == [(n, True), (2 * n, True), (2 * n + 1, False), (2 * n + 1, False)]
+
+
+class Slow(CountingStorage):
+    """Answers a sweep when a worker has looked several times whether it is to end."""
+
+    async def beats(self, queue: str) -> dict[str, Beat]:
+        await passed(4 * LOOK_S)
+        return await self._inner.beats(queue)
+
+
+async def test_a_burst_ends_once_it_has_run_what_was_committed_and_left(app: App[None]) -> None:
+    ran = []
+
+    @app.task(name="send")
+    async def send() -> None:
+        ran.append(1)
+
+    pieces = 2 * PUBLISHED_A_SWEEP + 1
+    await commit_pieces(clients_of(app).current().storage, pieces, b"{}")
+    slow = Slow(clients_of(app).open_storage())
+    with clients_of(app).replaced(opening(lambda: slow)):
+        await Worker(app, burst=True).run()
+        await app.aclose()
+    assert len(ran) == pieces
+
+
+class Unpublished(CountingStorage):
+    """Can't publish: what is committed there is damaged."""
+
+    async def publish(self, queue: str) -> int:
+        raise StorageFault(f"what {queue} has committed can't be read")
+
+
+async def test_a_burst_waits_for_no_sweep_that_fails_each_time(app: App[None]) -> None:
+    damaged = Unpublished(clients_of(app).open_storage())
+    log = EventLog()
+    with clients_of(app).replaced(opening(lambda: damaged)):
+        await Worker(app, [QUEUE], emit=log, burst=True).run()
+        await app.aclose()
+    assert "StorageFault" in log.of(LoopFailed)[0].error
 
 
 async def test_two_sweeps_publish_each_job_once(app: App[None]) -> None:

@@ -108,20 +108,23 @@ class QueueConsumer:
 
     @property
     def has_nothing(self) -> bool:
-        """Whether nothing runs and no lane has had a job since the last attempt ended."""
+        """Whether nothing runs, and no lane has had a job since what ran here may have brought one.
+
+        An attempt may enqueue some, and the first sweep publishes what was committed and left.
+        """
         incarnation = self._incarnation
         return (
             incarnation is not None
             and incarnation.is_idle
-            and all(fetcher.empty_at > incarnation.ended_at for fetcher in self._fetchers)
+            and all(fetcher.empty_at > incarnation.jobs_came_at for fetcher in self._fetchers)
         )
 
     def look_again(self) -> None:
-        """If nothing runs any more, have the lanes look for jobs that the last attempts brought."""
+        """If nothing runs any more, have the lanes look for jobs that what ran has brought."""
         incarnation = self._incarnation
-        if incarnation is not None and incarnation.is_idle:
+        if incarnation is not None and incarnation.is_idle and incarnation.has_published:
             for fetcher in self._fetchers:
-                if fetcher.empty_at <= incarnation.ended_at:
+                if fetcher.empty_at <= incarnation.jobs_came_at:
                     fetcher.look()
 
     def quiet(self) -> None:

@@ -7,6 +7,7 @@ attempts, since others may be given them; the worker then starts anew as another
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -124,6 +125,7 @@ class Incarnation:
         )
         self.ended: int = 0
         self.ended_at: float = self.lease.acked_at
+        self._published_at = math.inf
         self.claims: ClaimTurn = ClaimTurn(incarnation)
         self._watchers: list[Callable[[], None]] = []
         self._executor = executor
@@ -196,6 +198,20 @@ class Incarnation:
     def is_idle(self) -> bool:
         """Whether nothing runs and every outcome is recorded."""
         return not self.knows()
+
+    def note_published(self) -> None:
+        """Note that nothing of what was committed before it began is left to publish."""
+        self._published_at = min(self._published_at, time.monotonic())
+
+    @property
+    def has_published(self) -> bool:
+        """Whether that has been noted."""
+        return self._published_at < math.inf
+
+    @property
+    def jobs_came_at(self) -> float:
+        """When what runs here may have brought the last jobs: attempts, or the first sweep."""
+        return max(self.ended_at, self._published_at)
 
     def _on_fence(self, cause: str) -> None:
         """Stop all attempts and record no outcome of theirs."""

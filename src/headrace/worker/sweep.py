@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import msgspec
 
-from headrace.errors import StorageFull
+from headrace.errors import ReplyLost, StorageError, StorageFull, StorageUnavailable
 from headrace.events import Emit, JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
 from headrace.storage.base import Maintenance, writes_in_bulk
@@ -142,6 +142,18 @@ class Sweeper:
 
     async def sweep_once(self) -> float:
         """Look once, act on it, and return the seconds until the next look is due."""
+        try:
+            next_s = await self._look()
+        except (StorageUnavailable, ReplyLost):
+            raise
+        except StorageError:
+            self._incarnation.note_published()  # no burst is to wait until somebody mends this
+            raise
+        if next_s > 0:
+            self._incarnation.note_published()
+        return next_s
+
+    async def _look(self) -> float:
         own = self._incarnation
         beats = await own.storage.beats(own.queue)
         if own.lease.is_heard:
