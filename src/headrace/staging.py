@@ -103,9 +103,9 @@ class Staging:
             UsageError: it has not begun, or has ended.
         """
         if self.phase is Phase.NEW:
-            raise UsageError(f"{self._name} has not begun: add jobs inside its async with block")
+            raise UsageError(f"{self._name} has not begun: add jobs inside its block")
         if self.phase is Phase.ENDED:
-            raise UsageError(f"{self._name} has ended: add jobs inside its async with block")
+            raise UsageError(f"{self._name} has ended: add jobs inside its block")
 
     def add(self, jobs: Sequence[JobRequest]) -> None:
         """Add jobs, all or none.
