@@ -272,6 +272,9 @@ def replying(request: JobRequest, channel: str) -> JobRequest:
 
 def iterated(jobs: Iterable[Job]) -> Iterator[Job]:
     """Return an iterator of what should be jobs, or raise `UsageError` if there can be none."""
+    if isinstance(jobs, Job):
+        # Not shown: it has a payload.
+        raise UsageError("one job can't be iterated: pass a list of it, or add or submit it alone")
     if not isinstance(jobs, Iterable):
         raise UsageError(f"{shown(jobs)} can't be iterated: pass jobs as task.job(...) makes them")
     return iter(jobs)

@@ -237,6 +237,14 @@ async def test_a_bulk_that_is_told_nonsense_is_refused(
         await app.enqueue_many(7, replace_ended=False)  # type: ignore[arg-type]
 
 
+async def test_one_job_in_place_of_many_is_refused_without_its_arguments(
+    app: App[None], note: Task[[object], object]
+) -> None:
+    with pytest.raises(UsageError, match="one job can't be iterated: pass a list") as refused:
+        await app.enqueue_many(note.job("secret"))  # type: ignore[arg-type]
+    assert "secret" not in str(refused.value)
+
+
 async def test_an_empty_bulk_is_nothing(app: App[None]) -> None:
     assert await app.enqueue_many([]) == []
     assert await app.enqueue_many(iter(())) == []
