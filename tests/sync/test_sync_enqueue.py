@@ -312,6 +312,10 @@ def bad_id(app: SyncApp[None]) -> None:
     app.job("")
 
 
+def made_of_itself(app: SyncApp[None]) -> None:
+    SyncApp(app)  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize(
     ("mistake", "error", "words"),
     [
@@ -321,6 +325,7 @@ def bad_id(app: SyncApp[None]) -> None:
         (option_as_argument, InvalidArguments, r"options go to \.options\(delay=\.\.\.\)"),
         (bad_option, InvalidOption, "priority=12"),
         (bad_id, InvalidOption, "job id"),
+        (made_of_itself, UsageError, "is a sync app already"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_sent(

@@ -312,6 +312,8 @@ def _plain(task: AnyTask | None) -> Task[..., Any] | str | None:
 def _app_of(
     url: App[Any] | str | None, lifespan: Lifespan[Any] | None, options: AppOptions
 ) -> App[Any]:
+    if isinstance(url, SyncApp):
+        raise UsageError(f"{url!r} is a sync app already: use it, or make one of its `app`")
     if not isinstance(url, App):
         return App(url, lifespan=lifespan, **options) if lifespan else App(url, **options)
     if lifespan is not None or options:
