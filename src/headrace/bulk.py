@@ -111,6 +111,10 @@ class BulkWrite(OneWrite):
 
         ``jobs`` may be a generator and is read as the storage takes them, so a million need no
         list. It is not read at all where the write is known.
+
+        Raises:
+            UsageError, StageLost, StorageError: as `add`; jobs before the one that is not valid
+                may have been added.
         """
         self._check_open(jobs)
         source = blocks(iterated(jobs))

@@ -93,9 +93,10 @@ class Queue(QueueEvents):
         Args:
             history: completed and cancelled records, default 100,000, 1 to 10,000,000.
             dead_letters: default 10,000, same bounds.
-            dead_letter_ttl: how long a dead letter is kept, default 30 days.
-            events: entries of the event stream (1 to 20 events each), default 5,000.
-            events_cap: entries of it while a reader has not acknowledged them, default 50,000.
+            dead_letter_ttl: how long a dead letter is kept, default 30 days, at least a second.
+            events: entries of the event stream (1 to 20 events each), default 5,000, same bounds.
+            events_cap: entries of it while a reader has not acknowledged them, default 50,000, same
+                bounds.
 
         Raises:
             InvalidOption: a value is out of bounds.
