@@ -31,7 +31,7 @@ from tests.apps.chaos_jobs import (
     note_stored,
 )
 from tests.apps.chaos_writes import AGAIN_S, SIZES, Writer, run
-from tests.chaos.plan import REPEATABLE, Kind, answer, kind_of, plan_of, queue_of
+from tests.chaos.plan import REPEATABLE, TO_BE_CANCELLED, Kind, answer, kind_of, plan_of, queue_of
 
 WAITS_AT_ONCE = 20
 HANGS_S = 10.0
@@ -118,8 +118,10 @@ class Load:
                 await self._send(label)
 
     async def as_write(self, labels: list[str]) -> None:
-        """By a bulk write for each queue."""
-        for attempt in self._writer.begin(labels):
+        """By a bulk write for each queue, but for what is to be cancelled: it has no handles."""
+        await self.one_by_one([label for label in labels if kind_of(label) in TO_BE_CANCELLED])
+        rest = [label for label in labels if kind_of(label) not in TO_BE_CANCELLED]
+        for attempt in self._writer.begin(rest):
             await run(app, attempt)
 
     async def write_again(self) -> None:

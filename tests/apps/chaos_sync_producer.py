@@ -11,10 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 import msgspec
 
-from headrace import JobCancelled, JobError, JobFailed, StorageFull, SyncApp
+from headrace import JobCancelled, JobError, JobFailed, StorageFull, SyncApp, SyncJobHandle
 from tests.apps.chaos_app import app, notes
 from tests.apps.chaos_jobs import (
     Assignment,
@@ -23,11 +24,12 @@ from tests.apps.chaos_jobs import (
     job_of,
     labels_of,
     note_error,
+    note_odd,
     note_sent_all,
     note_stored,
 )
 from tests.apps.chaos_writes import AGAIN_S, SIZES, Writer, run_blocking
-from tests.chaos.plan import REPEATABLE, answer, kind_of, plan_of, queue_of
+from tests.chaos.plan import REPEATABLE, TO_BE_CANCELLED, answer, kind_of, plan_of, queue_of
 
 LOOK_S = 0.05
 
@@ -86,6 +88,8 @@ class SyncLoad:
                 note_error(error, [job.id for job in jobs])
             else:
                 note_stored(handles)
+                for handle, label in zip(handles, group, strict=True):
+                    self._follow(handle, label)
 
     def one_by_one(self, labels: list[str]) -> None:
         """Each after the other."""
@@ -93,9 +97,12 @@ class SyncLoad:
             job = job_of(label, has_id=True)
             notes.sent("want", (job.id, label))
             try:
-                note_stored([self._app.submit(job)])
+                handle = self._app.submit(job)
             except Exception as error:
                 note_error(error, [job.id])
+            else:
+                note_stored([handle])
+                self._follow(handle, label)
 
     def and_wait(self, labels: list[str]) -> None:
         """As requests whose answers are waited for."""
@@ -106,14 +113,27 @@ class SyncLoad:
                 self.one_by_one([label])
 
     def as_write(self, labels: list[str]) -> None:
-        """By a bulk write for each queue."""
-        for attempt in self._writer.begin(labels):
+        """By a bulk write for each queue, but for what is to be cancelled: it has no handles."""
+        self.one_by_one([label for label in labels if kind_of(label) in TO_BE_CANCELLED])
+        rest = [label for label in labels if kind_of(label) not in TO_BE_CANCELLED]
+        for attempt in self._writer.begin(rest):
             run_blocking(self._app, attempt)
 
     def write_again(self) -> None:
         """Run each write again that has not come to its end."""
         for attempt in self._writer.again():
             run_blocking(self._app, attempt)
+
+    def _follow(self, handle: SyncJobHandle[Any], label: str) -> None:
+        """Cancel a job that is to be cancelled."""
+        if kind_of(label) in TO_BE_CANCELLED:
+            notes.sent("cancel", (handle.id, "-"))
+            try:
+                outcome = handle.cancel()
+            except Exception as error:
+                note_odd(error, handle.id)
+            else:
+                notes.sent("cancelled", (handle.id, outcome.value))
 
     def _request(self, label: str) -> None:
         """Note how a request ends, which tells also that it was stored."""

@@ -171,6 +171,9 @@ ONE_IN: dict[Kind, int] = {
 REPEATABLE = frozenset({Kind.PLAIN, Kind.TIERED, Kind.RETRY, Kind.SLOW, Kind.THREAD, Kind.PROCESS})
 """Kinds whose id may come again: they complete and are kept, so that nothing changes."""
 
+TO_BE_CANCELLED = frozenset({Kind.CANCEL, Kind.WITHDRAWN})
+"""Kinds whose producer cancels them, for which it needs their handle."""
+
 
 def number_of(label: str) -> int:
     """Return the number from which a label's plan is drawn."""

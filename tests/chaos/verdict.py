@@ -12,7 +12,7 @@ from tests.chaos.evidence import Evidence
 from tests.chaos.excuses import excused_overlap, is_explained, overlapping
 from tests.chaos.line import Line, line
 from tests.chaos.machine_rules import MACHINE_RULES
-from tests.chaos.plan import Kind, kind_of, plan_of
+from tests.chaos.plan import TO_BE_CANCELLED, Kind, kind_of, plan_of
 from tests.chaos.write_rules import WRITE_RULES
 
 EARLY_S = 0.05
@@ -21,7 +21,6 @@ EARLY_S = 0.05
 LATE_S = 1.0
 """How long after a request to stop a job may still complete: it was about to."""
 
-TO_BE_CANCELLED = (Kind.CANCEL, Kind.WITHDRAWN)
 Rule = Callable[[Evidence], Line]
 
 
