@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headrace import outcome
 from headrace.job import Claim as Token
-from headrace.job import ErrorInfo, FailReason, JobRecord
-from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
-from headrace.request import JobRequest
 from headrace.storage.values import ClaimReply, Settlement
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.history import Line
@@ -19,9 +15,9 @@ from tests.linearizability.spec import (
     GONE,
     LASTING,
     NO_ROOM,
-    NONE,
     NOT_CLAIMED,
     OUTCOMES,
+    WRITTEN,
     Call,
     Cancel,
     Claim,
@@ -31,11 +27,11 @@ from tests.linearizability.spec import (
     PutBack,
     Reap,
     Reply,
-    Seen,
     Settle,
+    Write,
 )
-
-ERROR = ErrorInfo(type="ValueError", message="no such address")
+from tests.linearizability.terms import ERROR, job_request, outcome_of, seen
+from tests.linearizability.writing import write
 
 
 class Held(NamedTuple):
@@ -78,7 +74,8 @@ class RandomClient:
         """Register, then make that many calls."""
         await self._register()
         verbs = {
-            self._enqueue: 25,
+            self._enqueue: 19,
+            self._write: 6,
             self._claim: 26,
             self._settle: 26,
             self._cancel: 8,
@@ -128,8 +125,8 @@ class RandomClient:
     def _keep_ms(self) -> int:
         return self._random.choice((0, LASTING))
 
-    async def _enqueue(self) -> None:
-        calls = {
+    def _some_jobs(self) -> dict[str, Enqueue]:
+        return {
             job_id: Enqueue(
                 self._new("p"),
                 keep_ms=self._keep_ms(),
@@ -139,7 +136,10 @@ class RandomClient:
             )
             for job_id in self._some_ids()
         }
-        jobs = [_job(job_id, self._queue, call) for job_id, call in calls.items()]
+
+    async def _enqueue(self) -> None:
+        calls = self._some_jobs()
+        jobs = [job_request(job_id, self._queue, call) for job_id, call in calls.items()]
         answer = await self._caller.ask_numbered(
             "enqueue",
             lambda number: self._storage.enqueue(self._queue, jobs, call=number),
@@ -148,6 +148,13 @@ class RandomClient:
         verdicts: Sequence[str] = answer.reply or [""] * len(jobs)
         for (job_id, call), verdict in zip(calls.items(), verdicts, strict=True):
             self._note(job_id, call, answer, str(verdict))
+
+    async def _write(self) -> None:
+        calls = self._some_jobs()
+        jobs = [job_request(job_id, self._queue, call) for job_id, call in calls.items()]
+        answer = await write(self._caller, self._new("w"), jobs, repetitions=self._repetitions())
+        for job_id, call in calls.items():
+            self._note(job_id, Write(call), answer, WRITTEN)
 
     async def _claim(self) -> None:
         await self._claim_some(self._random.randint(1, len(self._job_ids)))
@@ -206,7 +213,7 @@ class RandomClient:
             for job_id, held in claims.items()
         }
         settlements = [
-            Settlement(job_id, Token(call.epoch, call.nonce), 7, _outcome(call))
+            Settlement(job_id, Token(call.epoch, call.nonce), 7, outcome_of(call))
             for job_id, call in calls.items()
         ]
         answer = await self._caller.ask_numbered(
@@ -254,47 +261,4 @@ class RandomClient:
     async def _read(self, job_id: str) -> None:
         answer = await self._caller.ask("get", lambda: self._storage.get(self._queue, job_id))
         if answer.returned is not None:
-            self._note(job_id, Get(), answer, _seen(answer.reply))
-
-
-def _job(job_id: str, queue: str, call: Enqueue) -> JobRequest:
-    return JobRequest(
-        id=job_id,
-        queue=queue,
-        task="send",
-        payload=call.payload.encode(),
-        keep_ms=call.keep_ms,
-        max_stalls=call.max_stalls,
-        delay_ms=LASTING if call.is_delayed else 0,
-        replaces_ended=call.replaces_ended,
-    )
-
-
-def _seen(record: JobRecord | None) -> Reply:
-    if record is None:
-        return NONE
-    return Seen(
-        record.state,
-        record.starts,
-        record.failures,
-        record.stalls,
-        (record.payload or b"").decode(),
-        None if record.result is None else record.result.decode(),
-        record.cancel_requested and record.state == "active",
-    )
-
-
-def _outcome(call: Settle) -> Outcome:
-    match call.outcome:
-        case "completed":
-            return Completed(call.result.encode(), call.keep_ms, call.keep_ms)
-        case "retried":
-            return Retried(0, ERROR)
-        case "failed":
-            return Failed(FailReason.EXHAUSTED, ERROR)
-        case "cancelled":
-            return Cancelled(call.keep_ms)
-        case "released":
-            return outcome.PutBack(0, ERROR)
-        case "snoozed":
-            return outcome.Snoozed(0)
+            self._note(job_id, Get(), answer, seen(answer.reply))

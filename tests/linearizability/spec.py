@@ -25,6 +25,8 @@ NO_ROOM = "no room"
 """Reply to a claim that brought as many others as it asked for: this job may have been ready."""
 GONE = "gone"
 """Reply to a condemned incarnation."""
+WRITTEN = "written"
+"""Reply to a bulk write."""
 NONE = "none"
 """Reply to a read of an id without a record."""
 
@@ -37,6 +39,12 @@ class Enqueue(msgspec.Struct, frozen=True, tag=True):
     max_stalls: int = DEFAULT_MAX_STALLS
     is_delayed: bool = False
     replaces_ended: bool = True
+
+
+class Write(msgspec.Struct, frozen=True, tag=True):
+    """Store the job by a bulk write, which tells no verdicts."""
+
+    job: Enqueue
 
 
 class Claim(msgspec.Struct, frozen=True, tag=True):
@@ -99,7 +107,7 @@ class Seen(msgspec.Struct, frozen=True, tag=True):
     is_asked: bool = False
 
 
-Call = Enqueue | Claim | Settle | Cancel | PutBack | Reap | Get
+Call = Enqueue | Write | Claim | Settle | Cancel | PutBack | Reap | Get
 Reply = str | Claimed | Seen
 
 
@@ -144,6 +152,8 @@ class JobSpecification:
         """Return the replies that a call may get, each with what it leaves."""
         if isinstance(call, Claim):
             return _claim(state, call.nonce)
+        if isinstance(call, Write):
+            return [(WRITTEN, _enqueue(state, call.job)[1])]
         return [_step(state, call)]
 
 

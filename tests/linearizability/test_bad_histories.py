@@ -9,6 +9,7 @@ from tests.linearizability.spec import (
     GONE,
     NONE,
     NOT_CLAIMED,
+    WRITTEN,
     Cancel,
     Claimed,
     Enqueue,
@@ -29,6 +30,7 @@ from tests.linearizability.written import (
     QUEUED,
     REAP,
     UNKEPT,
+    WRITE,
     Written,
     at,
     in_turn,
@@ -50,6 +52,13 @@ BAD: dict[str, Written] = {
     ),
     "G1: a retried job is brought by no claim": in_turn(
         STORED, TAKEN, (settle("retried"), "ok"), (CLAIM_2, NOT_CLAIMED)
+    ),
+    "G1: a job of a published write is gone": in_turn((WRITE, WRITTEN), (Get(), NONE)),
+    "G6: a write is published again after the end of its job": in_turn(
+        (WRITE, WRITTEN), TAKEN, (settle(), "ok"), (CLAIM_2, Claimed(1))
+    ),
+    "G6: a write takes the place of a job that was there": in_turn(
+        (Enqueue("one"), "queued"), (WRITE, WRITTEN), (CLAIM, Claimed(1))
     ),
     "G6: a duplicate of nothing": in_turn((ENQUEUE, "duplicate")),
     "G6: a duplicate before the first enqueue was invoked": in_turn((ENQUEUE, "duplicate"), STORED),

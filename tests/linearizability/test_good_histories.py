@@ -10,6 +10,7 @@ from tests.linearizability.spec import (
     NO_ROOM,
     NONE,
     NOT_CLAIMED,
+    WRITTEN,
     Cancel,
     Claim,
     Claimed,
@@ -31,6 +32,7 @@ from tests.linearizability.written import (
     QUEUED,
     REAP,
     UNKEPT,
+    WRITE,
     Written,
     at,
     in_turn,
@@ -57,6 +59,14 @@ GOOD: dict[str, Written] = {
     "of two enqueues at once the one invoked later wins": at(0, 50, Enqueue("x"), "duplicate")
     + at(10, 60, Enqueue("y"), "queued")
     + at(70, 80, Get(), Seen("queued", payload="y")),
+    "a claim brings a job of a write that is being published": at(0, 99, WRITE, WRITTEN)
+    + at(20, 30, *TAKEN),
+    "a write whose end is unknown is published by another later": lost(0, WRITE)
+    + at(10, 20, Get(), NONE)
+    + at(30, 40, Get(), QUEUED),
+    "a write meets a job of its id": in_turn(
+        (Enqueue("one"), "queued"), (WRITE, WRITTEN), (CLAIM, Claimed(1, payload="one"))
+    ),
     "two reads during an enqueue see it undone, then done": at(0, 99, *STORED)
     + in_turn((Get(), NONE), (Get(), QUEUED), begin=10),
     "calls that touch may come in either order": at(0, 10, *TAKEN) + at(10, 20, *STORED),

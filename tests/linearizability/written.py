@@ -14,12 +14,14 @@ from tests.linearizability.spec import (
     Reply,
     Seen,
     Settle,
+    Write,
 )
 
 Written = list[Operation[Call, Reply]]
 
 ENQUEUE = Enqueue()
 UNKEPT = Enqueue(keep_ms=0)
+WRITE = Write(ENQUEUE)
 CLAIM = Claim("w1/n1")
 CLAIM_2 = Claim("w2/n2")
 CLAIM_3 = Claim("w1/n3")
