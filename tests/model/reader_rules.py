@@ -25,14 +25,14 @@ class ReaderRules(MachineMemory):
     )
     def acknowledge(self, reader: str, what: str, back: int, left_out: int) -> None:
         """Acknowledge one of the last entries, or the first events of it."""
-        entries = list(self._driver.model.queue(QUEUE).entries.items())[-1 - back :]
-        if what == NONE or not entries:
+        entries = [("", 0), *self._driver.model.queue(QUEUE).entries.items()][-2 - back :]
+        if what == NONE or len(entries) < 2:
             self._driver.call("acknowledge", reader, NOTHING)
         elif what == ALL_THERE_IS:
             self._driver.call("acknowledge", reader, AHEAD)
         else:
-            stream_id, last = entries[0]
-            number = max(0, last - left_out) if what == WHAT[3] else 0
+            (_, before), (stream_id, last) = entries[:2]
+            number = max(before + 1, last - left_out) if what == WHAT[3] else 0
             self._driver.call("acknowledge", reader, stream_id, number=number)
         self._hit(f"acknowledge {what}")
 
