@@ -57,9 +57,18 @@ class BulkRules(MachineMemory):
         ttl_ms=ttls,
     )
     def commit(self, write_id: str, named: list[str], batch: int, off: int, ttl_ms: int) -> None:
-        """Commit some stages as the next batch, or an earlier one, or with a wrong length."""
+        """Commit some stages as the next batch, or an earlier one, or with a wrong length.
+
+        A wrong length is said of stages that are there, else it was not that which was refused.
+        """
         number = max(0, self._next_batch(write_id) + batch)
+        named = self._staged(write_id) if off else named
         self._commit(write_id, named, batch=number, off=off, ttl_ms=ttl_ms)
+
+    def _staged(self, write_id: str) -> list[str]:
+        """Return the stages that may be committed."""
+        free = [token for token in TOKENS if not self._is_committed(write_id, token)]
+        return [token for token in free if self._length(write_id, token)]
 
     def _commit(
         self, write_id: str, named: Sequence[str], *, batch: int, off: int = 0, ttl_ms: int
@@ -93,7 +102,7 @@ class BulkRules(MachineMemory):
         for token, chunk in zip(free, drawn, strict=False):
             self.stage(write_id, token, chunk, 0, TTLS_MS[1], is_late=False)
             self.stage(write_id, token, chunk, 0, TTLS_MS[1], is_late=True)
-        staged = [token for token in free if self._length(write_id, token)]
+        staged = self._staged(write_id)
         batch = self._next_batch(write_id)
         for _ in range(1 + is_repeated):
             self._commit(write_id, staged, batch=batch, ttl_ms=TTLS_MS[1])
