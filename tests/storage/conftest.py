@@ -13,6 +13,7 @@ import redis
 
 from headrace.storage.base import Storage
 from headrace.storage.redis.storage import BlockingRedisStorage, RedisStorage
+from headrace.storage.sqlite.engine import engines
 from headrace.storage.sqlite.storage import BlockingSqliteStorage, SqliteStorage
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Advance, Dump
@@ -81,6 +82,7 @@ class SqliteSubject(Subject):
 
     async def aclose(self) -> None:
         await self.storage.aclose()
+        engines.discard(self._sqlite.place)  # what is in memory would stay as long as the process
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from headrace.storage import (
     Storage,
 )
 from headrace.storage.portal import PortalStorage
+from headrace.storage.sqlite.engine import engines
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing.contract import Subject
 from tests.storage.stepped import stepped
@@ -101,12 +102,17 @@ class ForeignSubject(Subject):
         self._now = time.time_ns() // 1_000_000
         url = f"memory://foreign-{secrets.token_hex(6)}"
         inner = SqliteStorage(url, clock=lambda: self._now).for_tenant("acme")
+        self._place = inner.place
         self.counting = kind(inner)
         self.storage = cast(Storage, self.counting)
 
     async def advance(self, ms: int) -> int:
         self._now += ms
         return self._now
+
+    async def aclose(self) -> None:
+        await self.storage.aclose()
+        engines.discard(self._place)
 
 
 class PortalSubject(ForeignSubject):
