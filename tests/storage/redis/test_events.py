@@ -16,11 +16,17 @@ from tests.storage.conftest import RedisSubject
 from tests.storage.redis.conftest import ROOT
 from tests.support.clock import KEY
 from tests.support.redis_server import RedisServer
+from tests.support.until import until
 
 
 async def numbers(storage: Storage, after: str = "0") -> list[int]:
     """Return those of all events that are kept behind an entry."""
     return [event.number for event in (await storage.events(QUEUE, after=after)).events]
+
+
+def server_ms(server: redis.Redis) -> int:
+    seconds, micros = server.time()
+    return int(seconds * 1000 + micros // 1000)
 
 
 async def test_after_a_flush_numbers_begin_anew_behind_what_was_seen(
@@ -30,6 +36,8 @@ async def test_after_a_flush_numbers_begin_anew_behind_what_was_seen(
     seen = await subject.storage.events(QUEUE)
     server.flushall()
     server.set(KEY, 10**12)
+    # The ids of a new stream begin with the server's millisecond, which must be another one.
+    await until(lambda: server_ms(server) > int(seen.last_id.partition("-")[0]))
     await client.enqueue(a_job("c"))
     assert await numbers(subject.storage, seen.last_id) == [1]
 
