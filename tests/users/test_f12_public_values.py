@@ -140,7 +140,7 @@ async def test_f12_counts_workers_and_events_are_values_too(
     assert completed.run_s is not None
     assert (completed.job_id, completed.incarnation) == (job.id, worker.incarnation)
     assert queued.at <= active.at <= completed.at
-    assert completed.created_at == queued.at
+    assert completed.created_at == (await job.status()).created_at
     assert [event.number for event in (joined, queued, active, completed, left)] == [1, 2, 3, 4, 5]
 
 
