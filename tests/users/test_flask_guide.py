@@ -165,7 +165,8 @@ def test_each_request_stores_its_job_once(project: Project, case: str) -> None:
     assert set(told) <= set(jobs)
     counts = Counter(jobs.values())
     assert {to: counts[to] for to in SENT} == dict.fromkeys(SENT, 1)
-    assert {worker for worker, _ in connections} == workers
+    # A worker to which the kernel gave no such request has none.
+    assert set() < {worker for worker, _ in connections} <= workers
     assert len({port for _, port in connections}) == len(connections), "no two share one"
 
 
