@@ -31,12 +31,12 @@ async def test_p19_an_outage_is_told_once_and_so_is_its_end(
         async with app, running(worker):
             await until(lambda: worker.is_ready, within=10, what="the worker is ready")
             await proxy.refuse()
-            proxy.reset_all()
-            await until(
-                lambda: {event.queue for event in log.of(QueueFenced)} == set(QUEUES),
-                within=20,
-                what="each queue was fenced",
-            )
+
+            def each_is_fenced() -> bool:
+                proxy.reset_all()  # also what was being accepted when it began to refuse
+                return {event.queue for event in log.of(QueueFenced)} == set(QUEUES)
+
+            await until(each_is_fenced, within=20, what="each queue was fenced")
             await proxy.admit()
             await until(lambda: worker.is_ready, within=20, what="the worker is ready again")
             assert await double.enqueue_and_wait(4) == 8
