@@ -52,17 +52,12 @@ class TaskBackend(BaseTaskBackend):
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
-        self._tasks = _tasks_of(alias, self.options)
-
-    @property
-    def tasks(self) -> Tasks:
-        """The tasks that are declared for this backend."""
-        return self._tasks
+        self.tasks: Tasks = _tasks_of(alias, self.options)
 
     def validate_task(self, task: Task) -> None:
         """See that a task can be run; Django asks when one is declared, and so it is known here."""
         super().validate_task(task)
-        self._tasks.add(task)
+        self.tasks.add(task)
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
         """Store a job of a task; once this returns, it will run.
@@ -80,7 +75,7 @@ class TaskBackend(BaseTaskBackend):
         run_at = task.run_after
         if run_at is not None and timezone.is_naive(run_at):
             run_at = timezone.make_aware(run_at)
-        ours = self._tasks.of(task)
+        ours = self.tasks.of(task)
         handle = ours.options(
             queue=task.queue_name, priority=tier(task.priority), run_at=run_at
         ).enqueue(**given)
@@ -109,10 +104,10 @@ class TaskBackend(BaseTaskBackend):
         """
         queue, _, job_id = str(result_id).partition(":")
         try:
-            status = self._tasks.sync.job(job_id, queue=queue).status()
+            status = self.tasks.sync.job(job_id, queue=queue).status()
         except (JobNotFound, InvalidOption):
             raise TaskResultDoesNotExist(result_id) from None
-        task = self._tasks.named(status.task)
+        task = self.tasks.named(status.task)
         if task is None:
             raise TaskResultDoesNotExist(
                 f"{result_id}: its task {status.task} is not imported here"
