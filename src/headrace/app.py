@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
-from headrace.admit import close_unsent, staying
+from headrace.admit import close_unsent
 from headrace.app_options import AppOptions
 from headrace.blueprint import Blueprint, join
 from headrace.bulk import BulkWrites
-from headrace.client import find_record, iterated
+from headrace.client import as_asked, find_record
 from headrace.clients import Clients, Opening
 from headrace.clock import Duration, duration_ms
 from headrace.codec import Codec
@@ -50,7 +50,7 @@ from headrace.scheduled import Declared, OfTask
 from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
 from headrace.sender import Sender
-from headrace.settings import URL_VARIABLES, check_flag, variable
+from headrace.settings import URL_VARIABLES, variable
 from headrace.storage.base import Storage
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import check_url, open_blocking, open_storage, redacted
@@ -301,9 +301,7 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
-            is_replacing = check_flag(replace_ended, name="replace_ended")
-            sent = jobs if is_replacing else map(staying, iterated(jobs))
-            return await self._sender.submit_many(sent)
+            return await self._sender.submit_many(as_asked(jobs, replace_ended=replace_ended))
         except UsageError:
             close_unsent(jobs)
             raise

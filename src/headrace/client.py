@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 import anyio
 import msgspec
 
-from headrace.admit import admit
+from headrace.admit import admit, staying
 from headrace.batching import Answer, Batcher
 from headrace.errors import InvalidOption, JobNotFound, StorageError, UsageError, WaitTimeout
 from headrace.handle import JobClient, JobHandle, result_of
@@ -23,6 +23,7 @@ from headrace.overdue import overdue
 from headrace.plain import shown
 from headrace.repeat import repeat_until_answered
 from headrace.request import JobRequest
+from headrace.settings import check_flag
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
@@ -268,6 +269,16 @@ async def read_output(
 def replying(request: JobRequest, channel: str) -> JobRequest:
     """Return a request of a job that tells a channel how it ends."""
     return msgspec.structs.replace(request, channel=channel, is_plain=False)
+
+
+def as_asked(jobs: Iterable[Job], *, replace_ended: bool) -> Iterable[Job]:
+    """Return jobs as a bulk enqueue is to send them, see `App.enqueue_many`.
+
+    Raises:
+        UsageError: ``replace_ended`` is no bool, or what should be jobs can't be iterated.
+    """
+    is_replacing = check_flag(replace_ended, name="replace_ended")
+    return jobs if is_replacing else map(staying, iterated(jobs))
 
 
 def iterated(jobs: Iterable[Job]) -> Iterator[Job]:

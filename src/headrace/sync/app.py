@@ -8,10 +8,10 @@ from typing import Any, Self, Unpack, overload
 
 from typing_extensions import TypeVar
 
-from headrace.admit import close_unsent, staying
+from headrace.admit import close_unsent
 from headrace.app import App, parts_of
 from headrace.app_options import AppOptions
-from headrace.client import find_record, iterated
+from headrace.client import as_asked, find_record
 from headrace.errors import UsageError
 from headrace.foreign import OF_APPS, WithForeignWords, without_await
 from headrace.job import EnqueueOutcome, Job
@@ -19,7 +19,6 @@ from headrace.lifespan import Lifespan
 from headrace.plain import shown
 from headrace.queues import Queue
 from headrace.schedules import KeptSchedules
-from headrace.settings import check_flag
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import redacted
 from headrace.storage.steps import at_once
@@ -169,9 +168,7 @@ class SyncApp(WithForeignWords, SyncBulkWrites, SyncDeclarations[S], words=witho
             UsageError: making a job failed, or one is not valid; earlier chunks are stored.
         """
         try:
-            is_replacing = check_flag(replace_ended, name="replace_ended")
-            sent = jobs if is_replacing else map(staying, iterated(jobs))
-            return self._sender.submit_many(sent)
+            return self._sender.submit_many(as_asked(jobs, replace_ended=replace_ended))
         except UsageError:
             close_unsent(jobs)
             raise
