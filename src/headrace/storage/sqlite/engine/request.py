@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -45,8 +44,8 @@ class Request(Generic[T]):
 
     __slots__ = (
         "_answers",
+        "_has_ended",
         "_is_answered",
-        "_server",
         "clock",
         "done",
         "error",
@@ -68,13 +67,13 @@ class Request(Generic[T]):
         self.done: Callable[[], object] = nothing
         self.won: Any = None
         self.error: StorageError | None = None
-        self._server: threading.Thread | None = None
+        self._has_ended: Callable[[], bool] | None = None
         self._answers: SimpleQueue[None] | None = None
         self._is_answered = False
 
-    def is_for(self, server: threading.Thread) -> None:
-        """Say which thread answers, for who will `wait` in another one."""
-        self._server = server
+    def is_for(self, has_ended: Callable[[], bool]) -> None:
+        """Say how to see that nobody answers any more, for who will `wait` in another thread."""
+        self._has_ended = has_ended
         self._answers = SimpleQueue()
 
     def answer(self) -> None:
@@ -101,13 +100,13 @@ class Request(Generic[T]):
             StorageUnavailable: the storage was closed before it came to it.
             StorageError: what the work raised, or the database.
         """
-        assert self._answers is not None and self._server is not None  # noqa: S101, PT018
+        assert self._answers is not None and self._has_ended is not None  # noqa: S101, PT018
         give_up_at = time.monotonic() + timeout_s
         while not self._is_answered:
             left_s = give_up_at - time.monotonic()
             if left_s <= 0:
                 raise ReplyLost(f"SQLite: no answer in {timeout_s:g} s")
-            if not self._server.is_alive() and not self._is_answered:
+            if self._has_ended() and not self._is_answered:
                 raise StorageUnavailable("SQLite: the storage was closed in another thread")
             with suppress(Empty):
                 self._answers.get(timeout=min(left_s, LOOK_S))

@@ -69,6 +69,9 @@ class Writer:
         self._is_durable = True
         self._failure: StorageError | None = None
         self._whenever_ended: list[Callable[[], object]] = []
+        # Not the thread's own `is_alive`, nor `join` first: up to Python 3.12, an interrupt inside
+        # of them makes a thread that runs pass for one that has ended.
+        self._is_over = threading.Event()
         self.turn: threading.Lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="headrace-sqlite", daemon=True)
         start(self._thread)
@@ -95,7 +98,7 @@ class Writer:
     ) -> Request[T]:
         """Have the same done from another thread, which waits by `Request.wait`."""
         request = Request(work, clock, is_durable=is_durable, grows=grows)
-        request.is_for(self._thread)
+        request.is_for(self._is_over.is_set)
         self._requests.put(request)
         return request
 
@@ -132,7 +135,8 @@ class Writer:
 
     def join(self, timeout_s: float = 10.0) -> None:
         """Wait for the thread to be gone."""
-        self._thread.join(timeout_s)
+        if self._is_over.wait(timeout_s):
+            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         if self._before is not None:
@@ -144,6 +148,7 @@ class Writer:
                 self._ended(self._db)
                 self._presence.ended()
         finally:
+            self._is_over.set()
             for end in self._whenever_ended:
                 end()
 
