@@ -52,3 +52,8 @@ def test_the_files_that_a_change_takes_are_there(heading: str) -> None:
     paths = [path for block in blocks("CONTRIBUTING.md", heading) for path in block]
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_no_page_has_a_merge_left_in_it() -> None:
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    assert [page.name for page in pages if re.search(r"^[<>]{7} ", page.read_text(), re.M)] == []
