@@ -10,7 +10,9 @@
     │   ├── PayloadTooLarge       the encoded arguments are over the limit (also a ValueError)
     │   ├── UnknownTask           the name is not registered in this app (also a LookupError)
     │   ├── OutsideHandler        a context is asked for where no job runs (also a LookupError)
-    │   └── AppImportError        an app, or a module with its tasks, can't be imported
+    │   ├── AppImportError        an app, or a module with its tasks, can't be imported
+    │   ├── MissingRequirement    what an extra needs is missing or too old (also an ImportError)
+    │   └── InvalidRows           rows of a DataFrame can't become jobs (also a ValueError)
     ├── StorageError              the storage did not do what was asked
     │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
     │   ├── ReplyLost             sent, but no answer came: it may have happened
@@ -23,6 +25,7 @@
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
     ├── ScheduleNotFound          there is no such schedule (also a LookupError)
+    ├── EventsLost                events were trimmed before they were read
     ├── SnoozeLimit               a job has asked to snooze too often; kept in its error history
     └── JobError                  what waiting for a job can raise
         ├── JobFailed             the job is a dead letter
@@ -78,6 +81,14 @@ class OutsideHandler(UsageError, LookupError):
 
 class AppImportError(UsageError):
     """An app, or a module with tasks of it, can't be imported; the cause is chained."""
+
+
+class MissingRequirement(UsageError, ImportError):
+    """Something that an extra needs is missing or too old, such as pyspark or Java."""
+
+
+class InvalidRows(UsageError, ValueError):
+    """Rows of a DataFrame can't become jobs; none of their batch was sent."""
 
 
 class StorageError(HeadraceError):
@@ -138,6 +149,10 @@ class LifespanTimeout(HeadraceError):
 
 class ScheduleNotFound(HeadraceError, LookupError):
     """There is no schedule of that id; nothing was changed."""
+
+
+class EventsLost(HeadraceError):
+    """Events were trimmed before they were read, or their numbers began anew."""
 
 
 class SnoozeLimit(HeadraceError):
