@@ -28,13 +28,15 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules \
-	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind
+.PHONY: help setup setup-spark demo quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules \
+	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind java
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.dev redis ## Install everything that development needs into .venv
+
+setup-spark: $(VENV)/.spark java redis ## The same with pyspark and, where there is none, Java
 
 demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… for a server of yours)
 	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL)) $(ARGS)
@@ -45,8 +47,14 @@ test: $(VENV)/.dev redis ## Run the tests, in parallel (ARGS=… goes to pytest;
 quick: $(VENV)/.dev redis ## Run the tests that find most in two minutes, for the inner loop
 	@$(PYTEST) $(QUICK) $(ARGS)
 
+test-spark: $(VENV)/.spark java redis ## Run the tests of the Spark bridge, two sessions at a time
+	@$(PYTEST) -n 2 --dist loadfile tests/spark $(ARGS)
+
 test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos soak, the whole model, many kills
 	@$(PYTEST) -m slow $(ARGS)
+
+test-spark-slow: $(VENV)/.spark java redis ## Run what takes minutes of the Spark bridge: a cluster of two hosts, many kills
+	@$(PYTEST) -n 1 -m slow tests/spark $(ARGS)
 
 test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose
 	@$(BIN)/python -m pytest -m mutants tests/chaos $(ARGS)
@@ -119,6 +127,11 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/.core $@
 
+$(VENV)/.spark: pyproject.toml | $(BIN)/python
+	@echo "headrace: installing the package, its tools and Spark into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[spark-dev]'
+	@touch $(VENV)/.core $(VENV)/.dev $@
+
 # The package redis-server would start a service on port 6379 and enable it at boot. The same binary is in
 # redis-tools, where it is called redis-check-rdb and acts as what it is called by.
 redis: | $(BIN)/python
@@ -134,3 +147,6 @@ luacheck:
 
 valgrind:
 	@command -v vgdb >/dev/null || { $(call apt,valgrind); }
+
+java:
+	@command -v java >/dev/null || { $(call apt,default-jre-headless); }

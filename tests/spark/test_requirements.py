@@ -1,0 +1,73 @@
+"""What is missing or too old is said before Spark starts: with the version, and what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from headrace import MissingRequirement
+from headrace.spark import requirements
+from tests.support.processes import ROOT
+
+
+def install(folder: Path, package: str, version: str) -> None:
+    """Make a package that stands before the installed one, as pip leaves one behind."""
+    info = folder / f"{package}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "check"),
+    [("pyspark", "4.0.1", "check_pyspark"), ("pyarrow", "17.0.0", "check_pyarrow")],
+)
+def test_what_is_too_old_is_refused(
+    package: str,
+    version: str,
+    check: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(tmp_path, package, version)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(MissingRequirement, match=rf"{package} {version} is too old.*pip install"):
+        getattr(requirements, check)()
+
+
+def test_what_is_not_installed_is_said_at_the_first_name(tmp_path: Path) -> None:
+    for package in Path(pyspark.__file__).parents[1].iterdir():
+        if not package.name.startswith("pyspark"):
+            (tmp_path / package.name).symlink_to(package)
+    path = [str(ROOT / "src"), str(tmp_path)]
+    program = f"import sys; sys.path[:0] = {path}; import headrace.spark; headrace.spark.prepare"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "headrace.errors.MissingRequirement: pyspark 4.1 or newer is not installed: "
+        "pip install 'headrace[spark]'"
+    )
+
+
+def test_java_is_looked_for_where_spark_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requirements.check_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(MissingRequirement, match=r"JAVA_HOME=.* has no java: install a JRE"):
+        requirements.check_java()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(MissingRequirement, match=r"needs Java 17 or newer, and .*11\.0\.2"):
+        requirements.check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(MissingRequirement, match="PATH has no java"):
+        requirements.check_java()
