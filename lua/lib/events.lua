@@ -81,3 +81,29 @@ function events.write(unit, call)
     unit.event_first = last + 1
   end
 end
+
+-- Ids of entries are larger than Lua's numbers are exact; ours have no leading zeros.
+function events.is_larger(a, b)
+  return #a > #b or (#a == #b and a > b)
+end
+
+function events.is_after(a, b)
+  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
+  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
+  return events.is_larger(a_ms, b_ms) or (a_ms == b_ms and events.is_larger(a_seq, b_seq))
+end
+
+-- The first entry that is kept, nil without one.
+function events.first(unit)
+  return unit.call('XRANGE', keys.events(unit.root), '-', '+', 'COUNT', 1)[1]
+end
+
+-- The last entry up to an id and the first of all, nil for what is not there. Where there is none up to an id,
+-- XREVRANGE would look for it through the whole stream.
+function events.last_up_to(unit, id)
+  local first = events.first(unit)
+  if not first or events.is_after(first[1], id) then
+    return nil, first
+  end
+  return unit.call('XREVRANGE', keys.events(unit.root), id, '-', 'COUNT', 1)[1], first
+end

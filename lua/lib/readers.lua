@@ -2,17 +2,7 @@
 -- the next one. While there is a reader, what one of them has not acknowledged is kept, up to a cap.
 local TRIMMED, LIMIT, TTL_MS = limits.EVENTS_TRIMMED_A_CALL, limits.READERS_LIMIT, limits.READER_TTL_MS
 local FIRST = '0-0'
-
--- Ids of entries are larger than Lua's numbers are exact; ours have no leading zeros.
-local function is_larger(a, b)
-  return #a > #b or (#a == #b and a > b)
-end
-
-local function is_after(a, b)
-  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
-  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
-  return is_larger(a_ms, b_ms) or (a_ms == b_ms and is_larger(a_seq, b_seq))
-end
+local is_after, is_larger = events.is_after, events.is_larger
 
 -- The entry, the event and the time that are kept of a reader; of rubbish those of one that never was.
 local function read(word)
@@ -38,16 +28,10 @@ end
 -- Where a reader stands that has seen the entry `id`, of that up to the event `number` if it is not 0. One that
 -- names what is not there yet has seen all there is; `before` is an id between that entry and the one before.
 local function place(unit, id, before, number)
-  local key = keys.events(unit.root)
-  local first = unit.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-  if not first then
-    return FIRST, readers.told(unit)
+  local entry, first = events.last_up_to(unit, id)
+  if not entry then
+    return FIRST, first and before_all_of(first) or readers.told(unit)
   end
-  -- Where there is nothing up to an id, XREVRANGE looks for it through the whole stream.
-  if is_after(first[1], id) then
-    return FIRST, before_all_of(first)
-  end
-  local entry = unit.call('XREVRANGE', key, id, '-', 'COUNT', 1)[1]
   local n = fields(entry)
   if entry[1] == id and number > 0 and number < n then
     return before, number
