@@ -157,6 +157,8 @@ VERBS: dict[str, Step] = {
     "workers": lambda s, c, w: s.workers(QUEUE),
     "acknowledge": lambda s, c, w: s.acknowledge(QUEUE, "archive", "9999999999999-0"),
     "acknowledge again": lambda s, c, w: _acknowledge_twice(s),
+    "event_place": lambda s, c, w: s.event_place(QUEUE, 10**15),
+    "event_span": lambda s, c, w: s.event_span(QUEUE),
     "forget_reader": lambda s, c, w: s.forget_reader(QUEUE, "archive"),
     "readers": lambda s, c, w: s.readers(QUEUE),
     "pause": lambda s, c, w: s.pause(QUEUE),

@@ -36,6 +36,7 @@ SCHEDULER_VERBS = (
     "take_schedules",
     "write_schedules",
 )
+BULK_READER_VERBS = ("event_lines", "event_place", "event_span")
 BULK_VERBS = ("commit", "discard", "publish", "read_write", "stage")
 
 
@@ -58,10 +59,10 @@ class CountingStorage:
 
 
 class OldStorage(CountingStorage):
-    """Knows nothing of schedules and bulk writes."""
+    """Knows nothing of schedules, bulk writes and bulk reads."""
 
     def __getattr__(self, verb: str) -> Any:
-        if verb in (*SCHEDULER_VERBS, *BULK_VERBS):
+        if verb in (*SCHEDULER_VERBS, *BULK_VERBS, *BULK_READER_VERBS):
             raise AttributeError(verb)
         return super().__getattr__(verb)
 

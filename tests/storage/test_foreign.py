@@ -6,18 +6,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from headrace import StorageRefused
+from headrace.storage import Storage, at_once
 from headrace.storage.base import (
     check_keeps_schedules,
+    check_reads_in_bulk,
     check_writes_in_bulk,
     keeps_schedules,
     writes_in_bulk,
 )
+from headrace.storage.portal import PortalStorage
 from headrace.testing.contract import StorageContract, Subject
 from tests.storage.foreign import (
+    BULK_READER_VERBS,
     BULK_VERBS,
     SCHEDULER_VERBS,
     CountingStorage,
@@ -171,4 +176,29 @@ async def test_a_storage_without_bulk_writes_says_so_and_what_it_lacks() -> None
         check_writes_in_bulk(subject.storage)
     assert "OldStorage has no bulk writes" in str(raised.value)
     assert ", ".join(BULK_VERBS) in str(raised.value)
+    await subject.aclose()
+
+
+async def test_a_storage_without_bulk_reads_says_so_and_what_it_lacks() -> None:
+    subject = ForeignSubject(OldStorage)
+    with pytest.raises(StorageRefused) as raised:
+        check_reads_in_bulk(subject.storage)
+    assert "OldStorage has no bulk reads of events" in str(raised.value)
+    assert ", ".join(BULK_READER_VERBS) in str(raised.value)
+    await subject.aclose()
+
+
+@pytest.mark.parametrize("kind", [CountingStorage, OldStorage])
+async def test_a_storage_in_a_thread_lacks_what_it_lacks_elsewhere(
+    kind: type[CountingStorage],
+) -> None:
+    subject = ForeignSubject(kind)
+    portal = PortalStorage(lambda: cast(Storage, subject.counting), "acme")
+    if kind is OldStorage:
+        with pytest.raises(StorageRefused, match=", ".join(BULK_READER_VERBS)):
+            check_reads_in_bulk(portal)
+    else:
+        check_reads_in_bulk(portal)
+        assert at_once(portal.event_lines("mail")) == []
+    portal.close()
     await subject.aclose()

@@ -8,6 +8,7 @@ from headrace.storage import VERBS, Verb
 from headrace.storage.base import (
     Admin,
     Beater,
+    BulkReader,
     BulkWriter,
     Consumer,
     Doctor,
@@ -21,7 +22,8 @@ from headrace.storage.verbs import reads, verbs_of, writes
 
 
 def test_every_verb_says_what_it_is() -> None:
-    roles = (Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, BulkWriter, Doctor)
+    jobs = (Producer, Consumer, Maintenance, Inspector, BulkWriter, BulkReader)
+    roles = (*jobs, Admin, Scheduler, Doctor)
     verbs = {
         name
         for role in roles

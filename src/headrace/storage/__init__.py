@@ -31,6 +31,7 @@ from headrace.storage.base import (
     VERBS,
     Admin,
     Beater,
+    BulkReader,
     BulkWriter,
     Channel,
     Consumer,
@@ -48,6 +49,7 @@ from headrace.storage.base import (
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import open_blocking, open_storage
 from headrace.storage.connections import Inbox
+from headrace.storage.event_pages import EventLines, EventPlace, EventSpan
 from headrace.storage.exports import ExportPage, cursor_behind
 from headrace.storage.limits import (
     BATCH_LIMIT,
@@ -55,6 +57,7 @@ from headrace.storage.limits import (
     CHANNELS_LIMIT,
     DEFAULT_STAGE_TTL_MS,
     DEFAULT_WRITE_KEEP_MS,
+    EVENT_LINES_LIMIT,
     EXPORT_LOOKS,
     EXPORT_PAGE_LIMIT,
     FIRED_TTL_MS,
@@ -69,6 +72,7 @@ from headrace.storage.limits import (
     SCHEDULES_PAGE_LIMIT,
     STAGES_LIMIT,
 )
+from headrace.storage.lines import read_lines
 from headrace.storage.opener import Opener
 from headrace.storage.readers import ReaderInfo
 from headrace.storage.schedules import (
@@ -108,6 +112,7 @@ __all__ = [
     "CHANNELS_LIMIT",
     "DEFAULT_STAGE_TTL_MS",
     "DEFAULT_WRITE_KEEP_MS",
+    "EVENT_LINES_LIMIT",
     "EXPORT_LOOKS",
     "EXPORT_PAGE_LIMIT",
     "FIRED_TTL_MS",
@@ -128,6 +133,7 @@ __all__ = [
     "BeatReply",
     "Beater",
     "BlockingStorage",
+    "BulkReader",
     "BulkWriter",
     "CallId",
     "CancelOutcome",
@@ -143,8 +149,11 @@ __all__ = [
     "End",
     "EnqueueOutcome",
     "ErrorInfo",
+    "EventLines",
     "EventPage",
+    "EventPlace",
     "EventRecord",
+    "EventSpan",
     "ExportPage",
     "FailReason",
     "Failed",
@@ -191,5 +200,6 @@ __all__ = [
     "keeps_schedules",
     "open_blocking",
     "open_storage",
+    "read_lines",
     "writes_in_bulk",
 ]

@@ -51,6 +51,7 @@ from typing import Protocol
 from headrace.errors import StorageRefused
 from headrace.storage.connections import Beater, Channel, Waiter
 from headrace.storage.roles.admin import Admin
+from headrace.storage.roles.bulk_reader import BulkReader
 from headrace.storage.roles.bulk_writer import BulkWriter
 from headrace.storage.roles.consumer import Consumer
 from headrace.storage.roles.doctor import Doctor
@@ -64,6 +65,7 @@ __all__ = [
     "VERBS",
     "Admin",
     "Beater",
+    "BulkReader",
     "BulkWriter",
     "Channel",
     "Consumer",
@@ -76,19 +78,38 @@ __all__ = [
     "Verb",
     "Waiter",
     "check_keeps_schedules",
+    "check_reads_in_bulk",
     "check_writes_in_bulk",
     "keeps_schedules",
     "writes_in_bulk",
 ]
 
 VERBS: Mapping[str, Verb] = verbs_of(
-    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, BulkWriter, Doctor, Beater
+    Producer,
+    Consumer,
+    Maintenance,
+    Inspector,
+    Admin,
+    Scheduler,
+    BulkWriter,
+    BulkReader,
+    Doctor,
+    Beater,
 )
 """What every verb is."""
 
 
 class Storage(
-    Producer, Consumer, Maintenance, Inspector, Admin, Scheduler, BulkWriter, Doctor, Protocol
+    Producer,
+    Consumer,
+    Maintenance,
+    Inspector,
+    Admin,
+    Scheduler,
+    BulkWriter,
+    BulkReader,
+    Doctor,
+    Protocol,
 ):
     """All roles, for one tenant. Making one does no I/O.
 
@@ -143,6 +164,15 @@ def check_writes_in_bulk(storage: object) -> None:
         StorageRefused: it lacks the role, or a part of it.
     """
     _check(storage, BulkWriter, "has no bulk writes")
+
+
+def check_reads_in_bulk(storage: object) -> None:
+    """See that a storage has the role `BulkReader`, before a pipeline reads.
+
+    Raises:
+        StorageRefused: it lacks the role, or a part of it.
+    """
+    _check(storage, BulkReader, "has no bulk reads of events")
 
 
 def _check(storage: object, role: type, failing: str) -> None:

@@ -79,6 +79,9 @@ EVENTS_AN_ENTRY = 20
 EVENTS_TRIMMED_A_CALL = 2_000
 """Most entries of events that one call trims once readers hold them back no more."""
 
+EVENT_LINES_LIMIT = 1_000
+"""Most entries of events in one page of their lines."""
+
 READERS_LIMIT = 100
 """Most readers of a queue's events."""
 

@@ -14,6 +14,7 @@ from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.client import Address, AsyncClient
 from headrace.storage.redis.library import Library, library
 from headrace.storage.redis.roles.admin import RedisAdmin
+from headrace.storage.redis.roles.bulk_reader import RedisBulkReader
 from headrace.storage.redis.roles.bulk_writer import RedisBulkWriter
 from headrace.storage.redis.roles.consumer import RedisConsumer
 from headrace.storage.redis.roles.doctor import RedisDoctor
@@ -34,6 +35,7 @@ class RedisStorage(
     RedisAdmin,
     RedisScheduler,
     RedisBulkWriter,
+    RedisBulkReader,
     RedisDoctor,
 ):
     """Every verb on one server, for one event loop.

@@ -20,6 +20,7 @@ from headrace.storage.sqlite.engine.location import DatabaseLocation, place_of
 from headrace.storage.sqlite.engine.request import Work
 from headrace.storage.sqlite.engine.step import Clock
 from headrace.storage.sqlite.roles.admin import SqliteAdmin
+from headrace.storage.sqlite.roles.bulk_reader import SqliteBulkReader
 from headrace.storage.sqlite.roles.bulk_writer import SqliteBulkWriter
 from headrace.storage.sqlite.roles.consumer import SqliteConsumer
 from headrace.storage.sqlite.roles.doctor import SqliteDoctor
@@ -45,6 +46,7 @@ class SqliteStorage(
     SqliteAdmin,
     SqliteScheduler,
     SqliteBulkWriter,
+    SqliteBulkReader,
     SqliteDoctor,
 ):
     """Every verb on one database.

@@ -15,10 +15,12 @@ from headrace.job import (
     JobState,
     is_name,
 )
+from headrace.storage.event_pages import EventLines
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.readers import ReaderInfo, read_stream_id
 from headrace.storage.redis import keys
+from headrace.storage.redis.calls.bulk_reader import read_entry
 from headrace.storage.redis.calls.call import (
     SCORED,
     Call,
@@ -213,18 +215,16 @@ def events(root: str, after: str, limit: int) -> Call[EventPage]:
 
 def _read_events(entries: Sequence[Any]) -> EventPage:
     # An entry has several events, which share its id.
-    events = [event for entry_id, fields in entries for event in _events(entry_id, fields)]
+    events = [event for entry in entries for event in _events(read_entry(entry))]
     return EventPage(events=events, last_id=entries[-1][0].decode() if entries else "")
 
 
-def _events(entry_id: bytes, fields: list[bytes]) -> Iterator[EventRecord]:
-    values = dict(zip(fields[::2], fields[1::2], strict=True))
-    at_ms = int(entry_id.partition(b"-")[0])
+def _events(entry: EventLines) -> Iterator[EventRecord]:
     return read_lines(
-        text(values.get(b"events")),
-        stream_id=entry_id.decode(),
-        at_ms=at_ms,
-        last=read_number(values.get(b"n")),
+        text(entry.lines),
+        stream_id=entry.stream_id,
+        at_ms=int(entry.stream_id.partition("-")[0]),
+        last=entry.last,
     )
 
 
