@@ -18,6 +18,7 @@ from headrace.testing.contract.configure import ConfigureContract
 from headrace.testing.contract.delete_queue import DeleteQueueContract
 from headrace.testing.contract.discard import DiscardContract
 from headrace.testing.contract.enqueue import EnqueueContract
+from headrace.testing.contract.event_pages import EventPagesContract
 from headrace.testing.contract.event_words import EventWordsContract
 from headrace.testing.contract.events import EventsContract
 from headrace.testing.contract.export import ExportContract
@@ -70,6 +71,7 @@ class StorageContract(
     DeleteQueueContract,
     DiscardContract,
     EnqueueContract,
+    EventPagesContract,
     EventWordsContract,
     EventsContract,
     ExportContract,
