@@ -14,7 +14,7 @@ from headrace.errors import StageLost, StaleCall, TooManySchedules
 from headrace.events import EventRecord
 from headrace.job import JobRecord, JobState
 from headrace.request import JobRequest
-from headrace.storage.base import Channel, Scheduler
+from headrace.storage.base import BulkReader, Channel, Scheduler
 from headrace.storage.schedules import StoredSchedule, TakenSchedules
 from headrace.storage.values import (
     CallId,
@@ -36,6 +36,8 @@ from tests.model.subjects import NEIGHBOUR, QUEUE, START_MS, ModelSubject
 T = TypeVar("T")
 INBOX_SECONDS = 10
 OF_NO_QUEUE = tuple(verb for verb in verbs_of(Scheduler) if verb != "fire")
+LOOKED_AT = 4
+"""How many of the last entries of events are read in bulk."""
 FAR_MS = 10 * START_MS
 """An instant whose mark no run of the machine sees end."""
 REFUSALS = (StaleCall, TooManySchedules, StageLost)
@@ -286,6 +288,24 @@ class Driver:
         real = [msgspec.structs.replace(reader, stream_id="") for reader in known]
         self._hits["verb readers"] += 1
         same("the readers", real, self.model.readers(QUEUE))
+
+    def read_in_bulk(self, limit: int) -> None:
+        """Compare entries of events as they are kept, and where they are."""
+        self._hits.update(f"verb {verb}" for verb in verbs_of(BulkReader))
+        storage, model = self.subject.storage, self.model
+        span = self.run(storage.event_span(QUEUE))
+        same("the span of events", span, model.event_span(QUEUE))
+        last = [("0", 0), *model.queue(QUEUE).entries.items()][-LOOKED_AT:]
+        for (after, _), (until, _) in zip(last, last[limit:], strict=False):
+            for asked in ({"after": after, "until": ""}, {"after": after, "until": until}):
+                page = self.run(storage.event_lines(QUEUE, **asked, limit=limit))
+                real = [entry.place for entry in page]
+                same("the lines of events", real, model.event_lines(QUEUE, **asked, limit=limit))
+        for stream_id, _ in last:
+            for at_ms in (int(stream_id.partition("-")[0]) + more for more in (-1, 0)):
+                place = self.run(storage.event_place(QUEUE, at_ms))
+                right = model.event_place(QUEUE, at_ms)
+                same(f"the place of {at_ms}", place, place if place in right else right)
 
     def repair(self) -> None:
         """Repair to the end, thoroughly: in a queue in order there is nothing to do."""

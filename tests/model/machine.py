@@ -336,6 +336,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         for ended in EXPORTED:
             self._driver.export(ended, limit)
         self._driver.output(job_id, limit)
+        self._driver.read_in_bulk(limit)
 
     # The world
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import JobState
+from tests.model.bulk_reader import BulkReaderModel
 from tests.model.bulk_writer import BulkWriterModel, bulk_dump
 from tests.model.consumer import ConsumerModel
 from tests.model.maintenance import InspectorModel, MaintenanceModel
@@ -12,7 +13,13 @@ from tests.model.schedules import SchedulerModel
 
 
 class Model(
-    BulkWriterModel, SchedulerModel, ReaderModel, ConsumerModel, MaintenanceModel, InspectorModel
+    BulkWriterModel,
+    BulkReaderModel,
+    SchedulerModel,
+    ReaderModel,
+    ConsumerModel,
+    MaintenanceModel,
+    InspectorModel,
 ):
     """A storage of one tenant in plain Python, to compare the real ones with.
 

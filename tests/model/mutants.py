@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, JobState
 from headrace.request import JobRequest
+from headrace.storage.event_pages import EventLines, EventPlace
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.sqlite.storage import SqliteStorage
@@ -232,6 +233,24 @@ class ForgetsWhenItIsDue(SqliteStorage):
         return msgspec.structs.replace(page, events=events)
 
 
+class ReadsAnEntryAgain(SqliteStorage):
+    """Begins a page of lines with the entry that was seen last."""
+
+    async def event_lines(
+        self, queue: str, *, after: str = "0", until: str = "", limit: int = 100
+    ) -> list[EventLines]:
+        at_ms, _, entry = after.partition("-")
+        before = f"{at_ms}-{max(0, int(entry or 0) - 1)}"
+        return await super().event_lines(queue, after=before, until=until, limit=limit)
+
+
+class FindsAPlaceTooEarly(SqliteStorage):
+    """Finds the last entry that is earlier than an instant, and not that of it."""
+
+    async def event_place(self, queue: str, at_ms: int) -> EventPlace | None:
+        return await super().event_place(queue, at_ms - 1)
+
+
 MUTANTS = (
     IgnoresTheNonce,
     SettlesLate,
@@ -254,4 +273,6 @@ MUTANTS = (
     KeepsEverything,
     LetsReadersGoBack,
     ForgetsWhenItIsDue,
+    ReadsAnEntryAgain,
+    FindsAPlaceTooEarly,
 )

@@ -35,6 +35,7 @@ VERBS = (
     "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
     "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
     "publish", "discard", "read_write", "acknowledge", "forget_reader", "readers",
+    "event_lines", "event_span", "event_place",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
