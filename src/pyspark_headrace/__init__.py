@@ -1,9 +1,16 @@
 """Where Spark finds the data source `headrace` by itself.
 
 It imports every package that is called ``pyspark_*`` and registers its ``DefaultSource``, so that
-``spark.read.format("headrace")`` works without a call of `headrace.spark.register`.
+``spark.read.format("headrace")`` works without a call of `headrace.spark.register`. It does so in
+each session, also of people who use another source; and when one package can't be imported, it
+registers none. So what is missing is said by `headrace.spark`, to those who use it.
 """
 
-from headrace.spark.source import HeadraceDataSource as DefaultSource
+__all__: list[str] = []
 
-__all__ = ["DefaultSource"]
+try:
+    from headrace.spark.source import HeadraceDataSource as DefaultSource
+except ImportError:  # by Spark's rule a package without a source is passed over
+    pass
+else:
+    __all__ += ["DefaultSource"]

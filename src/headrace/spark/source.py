@@ -1,18 +1,105 @@
-"""The data source ``headrace``: jobs are written, and events and ended jobs are read."""
+"""The data source ``headrace``: jobs are written, and events and ended jobs are read.
+
+It reads the options and hands each direction on. What that needs is imported when it is asked for:
+an executor that writes imports nothing of what reads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import Any
+
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from headrace.errors import InvalidOption
+from headrace.spark.options import ReadOptions, WriteOptions, read_options, write_options
+from headrace.spark.requirements import check_pyspark
 
 
 class HeadraceDataSource(DataSource):
-    """The data source ``headrace``, see the guide on Spark."""
+    """The data source ``headrace``, see the guide on Spark.
+
+    Raises:
+        MissingRequirement: pyspark or pyarrow is missing or too old.
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        check_pyspark()
+        super().__init__(options)
 
     @classmethod
     def name(cls) -> str:
         """Return what stands in ``format(...)``."""
         return "headrace"
+
+    def schema(self) -> StructType:
+        """Return the columns of what is read: events, or ended jobs.
+
+        Raises:
+            InvalidOption: an option of a read is not known or not valid.
+        """
+        return _schema(read_options(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what reads a batch.
+
+        Raises:
+            InvalidOption: an option is not known or not valid, or a schema was said.
+        """
+        options = self._to_read(schema)
+        return _part(_readers(options)).batch_reader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return what reads a stream; for the rest as `reader`."""
+        options = self._to_read(schema)
+        return _part(_readers(options)).stream_reader(options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 (Spark's)
+        """Return what writes a batch.
+
+        Raises:
+            InvalidOption: an option is not known or not valid, or the mode is not ``append``.
+            InvalidRows: a column is missing, not known, or of another type.
+            StorageError: the storage can't be reached, or can't be used.
+        """
+        options = self._to_write(is_overwriting=overwrite)
+        return _part("writers").batch_writer(options, schema)
+
+    def streamWriter(
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: FBT001 (Spark's)
+    ) -> DataSourceStreamWriter:
+        """Return what writes a stream; for the rest as `writer`."""
+        options = self._to_write(is_overwriting=overwrite)
+        return _part("writers").stream_writer(options, schema)
+
+    def _to_read(self, schema: StructType) -> ReadOptions:
+        options = read_options(self.options)
+        own = _schema(options).simpleString()
+        if schema.simpleString() != own:
+            raise InvalidOption(
+                f"what headrace reads has columns of its own, {own}: leave .schema(...) out, and "
+                ".select(...) what you need"
+            )
+        return options
+
+    def _to_write(self, *, is_overwriting: bool) -> WriteOptions:
+        if is_overwriting:
+            raise InvalidOption(
+                "a queue is never overwritten, only added to: say .mode('append'), or for a stream "
+                ".outputMode('append'). To empty it first, purge it: `headrace queue purge`"
+            )
+        return write_options(self.options)
 
 
 def register(spark: SparkSession) -> None:
@@ -21,3 +108,15 @@ def register(spark: SparkSession) -> None:
     Spark registers it in every session where the package is installed beside pyspark.
     """
     spark.dataSource.register(HeadraceDataSource)
+
+
+def _schema(options: ReadOptions) -> StructType:
+    return _part("events" if options.read == "events" else "records").spark_schema()
+
+
+def _readers(options: ReadOptions) -> str:
+    return "event_readers" if options.read == "events" else "record_readers"
+
+
+def _part(module: str) -> Any:
+    return import_module(f"headrace.spark.{module}")
