@@ -6,7 +6,7 @@ them at once over a storage that blocks.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
@@ -15,7 +15,7 @@ from headrace.errors import ReplyLost, StageLost, StorageFull, StorageUnavailabl
 from headrace.plain import shown
 from headrace.staging import Staging, WriteTerms
 from headrace.storage.base import BulkWriter, check_writes_in_bulk
-from headrace.storage.values import CommitOutcome, WriteInfo
+from headrace.storage.values import CommitOutcome, StageInfo, WriteInfo
 from headrace.views.writes import WriteReport
 
 T = TypeVar("T")
@@ -85,7 +85,19 @@ class Writing:
             return
         self.staging.fill()
         await self.send()
-        client, terms, stages = self._client(), self._terms, self.staging.stages()
+        await self.commit_stages(self.staging.stages())
+
+    async def commit_stages(self, stages: Sequence[StageInfo]) -> None:
+        """Commit what one writer or several have staged; drop it if the write is known.
+
+        Args:
+            stages: at most `STAGES_LIMIT`.
+
+        Raises:
+            StageLost: one of them isn't there any more; nothing was committed.
+            StorageError: it is not answered: committed or not, it may be called again.
+        """
+        client, terms = self._client(), self._terms
         outcome = await client.ask(
             partial(
                 client.storage.commit,
@@ -98,14 +110,21 @@ class Writing:
         )
         if outcome is CommitOutcome.KNOWN:
             # By another writer; or by this one, whose answer was lost: then its stages stay.
-            self.staging.is_known = await client.ask(self._discarding(client)) == len(stages)
+            dropped = await client.ask(self._discarding(client, stages))
+            self.staging.is_known = dropped == len(stages)
 
     async def discard(self) -> None:
         """Drop what was staged, at one try; whatever was committed stays."""
-        await self._discarding(self._client())()
+        await self.discard_stages([self.staging.info])
 
-    def _discarding(self, client: WriteClient) -> Callable[[], Awaitable[int]]:
-        terms, tokens = self._terms, [self.staging.info.token]
+    async def discard_stages(self, stages: Sequence[StageInfo]) -> None:
+        """Drop what one writer or several have staged, as `discard`; at most `STAGES_LIMIT`."""
+        await self._discarding(self._client(), stages)()
+
+    def _discarding(
+        self, client: WriteClient, stages: Sequence[StageInfo]
+    ) -> Callable[[], Awaitable[int]]:
+        terms, tokens = self._terms, [stage.token for stage in stages]
         return partial(client.storage.discard, terms.queue, terms.write_id, tokens)
 
     async def publish(self) -> WriteReport:

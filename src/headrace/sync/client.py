@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from headrace.admit import admit
 from headrace.client import DecoderOf, read_output, replying
 from headrace.errors import StorageError, UsageError, WaitTimeout
 from headrace.handle import result_of
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
-from headrace.outage import ClientOutage
-from headrace.repeat import repeat_blocking
 from headrace.request import JobRequest
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.steps import at_once
 from headrace.storage.values import End, OutputPage
+from headrace.sync.asking import BlockingAsker
 from headrace.sync.enqueues import Enqueues
 from headrace.sync.handle import SyncJobClient, SyncJobHandle
 from headrace.sync.waits import ThreadWaits
 from headrace.waiting import is_end, whole
 
-T = TypeVar("T")
 
-
-class ProcessClient:
+class ProcessClient(BlockingAsker):
     """Enqueues, waits and cancels, in the thread that asks.
 
     Args:
@@ -42,13 +39,11 @@ class ProcessClient:
         jobs: SyncJobClient,
         retry_for_s: float,
     ) -> None:
-        self.storage: BlockingStorage = storage
+        super().__init__(storage, retry_for_s=retry_for_s)
         self._decoder_of = decoder_of
         self._jobs = jobs
-        self._retry_for_s = retry_for_s
-        self._outage = ClientOutage()
-        self._enqueues = Enqueues(storage, retry_for_s=retry_for_s, outage=self._outage)
-        self._waits = ThreadWaits(storage, self._outage)
+        self._enqueues = Enqueues(storage, retry_for_s=retry_for_s, outage=self.outage)
+        self._waits = ThreadWaits(storage, self.outage)
 
     def submit(self, job: Job) -> SyncJobHandle[Any]:
         """Store one job.
@@ -96,19 +91,6 @@ class ProcessClient:
                 error.handle = handle
                 raise
         return result_of(handle, end)
-
-    async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that does no harm when it comes twice, until it is answered, see `Client`."""
-
-        async def asked() -> T:
-            return await call()
-
-        answer = repeat_blocking(
-            lambda: at_once(asked()), on_pause=self._outage.waits, for_s=self._retry_for_s
-        )
-        if self._outage.began_at is not None:
-            self._outage.ended()
-        return answer
 
     def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""

@@ -52,21 +52,28 @@ class Enqueues:
 
     def many(self, jobs: Iterable[Job]) -> Iterator[Stored]:
         """Store jobs in chunks, each chunk whole or not at all, and yield each that is stored."""
+        return self.in_calls(chunks(iterated(jobs)))
+
+    def in_calls(self, calls: Iterable[Sequence[JobRequest]]) -> Iterator[Stored]:
+        """Store jobs that were admitted, in calls that their maker has split; else as `many`.
+
+        Args:
+            calls: each of one queue, and of as many jobs and bytes as a call may bring.
+        """
         numbers = self._numbers.take()
         with self._storage.in_line() as line:
-            yield from self._in_flight(jobs, numbers, line)
+            yield from self._in_flight(iter(calls), numbers, line)
         self._numbers.give_back(numbers)
 
     def _in_flight(
-        self, jobs: Iterable[Job], numbers: CallNumbers, line: BlockingStorage
+        self, calls: Iterator[Sequence[JobRequest]], numbers: CallNumbers, line: BlockingStorage
     ) -> Iterator[Stored]:
         # A first call may have to load the library, and the second must not overtake it.
         window = 1
         ahead: deque[_Flight] = deque()
-        source = iter(chunks(iterated(jobs)))
         while True:
             try:
-                chunk = next(source, None)
+                chunk = next(calls, None)
             except Exception:
                 # Who makes the jobs has failed; what is on its way is stored all the same.
                 yield from map(self._landed, ahead)
