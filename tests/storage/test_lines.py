@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from headrace.storage import ErrorInfo, EventRecord, JobEventKind
-from headrace.storage.lines import NO_ERROR, PART_LIMIT, error_words, read_lines
+from headrace.storage.lines import (
+    LAST_MS,
+    MOST_DIGITS,
+    MOST_START_DIGITS,
+    NO_ERROR,
+    PART_LIMIT,
+    error_words,
+    read_lines,
+)
+from headrace.views.value import instant
 
 KIND = JobEventKind
 
@@ -91,9 +102,23 @@ def test_lines_of_releases_that_said_less_are_read() -> None:
 
 
 def test_a_time_that_is_no_number_is_none() -> None:
-    for word in ("soon", "-1", "1_0", "٣", "9" * 16, "1.5"):
+    for word in ("soon", "-1", "1_0", "٣", "9" * 16, "1.5", str(LAST_MS + 1)):
         [event] = read(line("scheduled", word))
         assert event.due_ms == 0
+    [event] = read(line("scheduled", str(LAST_MS)))
+    assert instant(event.due_ms) == datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)
+
+
+def test_a_line_whose_numbers_are_none_is_passed_over() -> None:
+    good = ["active", "x", "send", "2", "w", "3", "4", ""]
+    assert len(read("\t".join(good))) == 1
+    for place, most_digits in ((3, MOST_START_DIGITS), (5, MOST_DIGITS), (6, MOST_DIGITS)):
+        words = list(good)
+        words[place] = "9" * most_digits
+        assert len(read("\t".join(words))) == 1
+        for word in ("soon", "-1", " 1", "1_0", "٣", "0x1", "9" * (most_digits + 1)):
+            words[place] = word
+            assert read("\t".join(words)) == []
 
 
 def test_the_words_of_an_error_have_three_parts_in_one_line() -> None:

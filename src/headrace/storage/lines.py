@@ -34,7 +34,14 @@ _PARTS = {
 }
 """The parts of detail, as fields of `EventRecord`; of a kind that is not here it is one text."""
 
-_MOST_DIGITS = 15
+MOST_DIGITS = 15
+"""Most digits of a number in a line, but for that of a start."""
+
+MOST_START_DIGITS = 9
+"""Most digits of the number of a start."""
+
+LAST_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999; no later instant is told."""
 
 PART_LIMIT = 200
 """Most characters of an error's message in a line, and of the frame that raised it."""
@@ -85,10 +92,10 @@ def _read_line(line: str, stream_id: str, at_ms: int, number: int) -> EventRecor
         kind=kind,
         job_id=job_id,
         task=task,
-        start=int(start or 0),
+        start=_count(start, MOST_START_DIGITS),
         incarnation=incarnation,
-        wait_ms=int(wait or 0),
-        run_ms=int(run or 0),
+        wait_ms=_count(wait, MOST_DIGITS),
+        run_ms=_count(run, MOST_DIGITS),
         **parts,
     )
 
@@ -105,6 +112,18 @@ def _read_parts(kind: JobEventKind, detail: str) -> dict[str, Any]:
     return parts
 
 
+def _count(word: str, most_digits: int) -> int:
+    if not word:
+        return 0
+    if not _is_number(word, most_digits):
+        raise ValueError(word)
+    return int(word)
+
+
 def _ms(word: str) -> int:
-    is_number = word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS
-    return int(word) if is_number else 0
+    instant = int(word) if _is_number(word, MOST_DIGITS) else 0
+    return instant if instant <= LAST_MS else 0
+
+
+def _is_number(word: str, most_digits: int) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= most_digits
