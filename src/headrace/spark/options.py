@@ -79,6 +79,8 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
         states: in which states jobs have ended.
         starting: ``earliest``, ``latest``, or offsets in JSON; "": ``latest`` for a stream of
             events, else ``earliest``.
+        ending: ``latest``, or offsets in JSON of the last events to be read; "": ``latest``. Of a
+            batch of events alone.
         starting_ms: no event that happened, or job that ended, before this instant; 0: any.
         ending_ms: none from this instant on; 0: any that there is when the query begins.
         max_events: about how many events a trigger may bring; 0: all that there are.
@@ -92,6 +94,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = (DEFAULT_QUEUE,)
     states: tuple[JobState, ...] = EXPORTED
     starting: str = ""
+    ending: str = ""
     starting_ms: int = 0
     ending_ms: int = 0
     max_events: int = 0
@@ -132,12 +135,14 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     if found.read == "events":
         _refuse(said, {"states"}, "read=jobs")
     else:
-        _refuse(said, {"maxeventspertrigger", "failondataloss"}, "read=events")
+        _refuse(said, {"endingoffsets", "maxeventspertrigger", "failondataloss"}, "read=events")
     if found.read == "dead":
         _refuse(said, {"states"}, "read=jobs")
         found = msgspec.structs.replace(found, states=(JobState.FAILED,))
     if found.starting and found.starting_ms:
         raise InvalidOption("startingOffsets and startingTimestamp: say one of them")
+    if found.ending and found.ending_ms:
+        raise InvalidOption("endingOffsets and endingTimestamp: say one of them")
     return found
 
 
@@ -261,14 +266,17 @@ def _instant(name: str, text: str) -> int:
     return instant_ms(instant if instant.tzinfo else instant.replace(tzinfo=UTC), name=name)
 
 
-def _starting(name: str, text: str) -> str:
-    if text.lower() in {"earliest", "latest"}:
-        return text.lower()
-    if not text.lstrip().startswith("{"):
-        raise InvalidOption(
-            f"{name}={shown(text)} is not valid: use earliest, latest, or offsets in JSON"
-        )
-    return text
+def _offsets(*words: str) -> Callable[[str, str], str]:
+    def parse(name: str, text: str) -> str:
+        if text.lower() in words:
+            return text.lower()
+        if not text.lstrip().startswith("{"):
+            raise InvalidOption(
+                f"{name}={shown(text)} is not valid: use {', '.join(words)}, or offsets in JSON"
+            )
+        return text
+
+    return parse
 
 
 _SHARED = {"url": _Option("url", _url), "tenant": _Option("tenant", _name)}
@@ -292,7 +300,8 @@ _READ = {
     "read": _Option("read", _one_of("events", "jobs", "dead")),
     "queue": _Option("queues", _queues),
     "states": _Option("states", _states),
-    "startingOffsets": _Option("starting", _starting),
+    "startingOffsets": _Option("starting", _offsets("earliest", "latest")),
+    "endingOffsets": _Option("ending", _offsets("latest")),
     "startingTimestamp": _Option("starting_ms", _instant),
     "endingTimestamp": _Option("ending_ms", _instant),
     "maxEventsPerTrigger": _Option("max_events", _count(MOST_EVENTS)),
