@@ -18,7 +18,7 @@ from headrace.plain import one_line
 
 _ERROR = ("error", "message", "frame")
 _INCARNATION = ("worker", "host", "version", "app_version")
-_PARTS = {
+PARTS = {
     JobEventKind.QUEUED: ("detail",),
     JobEventKind.SCHEDULED: ("due_ms",),
     JobEventKind.RETRYING: (*_ERROR, "due_ms"),
@@ -101,7 +101,7 @@ def _read_line(line: str, stream_id: str, at_ms: int, number: int) -> EventRecor
 
 
 def _read_parts(kind: JobEventKind, detail: str) -> dict[str, Any]:
-    names = _PARTS.get(kind)
+    names = PARTS.get(kind)
     if names is None:
         return {"detail": detail}
     parts: dict[str, Any] = dict(zip(names, detail.split("\t"), strict=False))
