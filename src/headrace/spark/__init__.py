@@ -7,10 +7,7 @@ Needs ``headrace[spark]`` and Java 17 or newer; on a cluster that brings its own
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from headrace.spark.requirements import check_pyspark
+from headrace.spark.public import on_first_use
 
 _MODULES = {
     "FrameReport": "frames",
@@ -27,14 +24,4 @@ _MODULES = {
 
 __all__ = sorted(_MODULES)
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    check_pyspark()
-    return getattr(import_module(f"{__name__}.{module}"), name)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+on_first_use(__name__, _MODULES)
