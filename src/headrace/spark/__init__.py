@@ -7,7 +7,12 @@ Needs ``headrace[spark]`` and Java 17 or newer; on a cluster that brings its own
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.spark.public import on_first_use
+
+if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
+    from headrace.spark.prepare import prepare as prepare
 
 _MODULES = {
     "FrameReport": "frames",
