@@ -1,4 +1,4 @@
-"""What may be said of where a read of events begins and ends."""
+"""What may be said of where a read begins and ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_where_a_read_ends_is_latest_or_offsets_in_json() -> None:
             {"endingOffsets": JSON, "endingTimestamp": "7"},
             "endingOffsets and endingTimestamp: say one of them",
         ),
-        ({"read": "dead", "endingOffsets": JSON}, "endingOffsets is an option of read=events"),
+        ({"read": "dead", "failOnDataLoss": "true"}, "failOnDataLoss is an option of read=events"),
     ],
     ids=["earliest", "a number", "both", "of jobs"],
 )

@@ -79,8 +79,8 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
         states: in which states jobs have ended.
         starting: ``earliest``, ``latest``, or offsets in JSON; "": ``latest`` for a stream of
             events, else ``earliest``.
-        ending: ``latest``, or offsets in JSON of the last events to be read; "": ``latest``. Of a
-            batch of events alone.
+        ending: ``latest``, or offsets in JSON of the last that is to be read; "": ``latest``. Of a
+            batch alone.
         starting_ms: no event that happened, or job that ended, before this instant; 0: any.
         ending_ms: none from this instant on; 0: any that there is when the query begins.
         max_events: about how many events a trigger may bring; 0: all that there are.
@@ -135,7 +135,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     if found.read == "events":
         _refuse(said, {"states"}, "read=jobs")
     else:
-        _refuse(said, {"endingoffsets", "maxeventspertrigger", "failondataloss"}, "read=events")
+        _refuse(said, {"maxeventspertrigger", "failondataloss"}, "read=events")
     if found.read == "dead":
         _refuse(said, {"states"}, "read=jobs")
         found = msgspec.structs.replace(found, states=(JobState.FAILED,))
