@@ -84,6 +84,8 @@ _ROLLUP = {
     "cancelled": _LONG,
     "stalled": _LONG,
     "queued": _LONG,
+    "ended": _LONG,
+    "errors": _LONG,
     "error_rate": DoubleType(),
     "run_sum_ms": _LONG,
     "run_count": _LONG,
