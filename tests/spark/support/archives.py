@@ -1,0 +1,36 @@
+"""Archives of events that tests make up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.spark.pipeline import layout
+
+AT = datetime(2026, 1, 31, 2, 30, tzinfo=UTC)
+"""When an event happened that says nothing else; in New York it is the evening before."""
+
+
+def event(kind: str, *, at: datetime = AT, **more: Any) -> Mapping[str, Any]:
+    """Return an event of a job of task `mail` in queue `mails`."""
+    told = {"tenant": "shop", "queue": "mails", "task": "mail", "job_id": "j1", "start": 0}
+    return {**told, "kind": kind, "at": at, **more}
+
+
+def events_of(spark: SparkSession, events: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Return events as the archive has them, without what their folders are named after."""
+    schema = StructType(list(layout.event_schema())[:-2])
+    numbered = ({"number": number, **told} for number, told in enumerate(events, 1))
+    rows = [tuple(told.get(name) for name in schema.names) for told in numbered]
+    return spark.createDataFrame(rows, schema)
+
+
+def add_run(frame: DataFrame, root: Path, *, run: int) -> None:
+    """Write events into an archive as a run of the archiver does."""
+    found = layout.with_partitions(frame, "at", run=run)
+    found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/events")
