@@ -20,7 +20,7 @@ from redis.backoff import NoBackoff
 
 from tests.support.lines import Lines
 from tests.support.processes import WorkerProcess
-from tests.support.proxy import Proxy
+from tests.support.proxy import Proxy, Side
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
 from tests.support.walkthrough import Walkthrough
@@ -165,6 +165,25 @@ async def test_a_dropped_reply_is_the_one_of_its_command_in_a_pipeline(redis_url
         with pytest.raises(redis.ConnectionError):
             await pipeline.execute()
         assert await client.mget("first", "second", "last") == [b"1", b"1", b"1"]
+
+
+@pytest.mark.parametrize(("toward", "done"), [("server", b"1"), ("client", b"2")])
+async def test_a_held_command_or_reply_goes_no_further(
+    redis_url: str, toward: Side, done: bytes
+) -> None:
+    async with (
+        Proxy(port_of(redis_url)) as proxy,
+        connected(proxy, timeout=0.5) as client,
+        connected(proxy) as other,
+    ):
+        held = proxy.hold(toward, after=b"counter", skip=1)
+        await client.incr("counter")
+        assert not held.happened.is_set()
+        with pytest.raises(LOST):
+            await client.incr("counter")
+        assert held.happened.is_set()
+        assert held.client_port > 0
+        assert await other.get("counter") == done
 
 
 async def test_every_connection_is_reset_and_new_ones_work(redis_url: str) -> None:

@@ -32,7 +32,7 @@ class Proxy:
         self._listener: asyncio.Server | None = None
         self._links: set[_Link] = set()
         self._connecting = 0
-        self._drops: list[_Drop] = []
+        self._traps: list[_Trap] = []
         self._flowing: dict[Side, asyncio.Event] = {}
 
     @property
@@ -54,9 +54,24 @@ class Proxy:
         Returns:
             An event that is set when it has happened.
         """
-        drop = _Drop(after)
-        self._drops.append(drop)
-        return drop.happened
+        trap = _Trap(after, loses=True)
+        self._traps.append(trap)
+        return trap.caught.happened
+
+    def hold(self, toward: Side, *, after: bytes, skip: int = 0) -> Caught:
+        """Keep a command with ``after`` in an argument, or its reply, and all that would follow it.
+
+        Other and new connections go on. Nothing sets this one free but `reset_all`.
+
+        Args:
+            toward: ``server``: the command never arrives, nor what was sent in one piece with it;
+                ``client``: the server does the work, and its reply never arrives.
+            after: in an argument of the command.
+            skip: how many such commands pass before.
+        """
+        trap = _Trap(after, skip=skip, is_call=toward == "server")
+        self._traps.append(trap)
+        return trap.caught
 
     def reset_all(self) -> None:
         """Answer every open connection, on both sides, with RST."""
@@ -131,10 +146,15 @@ class Proxy:
                 await asyncio.sleep(self.delay)
             await self._flowing[toward].wait()
             if toward == "server":
-                link.note_commands(chunk, self._drops)
-            elif link.lost_reply(chunk):
-                link.reset()
-                return
+                trap = link.trapped_command(chunk, self._traps)
+            else:
+                trap = link.trapped_reply(chunk)
+            if trap is not None:
+                link.catch(trap)
+                if trap.loses:
+                    link.reset()
+                    return
+                await asyncio.Event().wait()
             await self._pass_on(chunk, link, toward=toward)
         await self._flowing[toward].wait()
         link.finish(toward)
@@ -147,12 +167,37 @@ class Proxy:
             await asyncio.sleep(0)
 
 
-class _Drop:
-    """A reply to lose: of the first command that has these bytes."""
+class Caught:
+    """What became of a command to hold.
 
-    def __init__(self, after: bytes) -> None:
-        self.after = after
+    Attributes:
+        happened: is set once it is held.
+        client_port: of the connection on which it is.
+    """
+
+    def __init__(self) -> None:
         self.happened = asyncio.Event()
+        self.client_port = 0
+
+
+class _Trap:
+    """What is to happen to a command that has these bytes, or to its reply."""
+
+    def __init__(
+        self, after: bytes, *, skip: int = 0, loses: bool = False, is_call: bool = False
+    ) -> None:
+        self.after = after
+        self.skip = skip
+        self.loses = loses
+        self.is_call = is_call
+        self.caught = Caught()
+
+    def fits(self, command: list[bytes]) -> bool:
+        """Whether it is for this command; one to skip is counted."""
+        if not any(self.after in word for word in command):
+            return False
+        self.skip -= 1
+        return self.skip < 0
 
 
 class _Link:
@@ -167,7 +212,7 @@ class _Link:
         self._replies = hiredis.Reader(notEnoughData=self._unfinished)
         self._sent = 0
         self._answered = 0
-        self._to_lose: dict[int, _Drop] = {}
+        self._awaited: dict[int, _Trap] = {}
 
     async def write(self, data: bytes, *, toward: Side) -> None:
         """Write to one side, unless that way is closed: then nothing can follow, and it is lost."""
@@ -182,27 +227,37 @@ class _Link:
             with suppress(OSError):  # the peer may be gone already
                 self._writers[toward].write_eof()
 
-    def note_commands(self, chunk: bytes, drops: list[_Drop]) -> None:
-        """Count the commands that end in this chunk, and take the first drop that fits one."""
+    def trapped_command(self, chunk: bytes, traps: list[_Trap]) -> _Trap | None:
+        """Count the commands that end in this chunk; return what one of them is to be held by.
+
+        A trap for a reply is kept for it.
+        """
         self._commands.feed(chunk)
         while (command := self._commands.gets()) is not self._unfinished:
             self._sent += 1
-            drop = next((d for d in drops if any(d.after in word for word in command)), None)
-            if drop is not None:
-                drops.remove(drop)
-                self._to_lose[self._sent] = drop
+            trap = next((t for t in traps if t.fits(command)), None)
+            if trap is not None:
+                traps.remove(trap)
+                if trap.is_call:
+                    return trap
+                self._awaited[self._sent] = trap
+        return None
 
-    def lost_reply(self, chunk: bytes) -> bool:
-        """Count the replies that end in this chunk; true if one of them is to be lost."""
+    def trapped_reply(self, chunk: bytes) -> _Trap | None:
+        """Count the replies that end in this chunk; return what one of them meets."""
         self._replies.feed(chunk)
         while (reply := self._replies.gets()) is not self._unfinished:
             if isinstance(reply, hiredis.PushNotification):
                 continue
             self._answered += 1
-            if drop := self._to_lose.pop(self._answered, None):
-                drop.happened.set()
-                return True
-        return False
+            if trap := self._awaited.pop(self._answered, None):
+                return trap
+        return None
+
+    def catch(self, trap: _Trap) -> None:
+        """Tell that a trap has what it is for."""
+        trap.caught.client_port = self._writers["client"].get_extra_info("peername")[1]
+        trap.caught.happened.set()
 
     def reset(self) -> None:
         for writer in self._writers.values():
