@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import SyncApp
+from tests.spark.support.servers import connect_server
 from tests.spark.support.sessions import session
 
 
@@ -18,6 +21,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark = session("local[2,3]", scratch=tmp_path_factory.mktemp("spark"))
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def connect_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run one server of Spark Connect for this process, and return its address."""
+    with connect_server(tmp_path_factory.mktemp("connect")) as server:
+        port = asyncio.run(server.says(r"Connect server started at: 127\.0\.0\.1:(\d+)"))
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def connect_session(connect_address: str) -> Iterator[ConnectSession]:
+    """Return the session of this process on that server."""
+    session = ConnectSession.builder.remote(connect_address).create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def connect(connect_session: ConnectSession, monkeypatch: pytest.MonkeyPatch) -> ConnectSession:
+    """Return that session, and have pyspark make what is of Spark Connect while the test lasts."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    return connect_session
 
 
 @pytest.fixture(params=["redis", "file"])
