@@ -12,6 +12,7 @@ import redis
 from headrace.errors import StorageRefused
 from headrace.job import JobState
 from headrace.storage.base import Storage
+from headrace.storage.event_pages import EventSpan
 from headrace.storage.redis.storage import RedisStorage
 from headrace.testing.contract.bulk_steps import ContractWriter, report_of
 from headrace.testing.contract.schedule_steps import (
@@ -103,6 +104,9 @@ async def test_a_user_that_only_reads_sees_what_there_is_and_changes_nothing(
         exported = (await storage.export(QUEUE, JobState.COMPLETED)).records
         assert (await reader.export(QUEUE, JobState.COMPLETED)).records == exported
         assert (await reader.stats(QUEUE)).history == 1
+        assert (lines := await reader.event_lines(QUEUE))
+        assert await reader.event_span(QUEUE) == EventSpan(lines[0].place, lines[-1].place)
+        assert await reader.event_place(QUEUE, 2**60) == lines[-1].place
         assert len((await reader.list_jobs(QUEUE, JobState.QUEUED)).rows) == 1
         for call in (reader.pause(QUEUE), reader.watch(QUEUE, ["y"], channel="")):
             with pytest.raises(StorageRefused):
