@@ -15,6 +15,7 @@ from headrace.clients import Clients
 from headrace.clock import Duration
 from headrace.errors import StorageError, UsageError
 from headrace.job import DEFAULT_QUEUE, Job, check_name, check_text
+from headrace.one_process import OfOneProcess
 from headrace.plain import shown
 from headrace.sender import Sender
 from headrace.staging import Phase, WriteTerms, write_terms
@@ -32,7 +33,7 @@ LAST_WORDS_S = 5.0
 """How long a write that failed may take to discard what it has staged; else that ends by time."""
 
 
-class OneWrite:
+class OneWrite(OfOneProcess, instead="a write has one writer: call app.bulk(...) there"):
     """What a write is whose block an event loop runs, or a thread.
 
     Args:

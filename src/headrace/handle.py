@@ -19,6 +19,7 @@ from headrace.errors import (
 )
 from headrace.foreign import OF_HANDLES, WithForeignWords
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
+from headrace.one_process import OfOneProcess
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
 
@@ -65,7 +66,11 @@ class LookPauses:
         return pause_s
 
 
-class HandledJob(Generic[R_co, Asked]):
+class HandledJob(
+    OfOneProcess,
+    Generic[R_co, Asked],
+    instead="send its id and queue, and call app.job(id, queue=...) there",
+):
     """What every handle is: which job, and what an end of it comes to; asks the storage nothing.
 
     Attributes:

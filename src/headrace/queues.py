@@ -11,6 +11,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
 from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
+from headrace.one_process import QUEUE, OfOneProcess
 from headrace.plain import plain_text, shown
 from headrace.queue_events import Operator, QueueEvents
 from headrace.settings import check_count
@@ -36,7 +37,7 @@ decode_json: Callable[[bytes], Any] = JSON.decoder(Any)
 """Reads plain data of the codec that there is."""
 
 
-class Queue(QueueEvents):
+class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
     """A queue by name; made by `App.queue`. Its methods may raise `StorageError`.
 
     Args:

@@ -15,6 +15,7 @@ from headrace.errors import InvalidArguments, OutsideHandler
 from headrace.foreign import OF_TASKS, WithForeignWords, of_arguments
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
+from headrace.one_process import CALL, OfOneProcess
 from headrace.options import CALL_OPTIONS, JobOptions, SharedOptions, spelled_out
 from headrace.settings import TaskSettings
 from headrace.signature import Signature
@@ -60,7 +61,13 @@ def _hinted(error: InvalidArguments, unknown: Iterable[str]) -> InvalidArguments
     return InvalidArguments(f"{error}{of_arguments(unknown, CALL_OPTIONS)}")
 
 
-class TaskCall(WithForeignWords, Generic[P, R], words=OF_TASKS):
+class TaskCall(
+    OfOneProcess,
+    WithForeignWords,
+    Generic[P, R],
+    words=OF_TASKS,
+    instead=CALL,
+):
     """A task with the options of one call; made by `Task.options`. Reusable unless it has an id."""
 
     def __init__(self, template: JobTemplate, binder: Binder, submitter: Submitter) -> None:

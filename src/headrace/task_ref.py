@@ -11,6 +11,7 @@ from headrace.foreign import OF_TASKS, WithForeignWords
 from headrace.handle import JobHandle
 from headrace.job import Job, check_name, check_text
 from headrace.nearest import nearest
+from headrace.one_process import TASK_REF, OfOneProcess
 from headrace.options import JobOptions, SharedOptions, spelled_out, task_settings
 from headrace.plain import cut, shown
 from headrace.task import Submitter, Task, TaskCall
@@ -58,7 +59,12 @@ class NamedArguments:
         return kwargs
 
 
-class TaskRef(WithForeignWords, words=OF_TASKS):
+class TaskRef(
+    OfOneProcess,
+    WithForeignWords,
+    words=OF_TASKS,
+    instead=TASK_REF,
+):
     """A task by its name; made by `App.task_ref`.
 
     It is looked up at each call. One that the app has registered by then has its own options, and

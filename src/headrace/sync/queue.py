@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from headrace.clock import Duration
 from headrace.job import JobState
+from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
 from headrace.views.jobs import JobEvent, JobSummary
@@ -16,7 +17,7 @@ from headrace.views.queues import QueueReader, QueueStats, QueueWorker
 T = TypeVar("T")
 
 
-class SyncQueue:
+class SyncQueue(OfOneProcess, instead=QUEUE):
     """A queue by name; made by `SyncApp.queue`. Each method is that of `Queue`, and blocks."""
 
     def __init__(self, queue: Queue) -> None:

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from headrace.foreign import OF_TASKS, WithForeignWords, without_await
 from headrace.job import Job
+from headrace.one_process import CALL, TASK_REF, OfOneProcess
 from headrace.options import JobOptions, SharedOptions, spelled_out
 from headrace.sync.handle import SyncJobHandle
 from headrace.task import DeclaredFunction, Task, TaskCall, awaited_job
@@ -33,7 +34,7 @@ class SyncSubmitter(Protocol):
         """Store one job and wait for its result, so long that `WaitTimeout` is raised."""
 
 
-class SyncTaskCall(WithForeignWords, Generic[P, R], words=_WORDS):
+class SyncTaskCall(OfOneProcess, WithForeignWords, Generic[P, R], words=_WORDS, instead=CALL):
     """A task with the options of one call; made by `SyncTask.options`. Reusable without an id."""
 
     def __init__(self, call: TaskCall[P, R], submitter: SyncSubmitter) -> None:
@@ -126,7 +127,7 @@ class SyncTask(WithForeignWords, DeclaredFunction, Generic[P, R, C], words=_WORD
         return SyncTaskCall(self.task.options(**options), self._submitter)
 
 
-class SyncTaskRef(WithForeignWords, words=_WORDS):
+class SyncTaskRef(OfOneProcess, WithForeignWords, words=_WORDS, instead=TASK_REF):
     """A task by its name; made by `SyncApp.task_ref`, see `TaskRef`."""
 
     def __init__(self, ref: TaskRef, submitter: SyncSubmitter) -> None:
