@@ -13,6 +13,8 @@ from headrace.spark.public import on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
     from headrace.spark.prepare import prepare as prepare
+    from headrace.spark.results import failures_by_error as failures_by_error
+    from headrace.spark.results import results as results
 
 _MODULES = {
     "FrameReport": "frames",

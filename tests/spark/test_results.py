@@ -1,0 +1,134 @@
+"""What became of jobs, beside the rows that made them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace import InvalidOption, SyncApp, WaitTimeout
+from headrace.spark import failures_by_error, results
+from tests.support.threads import blocked_until, working
+
+ADDED = ("state", "reason", "result", "has_result", "error", "message", "frame")
+
+
+def added(df: DataFrame) -> dict[Any, tuple[Any, ...]]:
+    return {row["id"]: tuple(row[name] for name in ADDED) for row in df.collect()}
+
+
+def of_ids(spark: SparkSession, *ids: str | None) -> DataFrame:
+    return spark.createDataFrame([(job_id,) for job_id in ids], "id string")
+
+
+@pytest.fixture
+def worked_off(app: SyncApp[None]) -> SyncApp[None]:
+    """Return the app with jobs that have ended: 0 to 5, of which 1, 3 and 5 have failed."""
+
+    @app.task(name="halve", queue="q", max_attempts=1)
+    def halve(number: int) -> int | None:
+        if number % 2:
+            raise ValueError(f"{'all' if number < 5 else 'some'} are odd")
+        return number // 2 if number else None
+
+    @app.task(name="long", queue="q")
+    def long() -> str:
+        return "x" * 100_000
+
+    jobs = [halve.options(id=str(n)).job(n) for n in range(6)]
+    handles = [*app.enqueue_many(jobs), long.options(id="long").enqueue()]
+    with working(app):
+        blocked_until(lambda: all(handle.status().state.is_terminal for handle in handles))
+    return app
+
+
+def test_rows_get_what_became_of_their_jobs(
+    spark: SparkSession, worked_off: SyncApp[None], url: str
+) -> None:
+    df = of_ids(spark, "0", "2", "3", "unknown", None, "long").selectExpr(
+        "id", "timestamp'2024-07-01 12:00:00.123456' as at", "array(1, null) as parts"
+    )
+    found = results(df, queue="q", url=url)
+    assert found.columns == ["id", "at", "parts", *ADDED]
+    told = added(found)
+    assert told.pop("long") == ("completed", None, f'"{"x" * 100_000}"', True, None, None, None)
+    error, message, frame = told["3"][4:]
+    assert (error, message) == ("ValueError", "all are odd")
+    assert frame.startswith(f"{Path(__file__)}:")
+    assert frame.endswith(" in halve")
+    nothing = (None, None, None, False, None, None, None)
+    assert told == {
+        "0": ("completed", None, "null", True, None, None, None),
+        "2": ("completed", None, "1", True, None, None, None),
+        "3": ("failed", "exhausted", None, False, error, message, frame),
+        "unknown": nothing,
+        None: nothing,
+    }
+    assert (
+        found.select("at", "parts").distinct().collect()
+        == df.select("at", "parts").limit(1).collect()
+    )
+
+
+def test_failures_are_counted_by_error(
+    spark: SparkSession, worked_off: SyncApp[None], url: str
+) -> None:
+    found = results(of_ids(spark, *map(str, range(6))), queue="q", url=url, wait=True)
+    assert [
+        (row["error"], row["message"], row["count"], row["example_ids"])
+        for row in failures_by_error(found).collect()
+    ] == [
+        ("ValueError", "all are odd", 2, ["1", "3"]),
+        ("ValueError", "some are odd", 1, ["5"]),
+    ]
+
+
+def test_jobs_are_waited_for(
+    spark: SparkSession, app: SyncApp[None], url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    may_end = Event()
+
+    @app.task(name="stay", queue="q")
+    def stay(number: int) -> int:
+        if number:
+            may_end.wait(60)
+        return number
+
+    app.enqueue_many(stay.options(id=str(n)).job(n) for n in range(3))
+    df = of_ids(spark, "2", "0", "1", "none such", None)
+    with working(app, concurrency=3):
+        app.job("0", queue="q").result(30)
+        with pytest.raises(WaitTimeout, match="2 of 4 jobs of queue 'q' have not ended after 0"):
+            results(df, queue="q", url=url, wait=True, timeout=0)
+        may_end.set()
+        found = results(df, queue="q", url=url, wait=True, progress=True)
+    assert {row["state"] for row in found.where("id < '3'").collect()} == {"completed"}
+    assert capsys.readouterr().err.splitlines()[-1] == "Jobs: 4 of 4"
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"queue": "a b"}, "queue 'a b' is not valid"),
+        ({"queue": "q", "id_column": "key"}, "no column 'key' with ids.*of id, n, state"),
+        ({"queue": "q", "id_column": "n"}, "'n' is of type int, and ids are strings"),
+        ({"queue": "q"}, "state would be added: drop or rename"),
+        ({"queue": "q", "timeout": 3}, "for wait=True"),
+        ({"queue": "q", "wait": True, "timeout": -1}, "timeout=-1 is out of bounds"),
+    ],
+)
+def test_what_is_not_valid_is_said_at_once(
+    said: dict[str, Any], message: str, spark: SparkSession
+) -> None:
+    df = spark.sql("select 'x' as id, 1 as n, 'new' as state")
+    with pytest.raises(InvalidOption, match=message):
+        results(df, **said)
+
+
+def test_a_stream_is_not_waited_for(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("cast(value as string) as id")
+    with pytest.raises(InvalidOption, match="for a DataFrame that ends"):
+        results(stream, queue="q", wait=True)
