@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from tests.support.lines import Lines
 from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy, Side
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import RedisServer, free_port
 from tests.support.until import until
 from tests.support.walkthrough import Walkthrough
 
@@ -184,6 +184,14 @@ async def test_a_held_command_or_reply_goes_no_further(
         assert held.happened.is_set()
         assert held.client_port > 0
         assert await other.get("counter") == done
+
+
+async def test_who_comes_where_no_server_is_gets_counted() -> None:
+    async with Proxy(free_port()) as proxy, connected(proxy) as client:
+        assert proxy.refused == 0
+        with pytest.raises(LOST):
+            await client.ping()
+        assert proxy.refused == 1
 
 
 async def test_every_connection_is_reset_and_new_ones_work(redis_url: str) -> None:

@@ -22,11 +22,13 @@ class Proxy:
     Attributes:
         delay: seconds that each chunk waits, each way.
         is_sliced: pass bytes on one by one.
+        refused: how many connections were reset since no server was there.
     """
 
     def __init__(self, server_port: int) -> None:
         self.delay = 0.0
         self.is_sliced = False
+        self.refused = 0
         self.port = 0
         self._server_port = server_port
         self._listener: asyncio.Server | None = None
@@ -122,6 +124,7 @@ class Proxy:
         try:
             server = await asyncio.open_connection(HOST, self._server_port)
         except OSError:
+            self.refused += 1
             _reset(writer)
             return
         finally:
