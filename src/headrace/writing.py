@@ -21,6 +21,14 @@ from headrace.views.writes import WriteReport
 T = TypeVar("T")
 
 
+LOOKS_EVERY = 20
+"""Calls of ``publish`` after which a write is looked at, though no stage has ended."""
+
+
+def unheard(_info: WriteInfo) -> None:
+    """Do nothing."""
+
+
 class WriteClient(Protocol):
     """What a write is written through."""
 
@@ -127,22 +135,28 @@ class Writing:
         terms, tokens = self._terms, [stage.token for stage in stages]
         return partial(client.storage.discard, terms.queue, terms.write_id, tokens)
 
-    async def publish(self) -> WriteReport:
+    async def publish(self, on_progress: Callable[[WriteInfo], None] = unheard) -> WriteReport:
         """Publish until all of the write is stored, or the storage does not take it.
+
+        Args:
+            on_progress: told now and then how much is.
 
         Raises:
             StageLost: it was deleted with its queue.
             StorageError: it can't be told what became of it.
         """
         info = await self._look()
-        left = -1
+        left, calls = -1, 0
         # It is committed: whatever the storage can't do now, the workers' sweeps do later.
         with suppress(StorageFull, StorageUnavailable, ReplyLost):
             while left and not info.is_published:
                 client, before = self._client(), left
                 left = await client.ask(partial(client.storage.publish, self._terms.queue))
-                if not left or left != before:  # a stage has ended, perhaps the write's last one
+                calls += 1
+                # Where a stage has ended it may be the write's last one.
+                if not left or left != before or calls % LOOKS_EVERY == 0:
                     info = await self._look()
+                    on_progress(info)
         return WriteReport.of(self._terms.queue, info, is_known=self.staging.is_known)
 
     async def _look(self) -> WriteInfo:
