@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.app import App
+from headrace.errors import InvalidOption
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import open_blocking
 
@@ -21,9 +22,16 @@ def storage_of(url: str, tenant: str) -> BlockingStorage:
         tenant: whose queues.
 
     Raises:
-        InvalidOption: what the environment says is not valid.
+        InvalidOption: what the environment says is not valid, or it is in the memory of one
+            process.
     """
-    return _opened(url or App().url, tenant)
+    found = url or App().url
+    if found.startswith("memory://"):
+        raise InvalidOption(
+            f"{found} is in the memory of one process, and Spark's Python processes are others: "
+            "use redis:// or file://"
+        )
+    return _opened(found, tenant)
 
 
 @cache
