@@ -1,0 +1,129 @@
+"""Where in the events of queues a read begins and ends, and what was lost before it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headrace import InvalidOption, SyncApp
+from headrace.spark import offsets
+from headrace.spark.options import ReadOptions
+from headrace.spark.places import Place, Span, to_offsets
+from headrace.storage.event_pages import EventPlace
+from headrace.testing.contract.delete_queue import next_millisecond
+from tests.spark.support.events import (
+    enqueue,
+    entries,
+    last_of,
+    storage_at,
+    trim,
+)
+
+Q = ReadOptions(queues=("q",))
+
+
+def behind(place: EventPlace) -> Place:
+    """Return the place behind an entry."""
+    return Place(place.stream_id, place.last)
+
+
+def ms_of(place: EventPlace) -> int:
+    """Return when the events of an entry happened."""
+    return behind(place).at_ms
+
+
+def bursts(app: SyncApp[None], *counts: int) -> None:
+    """Make so many events in a millisecond each."""
+    for count in counts:
+        enqueue(app, count)
+        next_millisecond()
+
+
+def test_a_read_begins_with_the_first_or_behind_the_last_event(
+    url: str, app: SyncApp[None]
+) -> None:
+    storage = storage_at(url)
+    assert offsets.starts(storage, Q) == offsets.starts(storage, Q, otherwise="latest")
+    assert offsets.starts(storage, Q) == {"q": Place("0", 0)}
+    first = trim(app)
+    last = behind(last_of(app))
+    assert offsets.starts(storage, Q) == {"q": Place("0", first.first - 1)}
+    assert offsets.starts(storage, Q, otherwise="latest") == {"q": last}
+    said = ReadOptions(queues=("q",), starting="earliest")
+    assert offsets.starts(storage, said, otherwise="latest") == offsets.starts(storage, Q)
+    assert offsets.starts(storage, ReadOptions(queues=("q",), starting="latest")) == {"q": last}
+
+
+def test_a_read_begins_and_ends_at_instants(url: str, app: SyncApp[None]) -> None:
+    storage = storage_at(url)
+    bursts(app, 20, 20, 20)
+    first, second, third = (entry.place for entry in entries(app))
+
+    def start(at_ms: int) -> Place:
+        options = ReadOptions(queues=("q",), starting_ms=at_ms)
+        return offsets.starts(storage, options)["q"]
+
+    def end(at_ms: int) -> Place:
+        options = ReadOptions(queues=("q",), ending_ms=at_ms)
+        return offsets.ends(storage, options, ["q"])["q"]
+
+    for place in (start, end):
+        assert place(ms_of(first)) == Place("0", 0)
+        assert place(ms_of(second)) == behind(first)
+        assert place(ms_of(second) + 1) == behind(second)
+        assert place(ms_of(third) + 1) == behind(third)
+
+
+def test_offsets_say_where_queues_begin_and_the_others_begin_with_their_first_event(
+    url: str, app: SyncApp[None]
+) -> None:
+    storage = storage_at(url)
+    enqueue(app, 40)
+    first, last = (entry.place for entry in entries(app))
+    text = json.dumps(to_offsets({"q": behind(first)}))
+    end = json.dumps(to_offsets({"q": behind(last)}))
+    options = ReadOptions(queues=("q", "r"), starting=text, ending=end)
+    assert offsets.starts(storage, options) == {"q": behind(first), "r": Place()}
+    assert offsets.ends(storage, options, ["q", "r"]) == {"q": behind(last)}
+    everything = ReadOptions(queues=(), starting=text)
+    assert offsets.starts(storage, everything) == {"q": behind(first)}
+    assert [span.end for span in offsets.planned(storage, {"q": behind(first)})] == [behind(last)]
+
+
+def test_an_offset_of_a_queue_that_is_not_read_is_refused(url: str) -> None:
+    text = '{"w": {"id": "7-0", "n": 12}}'
+    options = ReadOptions(queues=("q",), starting=text)
+    with pytest.raises(InvalidOption, match="startingOffsets has an offset of queue 'w', which is"):
+        offsets.starts(storage_at(url), options)
+
+
+@pytest.mark.parametrize("most", [1, 50, 60, 61, 199, 200])
+def test_a_limit_ends_with_a_whole_millisecond(url: str, app: SyncApp[None], most: int) -> None:
+    bursts(app, 60, 1, 39, 100, 20)
+    place, start = Place(), 0
+    while start < 220:
+        [span] = offsets.planned(storage_at(url), {"q": place}, most=most)
+        assert span.start == place
+        # Each entry that is the last of its millisecond, and the first of them is always taken.
+        found = [entry.place for entry in entries(app) if entry.last > start]
+        ends = [
+            a
+            for a, b in zip(found, [*found[1:], None], strict=True)
+            if b is None or ms_of(a) < ms_of(b)
+        ]
+        within = [end for end in ends if end.last <= start + most]
+        assert span.end == behind(within[-1] if within else ends[0])
+        place, start = span.end, span.end.n
+    assert offsets.planned(storage_at(url), {"q": place}, most=most) == [Span("q", place, place)]
+
+
+def test_queues_share_a_limit_by_what_waits_in_them(url: str, app: SyncApp[None]) -> None:
+    for _ in range(30):
+        enqueue(app, 20)
+        enqueue(app, 10, queue="r")
+        next_millisecond()
+    starts = {"q": Place(), "r": Place(), "empty": Place()}
+    of_q, of_r, empty = offsets.planned(storage_at(url), starts, most=300)
+    assert (of_q.events, of_r.events, empty.is_empty) == (200, 100, True)
+    assert [span.end.n for span in offsets.planned(storage_at(url), starts)] == [600, 300, 0]
