@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
-from headrace import InvalidOption, SyncApp
+from headrace import EventsLost, InvalidOption, SyncApp
 from headrace.spark import offsets
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Place, Span, to_offsets
+from headrace.spark.places import Loss, Place, Span, to_offsets
 from headrace.storage.event_pages import EventPlace
 from headrace.testing.contract.delete_queue import next_millisecond
 from tests.spark.support.events import (
+    delete,
     enqueue,
     entries,
+    first_of,
     last_of,
     storage_at,
     trim,
@@ -127,3 +130,90 @@ def test_queues_share_a_limit_by_what_waits_in_them(url: str, app: SyncApp[None]
     of_q, of_r, empty = offsets.planned(storage_at(url), starts, most=300)
     assert (of_q.events, of_r.events, empty.is_empty) == (200, 100, True)
     assert [span.end.n for span in offsets.planned(storage_at(url), starts)] == [600, 300, 0]
+
+
+def test_parts_follow_each_other_and_have_about_as_much(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 9_000)
+    enqueue(app, 3_000, queue="r")
+    storage = storage_at(url)
+    spans = offsets.planned(storage, {"q": Place(), "r": Place(), "empty": Place()})
+    parts = offsets.split(storage, spans, 4)
+    of_q = [part for part in parts if part.queue == "q"]
+    assert [part.queue for part in parts] == ["q"] * len(of_q) + ["r"]
+    assert of_q[0].start == Place()
+    assert of_q[-1].end == spans[0].end
+    assert all(a.end == b.start for a, b in pairwise(of_q))
+    assert len(of_q) > 1
+    assert len(offsets.split(storage, spans, 1)) == 2  # one of each queue at least
+    # A task of Spark is not started for a handful of events.
+    assert len(offsets.split(storage, spans, 10_000)) <= 12
+
+
+def test_trimmed_events_are_counted_exactly(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 40)
+    start = behind(first_of(app))
+    first = trim(app)
+    lost = first.first - 1 - 20
+    [span] = offsets.planned(storage_at(url), {"q": start})
+    assert span.loss == Loss("q", 20, lost)
+    assert (span.start, span.end) == (Place(start.id, first.first - 1), behind(last_of(app)))
+    assert str(span.loss.error()) == (
+        f"{lost} events of queue 'q' after number 20 were trimmed before they were read: raise the "
+        "queue's events (headrace queue configure --events), name a reader that holds them back "
+        "(Queue.acknowledge), or set failOnDataLoss=false to go on without them"
+    )
+
+
+def test_of_a_part_only_what_it_had_is_lost(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 60)
+    start, end, _ = (behind(entry.place) for entry in entries(app))
+    trim(app)
+    [span] = offsets.planned(storage_at(url), {"q": start}, ends={"q": end})
+    assert span.loss == Loss("q", 20, 20)
+    assert span.is_empty
+    assert offsets.planned(storage_at(url), {"q": start}, ends={"q": start}) == [
+        Span("q", start, start)
+    ]
+
+
+def test_nothing_is_lost_of_what_was_trimmed_before_the_start(url: str, app: SyncApp[None]) -> None:
+    first = trim(app)
+    storage = storage_at(url)
+    for start in (Place("0", first.first - 1), behind(first), behind(last_of(app))):
+        [span] = offsets.planned(storage, {"q": start})
+        assert (span.loss, span.start) == (None, start)
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 60, 100])
+def test_numbers_that_began_anew_are_noticed(url: str, app: SyncApp[None], count: int) -> None:
+    enqueue(app, 60)
+    start = behind(last_of(app))
+    delete(app)
+    enqueue(app, count)
+    [span] = offsets.planned(storage_at(url), {"q": start})
+    assert span.loss == Loss("q", 60)
+    assert "do not go on behind number 60: numbers began anew, since" in str(span.loss)
+    assert (span.start.n, span.end.n) == (0, count)
+    # Where Spark has planned the end before that, nothing of it is left.
+    end = Place(start.id, 160)
+    [span] = offsets.planned(storage_at(url), {"q": start}, ends={"q": end})
+    assert span.loss == Loss("q", 60)
+    assert span.is_empty
+
+
+def test_a_loss_fails_or_is_warned_of() -> None:
+    trimmed, anew = Loss("q", 7, 1), Loss("r", 9)
+    offsets.tell([], fails=True)
+    with pytest.raises(EventsLost, match="1 event of queue 'q' after number 7 was trimmed"):
+        offsets.tell([trimmed, anew], fails=True)
+    with pytest.warns(UserWarning, match="of queue '[qr]'") as warned:
+        offsets.tell([trimmed, anew], fails=False)
+    assert [str(warning.message) for warning in warned] == [str(trimmed), str(anew)]
+    assert "failOnDataLoss" not in str(trimmed) + str(anew)
+
+
+def test_places_whose_numbers_are_not_known_are_believed(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 40)
+    start = Place(first_of(app).stream_id, 0)
+    [span] = offsets.planned(storage_at(url), {"q": start})
+    assert span == Span("q", start, behind(last_of(app)))
