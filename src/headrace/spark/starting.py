@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from headrace import errors
-from headrace.errors import EventsLost, HeadraceError, InvalidOption, StorageError, UsageError
+from headrace.errors import HeadraceError, InvalidOption
 from headrace.plain import shown
+from headrace.spark.raised import raised_inside
 from headrace.spark.requirements import check_java
 
 LOCAL = "local[*]"
@@ -36,9 +36,6 @@ _HERE = {
     "spark.ui.enabled": "false",
 }
 """What keeps Spark to this machine, where it would listen on all addresses."""
-
-_RAISED_INSIDE = re.compile(r"^(?:\S+: )?headrace\.errors\.(\w+): (.+)$", re.MULTILINE)
-"""The last line of a traceback that a process of Spark's has sent along."""
 
 _IN_PASSING = re.compile(r"WARNING: |Using Spark's default |\d\d/\d\d/\d\d .* (WARN|INFO) ")
 
@@ -82,19 +79,15 @@ def started(
 
 def in_one_line(error: Exception) -> HeadraceError:
     """Return what an error of Spark's says, or the error of ours that it came of."""
-    text = str(error)
-    inside = _RAISED_INSIDE.findall(text)
-    if inside:
-        name, message = inside[-1]
-        kind = getattr(errors, name, HeadraceError)
-        takes_text = issubclass(kind, UsageError | StorageError | EventsLost)
-        return kind(message) if takes_text else HeadraceError(message)
+    inside = raised_inside(error)
+    if inside is not None:
+        return inside
     if isinstance(error, Py4JNetworkError):
         return HeadraceError(
             "Spark's Java process has ended in the middle: it may need more memory, by the "
             "setting spark.driver.memory=4g; spark.log.level=WARN shows what it says"
         )
-    return HeadraceError(f"Spark: {_gist(text)}")
+    return HeadraceError(f"Spark: {_gist(str(error))}")
 
 
 def _gist(text: str) -> str:
