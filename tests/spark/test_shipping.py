@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark import cloudpickle
 
+from headrace.spark.options import WriteOptions
 from headrace.spark.shipping import Shipped
+from headrace.spark.writers import BatchWriter, StreamWriter
+from headrace.spark.writing import in_arrow, terms_of
 from tests.spark.support.bare import without_headrace
 from tests.support.processes import ROOT
 
@@ -37,6 +41,18 @@ def unpacked(pickled: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_it_is_the_same_where_the_package_is(tmp_path: Path) -> None:
     assert unpacked(cloudpickle.dumps(Parcel("rows")), tmp_path).stdout == "rows\n"
+
+
+@pytest.mark.parametrize("what", ["batch", "stream", "arrow"])
+def test_what_writes_is_such(what: str, tmp_path: Path) -> None:
+    options = WriteOptions(url="redis://127.0.0.1:1", task="load")
+    parcels = {
+        "batch": BatchWriter(options, is_warning=False),
+        "stream": StreamWriter(options),
+        "arrow": in_arrow(options, terms_of(options)),
+    }
+    done = unpacked(cloudpickle.dumps(parcels[what]), without_headrace(tmp_path / "bare"))
+    assert "headrace is not installed for" in done.stderr.splitlines()[-1]
 
 
 def test_it_says_what_to_do_where_the_package_is_not(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from headrace import SyncApp
+from headrace.spark.options import WriteOptions
+from headrace.spark.writing import WRITTEN, finish, in_arrow, read_written, terms_of
 from tests.spark.support.stages import stages_left
 
 ROWS = 2_000
@@ -146,6 +148,15 @@ def test_what_is_wrong_is_said_before_a_task_runs(jobs: DataFrame, url: str) -> 
     ]:
         with pytest.raises(PySparkException, match=said):
             save(frame, url, **options)
+
+
+@one_storage
+def test_map_in_arrow_writes_as_well(jobs: DataFrame, url: str, app: SyncApp[None]) -> None:
+    options = WriteOptions(url=url, task="load", queue="a", is_atomic=True)
+    terms = terms_of(options)
+    rows = jobs.mapInArrow(in_arrow(options, terms), WRITTEN).collect()
+    assert finish(options, terms, map(read_written, rows)).added == ROWS
+    assert queued(app) == ROWS
 
 
 @one_storage

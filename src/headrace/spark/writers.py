@@ -21,6 +21,7 @@ from headrace.errors import UsageError
 from headrace.plain import shown
 from headrace.spark.columns import check_columns
 from headrace.spark.options import WriteOptions
+from headrace.spark.shipping import Shipped
 from headrace.spark.writing import (
     Written,
     check_target,
@@ -76,7 +77,7 @@ class PartitionMessage(WriterCommitMessage):
 Messages = Sequence[PartitionMessage | None]
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(Shipped, DataSourceArrowWriter):
     """Writes a DataFrame.
 
     Args:
@@ -108,7 +109,7 @@ class BatchWriter(DataSourceArrowWriter):
             give_up(self._options, self._terms, _written(messages))
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(Shipped, DataSourceStreamArrowWriter):
     """Writes the micro-batches of a stream.
 
     Args:

@@ -26,6 +26,7 @@ from headrace.repeat import repeat_blocking
 from headrace.request import JobRequest
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import Rows
+from headrace.spark.shipping import Shipped
 from headrace.spark.storages import storage_of
 from headrace.staging import WriteTerms
 from headrace.storage.base import check_writes_in_bulk
@@ -248,9 +249,16 @@ def in_arrow(
 
     It yields one row with the columns of `WRITTEN`, which `read_written` reads.
     """
+    return _InArrow(options, terms)
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        written = write_partition(batches, options, terms)
+
+class _InArrow(Shipped):
+    def __init__(self, options: WriteOptions, terms: WriteTerms | None) -> None:
+        self._options = options
+        self._terms = terms
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        written = write_partition(batches, self._options, self._terms)
         stage = written.stage
         row = {
             "rows": written.rows,
@@ -259,8 +267,6 @@ def in_arrow(
             "length": None if stage is None else stage.length,
         }
         yield pa.RecordBatch.from_pylist([row], schema=_WRITTEN)
-
-    return write
 
 
 def read_written(row: Any) -> Written:
