@@ -1,0 +1,226 @@
+"""What Spark reads events with: a batch, or a stream of micro-batches.
+
+None of it defines ``pushFilters``: Spark refuses a reader that does, unless a setting is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+
+from headrace.errors import InvalidOption
+from headrace.spark import offsets
+from headrace.spark.events import read_page
+from headrace.spark.options import ReadOptions
+from headrace.spark.places import Loss, Place, Span, to_offsets, to_places
+from headrace.spark.storages import storage_of
+from headrace.storage.base import check_reads_in_bulk
+from headrace.storage.blocking import BlockingStorage
+from headrace.storage.event_pages import EventLines
+from headrace.storage.limits import EVENT_LINES_LIMIT
+from headrace.storage.steps import Ahead
+
+try:
+    from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:  # of pyspark 4.2; before, Spark finds the end of such a trigger by itself
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]  # where there is none
+        """Nothing."""
+
+
+def batch_reader(options: ReadOptions) -> DataSourceReader:
+    """Return what reads the events that there are once."""
+    return EventReader(options)
+
+
+def stream_reader(options: ReadOptions) -> DataSourceStreamReader:
+    """Return what reads events as they come.
+
+    Raises:
+        InvalidOption: the options say where it ends.
+    """
+    if options.ending or options.ending_ms:
+        raise InvalidOption(
+            "endingOffsets and endingTimestamp are options of spark.read: a stream has no end, "
+            "leave them out"
+        )
+    return EventStreamReader(options)
+
+
+class EventReader(DataSourceReader):
+    """Reads the events that there are when the query begins."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return what each task reads.
+
+        Raises:
+            EventsLost: some are not there any more; see `failOnDataLoss`.
+        """
+        storage = _storage(self._options)
+        starts = offsets.starts(storage, self._options)
+        ends = offsets.ends(storage, self._options, starts)
+        return _partitions(storage, self._options, offsets.planned(storage, starts, ends=ends))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the events of a part, a page each."""
+        return _read(self._options, partition)
+
+
+class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads events in micro-batches; Spark keeps how far in its checkpoint."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._start: dict[str, Place] = {}
+        self._target: dict[str, Place] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where a new query begins."""
+        self._start = offsets.starts(_storage(self._options), self._options, otherwise="latest")
+        return to_offsets(self._start)
+
+    def getDefaultReadLimit(self) -> Any:
+        """Return how much a trigger brings at most, as `maxEventsPerTrigger` says."""
+        most = self._options.max_events
+        return ReadMaxRows(most) if most else super().getDefaultReadLimit()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Note the last events that there are, for a query that ends with them."""
+        storage = _storage(self._options)
+        queues = offsets.queues_of(storage, self._options)
+        self._target = {queue: offsets.latest(storage, queue) for queue in queues}
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """Return up to where the next micro-batch goes.
+
+        Args:
+            start: where it begins. pyspark 4.1 does not say: then it is where the last one ended,
+                and the first one after a restart has no limit.
+            limit: how much it may be; on pyspark 4.1 the options alone say so.
+        """
+        if start is None and not self._start:
+            return self.reportLatestOffset()
+        storage = _storage(self._options)
+        begun = self._start if start is None else to_places(start)
+        most = self._options.max_events if limit is None else getattr(limit, "max_rows", 0)
+        starts, added = self._places(storage, begun)
+        spans = offsets.planned(storage, starts, ends=self._target, most=most)
+        return to_offsets({**added, **{span.queue: span.end for span in spans}})
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """Return where the events end now, for the progress of the query."""
+        storage = _storage(self._options)
+        queues = offsets.queues_of(storage, self._options)
+        return to_offsets({queue: offsets.latest(storage, queue) for queue in queues})
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return what each task of a micro-batch reads.
+
+        Raises:
+            EventsLost: some are not there any more, and `failOnDataLoss` is not false.
+        """
+        begun, ends = to_places(start), to_places(end)
+        self._start = ends
+        starts = {
+            queue: begun.get(queue, Place())
+            for queue, place in ends.items()
+            if queue in begun or not place.is_before_all
+        }
+        storage = _storage(self._options)
+        return _partitions(storage, self._options, offsets.planned(storage, starts, ends=ends))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the events of a part, a page each."""
+        return _read(self._options, partition)
+
+    def _places(
+        self, storage: BlockingStorage, begun: Mapping[str, Place]
+    ) -> tuple[dict[str, Place], dict[str, Place]]:
+        """Return where each queue goes on, and where those begin that are read from now on."""
+        queues = dict.fromkeys(offsets.queues_of(storage, self._options))
+        if self._options.queues:
+            # One that the option has named since the last start. What it had lost before is none of
+            # this query's concern.
+            added = {
+                queue: offsets.earliest(storage, queue) for queue in queues if queue not in begun
+            }
+            return {queue: begun[queue] for queue in queues if queue in begun}, added
+        if self._target is not None:
+            queues = {queue: None for queue in queues if queue in self._target}
+        return {**{queue: Place() for queue in queues}, **begun}, {}
+
+
+def _storage(options: ReadOptions) -> BlockingStorage:
+    storage = storage_of(options.url, options.tenant)
+    check_reads_in_bulk(storage)
+    return storage
+
+
+def _partitions(
+    storage: BlockingStorage, options: ReadOptions, spans: Sequence[Span]
+) -> list[InputPartition]:
+    losses = [span.loss for span in spans if span.loss is not None]
+    offsets.tell(losses, fails=options.fails_on_loss)
+    return [InputPartition(part) for part in offsets.split(storage, spans, options.min_partitions)]
+
+
+def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    span: Span | None = partition.value
+    if span is None:  # what Spark makes where there are no parts
+        return
+    storage = storage_of(options.url, options.tenant)
+    for page in _unbroken(_pages(storage, span), span, fails=options.fails_on_loss):
+        yield read_page(page, tenant=options.tenant, queue=span.queue)
+
+
+def _pages(storage: BlockingStorage, span: Span) -> Iterator[list[EventLines]]:
+    """Yield entries, while the storage reads the next ones."""
+    with storage.in_line() as line:
+
+        def ask(after: str) -> Ahead[list[EventLines]]:
+            asked = line.event_lines(
+                span.queue, after=after, until=span.end.id, limit=EVENT_LINES_LIMIT
+            )
+            return Ahead(asked)
+
+        ahead: Ahead[list[EventLines]] | None = ask(span.start.id)
+        while ahead is not None:
+            page = ahead.result()
+            is_full = len(page) >= EVENT_LINES_LIMIT
+            ahead = ask(page[-1].stream_id) if is_full else None
+            if page:
+                yield page
+
+
+def _unbroken(
+    pages: Iterable[list[EventLines]], span: Span, *, fails: bool
+) -> Iterator[list[EventLines]]:
+    """Pass pages on, and see by the numbers that nothing is missing, up to the end of the span.
+
+    Raises:
+        EventsLost: something is, and this is to fail.
+    """
+    last = span.start.number
+    for page in pages:
+        for entry in page:
+            if last is not None and entry.last:
+                offsets.tell(_missing(span.queue, last, entry.place.first), fails=fails)
+            last = entry.last or None
+        yield page
+    if last is not None:
+        offsets.tell(_missing(span.queue, last, max(last, span.end.n) + 1), fails=fails)
+
+
+def _missing(queue: str, last: int, following: int) -> list[Loss]:
+    """Return what is missing between two numbers that should follow each other."""
+    if following == last + 1:
+        return []
+    return [Loss(queue, last, max(0, following - last - 1))]
