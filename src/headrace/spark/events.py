@@ -10,15 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import (
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from headrace.events import JobEventKind
 from headrace.storage.event_pages import EventLines
@@ -57,19 +50,11 @@ SCHEMA = pa.schema(
 
 _WORDS = ("kind", "job_id", "task", "start", "incarnation", "wait", "run", "detail")
 _KINDS = tuple(JobEventKind)
-_SPARK: dict[pa.DataType, DataType] = {
-    pa.string(): StringType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    INSTANT: TimestampType(),
-}
 
 
 def spark_schema() -> StructType:
     """Return the columns of events as Spark names them."""
-    return StructType(
-        [StructField(field.name, _SPARK[field.type], field.nullable) for field in SCHEMA]
-    )
+    return from_arrow_schema(SCHEMA)
 
 
 def read_page(page: Sequence[EventLines], *, tenant: str, queue: str) -> pa.RecordBatch:
