@@ -119,7 +119,7 @@ def test_what_is_neither_id_nor_option_is_an_argument(spark: SparkSession) -> No
         ("payload", "string"),
         ("task", "string"),
         ("queue", "string"),
-        ("delay", "double"),
+        ("delay", "float"),
         ("priority", "int"),
     ]
     assert [tuple(row) for row in jobs.collect()] == [

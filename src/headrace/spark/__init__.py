@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from headrace.spark.public import on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
+    from headrace.spark.frames import FrameReport as FrameReport
+    from headrace.spark.frames import enqueue_dataframe as enqueue_dataframe
     from headrace.spark.prepare import prepare as prepare
     from headrace.spark.results import failures_by_error as failures_by_error
     from headrace.spark.results import results as results

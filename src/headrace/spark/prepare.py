@@ -7,28 +7,20 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, IntegralType, NumericType
+from pyspark.sql.types import DataType
 
 from headrace.errors import InvalidOption
 from headrace.job import check_name, check_text
 from headrace.nearest import nearest
 from headrace.plain import plain_text, shown
+from headrace.spark.columns import ASKED
 from headrace.spark.ids import Duplicates, refusal, with_id, with_text_id, without_equals
 from headrace.spark.json_columns import check_storable, has_floats, has_no_json, json_of, quoted
 
 Value: TypeAlias = Column | str | int | float
 """An option of jobs: a column, the name of one, or a number for all."""
 
-_OPTIONS = {
-    "priority": "int",
-    "delay": "double",
-    "run_at": "timestamp",
-    "expires_in": "double",
-    "expires_at": "timestamp",
-    "keep": "double",
-    "max_attempts": "int",
-    "timeout": "double",
-}
+_OPTIONS = [name for name in ASKED if name not in {"task", "queue"}]
 
 
 def prepare(
@@ -119,7 +111,7 @@ def prepare(
     if keys or id:
         jobs = without_equals(jobs, duplicates, list(extra))
     order = [name for name in ("id", "payload", *extra) if name in jobs.columns]
-    return jobs.select(*(_cast(jobs, name) for name in order))
+    return jobs.select(*order)
 
 
 def _check(
@@ -238,10 +230,3 @@ def _payload(jobs: DataFrame, names: Sequence[str], keys: Sequence[str], *, has_
             error = refusal(what, "make it null or text", has_id=has_id)
             text = F.when(has_no_json(F.col(quoted(source)), kind), error).otherwise(text)
     return text
-
-
-def _cast(jobs: DataFrame, name: str) -> Column:
-    """Return a column in the type that is written, where no value is changed by that."""
-    kind, wanted = jobs.schema[name].dataType, _OPTIONS.get(name)
-    fits = isinstance(kind, IntegralType if wanted == "int" else NumericType)
-    return F.col(name).cast(wanted) if wanted and fits else F.col(name)
