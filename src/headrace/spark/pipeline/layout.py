@@ -215,6 +215,21 @@ def read_merged(spark: SparkSession, path: str, schema: StructType) -> DataFrame
     return spark.read.schema(whole).parquet(path).select(*whole.names)
 
 
+def read_known(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
+    """Return what is in a folder, of these columns alone.
+
+    Files are listed and not looked into, so a filter by partitions reads nothing of others.
+    """
+    try:
+        frame = spark.read.schema(schema).parquet(path).select(*schema.names)
+        frame.schema  # noqa: B018 (Spark Connect looks for the folder here)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return spark.createDataFrame([], schema)
+        raise
+    return frame
+
+
 def _written_columns(spark: SparkSession, path: str) -> StructType | None:
     """Return the columns of all files in a folder; None where there are no files."""
     try:
