@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -18,7 +19,7 @@ def rows_of(frame: DataFrame) -> list[Row]:
 
 
 def test_each_transition_is_counted(spark: SparkSession) -> None:
-    ended = {"start": 1, "run_ms": 100}
+    ended: dict[str, Any] = {"start": 1, "run_ms": 100}
     events = [
         event("queued"),
         event("scheduled"),

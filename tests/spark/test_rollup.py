@@ -1,0 +1,182 @@
+"""Roll-ups of an archive are the same however often, and however far apart, they are made."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from headrace.errors import InvalidOption
+from headrace.spark.pipeline import layout, rollup
+from headrace.spark.pipeline.buckets import rolled_up
+from headrace.spark.pipeline.rollup import RollupReport
+from tests.spark.support.archives import AT, add_run, event, events_of
+
+HOUR = timedelta(hours=1)
+
+
+class Whole(NamedTuple):
+    root: Path
+    events: list[Mapping[str, Any]]
+    report: RollupReport
+    rows: list[Row]
+
+
+def history(seed: int, begin: datetime, end: datetime, count: int) -> list[Mapping[str, Any]]:
+    """Return events in the order in which they happened, the last of each queue at the end."""
+    draw = random.Random(seed)
+    ats = sorted(begin + (end - begin) * draw.random() for _ in range(count))
+    ats[-2:] = [end, end]
+    return [
+        event(
+            draw.choice(["active", "completed", "retrying"]),
+            at=at,
+            queue=("a", "b")[number % 2],
+            task=draw.choice(["mail", "charge"]),
+            start=1,
+            run_ms=int(draw.lognormvariate(4, 2)),
+            wait_ms=3,
+        )
+        for number, at in enumerate(ats)
+    ]
+
+
+def archived(spark: SparkSession, root: Path, *runs: Iterable[Mapping[str, Any]]) -> None:
+    for run, events in enumerate(runs, 1 + len(list(root.glob("events/*/*/*/run=*")))):
+        add_run(events_of(spark, events).coalesce(1), root, run=run)
+
+
+def kept(spark: SparkSession, root: Path, width: str) -> list[Row]:
+    found = layout.rollups(spark, root, width)
+    return found.orderBy("tenant", "queue", "task", "bucket").collect()
+
+
+def all_kept(spark: SparkSession, root: Path) -> list[Row]:
+    found = layout.read_known(spark, f"{root}/rollup", layout.rollup_schema())
+    return found.orderBy("width", "tenant", "queue", "task", "bucket").collect()
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Return an archive of one run that was rolled up at once."""
+    root = tmp_path_factory.mktemp("whole")
+    events = history(1, AT - HOUR, AT + HOUR * 1.5, 200)
+    archived(spark, root, events)
+    report = rollup(spark, root)
+    return Whole(root=root, events=events, report=report, rows=all_kept(spark, root))
+
+
+def test_each_width_has_what_the_events_say(spark: SparkSession, whole: Whole) -> None:
+    end = whole.events[-1]["at"]
+    frame = events_of(spark, whole.events)
+    for width, seconds in layout.WIDTHS_S.items():
+        is_final = F.unix_seconds("bucket") + seconds <= int(end.timestamp())
+        wanted = rolled_up(frame, width).where(is_final).collect()
+        found = [row.asDict() for row in whole.rows if row["width"] == width]
+        key = itemgetter("queue", "task", "bucket")
+        assert [
+            {name: value for name, value in row.items() if name not in {"date", "hour"}}
+            for row in sorted(found, key=key)
+        ] == [row.asDict() for row in sorted(wanted, key=key)]
+        assert all(row["hour"] == row["bucket"].astimezone(UTC).hour for row in found)
+    assert (whole.report.rows, whole.report.final_until) == (len(whole.rows), end)
+    assert whole.report.partitions == len({(r["width"], r["date"], r["hour"]) for r in whole.rows})
+
+
+def test_runs_in_between_do_not_change_the_result(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    events = whole.events
+    for part in (events[:90], events[90:100], events[100:]):
+        archived(spark, tmp_path, part)
+        rollup(spark, tmp_path)
+    assert all_kept(spark, tmp_path) == whole.rows
+
+
+def test_nothing_new_writes_nothing(spark: SparkSession, whole: Whole) -> None:
+    files = {path: path.stat().st_mtime_ns for path in whole.root.rglob("*.parquet")}
+    again = rollup(spark, whole.root)
+    assert (again.partitions, again.rows) == (0, 0)
+    assert again.final_until == whole.report.final_until
+    assert {path: path.stat().st_mtime_ns for path in whole.root.rglob("*.parquet")} == files
+
+
+def test_a_bucket_is_written_when_every_queue_has_passed_its_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    second = timedelta(seconds=1)
+    ahead = [event("completed", at=AT + n * 10 * second, queue="ahead", start=1) for n in range(9)]
+    behind = [event("completed", at=AT + 25 * second, queue="behind", start=1)]
+    archived(spark, tmp_path, [*ahead, *behind])
+    assert rollup(spark, tmp_path).final_until == AT + 25 * second
+    assert [row["bucket"].astimezone(UTC) for row in kept(spark, tmp_path, "10s")] == [
+        AT,
+        AT + 10 * second,
+    ]
+    assert kept(spark, tmp_path, "1min") == []
+    archived(spark, tmp_path, [event("queued", at=AT + 2 * HOUR, queue="behind")])
+    assert rollup(spark, tmp_path).final_until == AT + 80 * second
+    assert len(kept(spark, tmp_path, "10s")) == 9
+    assert sum(row["completed"] for row in kept(spark, tmp_path, "1min")) == 7
+
+
+def test_a_roll_up_that_failed_half_way_is_made_good_by_the_next(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    archived(spark, tmp_path, whole.events[:100])
+    minutes = tmp_path / "rollup/width=1min"
+    minutes.parent.mkdir()
+    minutes.write_text("in the way")
+    with pytest.raises(Py4JJavaError, match="not a directory"):
+        rollup(spark, tmp_path)
+    minutes.unlink()
+    [one] = tmp_path.glob("rollup/width=10s/tenant=shop/date=2026-01-31/hour=02/*.parquet")
+    one.unlink()  # as if the end had come between two partitions
+    archived(spark, tmp_path, whole.events[100:])
+    rollup(spark, tmp_path)
+    assert all_kept(spark, tmp_path) == whole.rows
+
+
+def test_each_tenant_has_its_own_pace(spark: SparkSession, tmp_path: Path) -> None:
+    early = [{**told, "tenant": "early"} for told in history(7, AT - 2 * HOUR, AT - HOUR, 30)]
+    archived(spark, tmp_path, early + history(8, AT, AT + HOUR, 30))
+    assert rollup(spark, tmp_path, tenant="shop").final_until == AT + HOUR
+    assert {row["tenant"] for row in all_kept(spark, tmp_path)} == {"shop"}
+    assert rollup(spark, tmp_path).final_until == AT - HOUR
+    assert {row["tenant"] for row in kept(spark, tmp_path, "10s")} == {"shop", "early"}
+
+
+def test_what_happened_since_an_instant_is_made_anew(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(whole.root, root)
+    for lost in root.glob("rollup/width=*/tenant=shop/date=2026-01-31/hour=0[23]"):
+        shutil.rmtree(lost)
+    assert rollup(spark, root).rows == 0
+    assert rollup(spark, root, since=AT).rows == sum(row["hour"] >= 2 for row in whole.rows)
+    assert all_kept(spark, root) == whole.rows
+
+
+def test_an_archive_without_events_has_no_roll_ups(spark: SparkSession, tmp_path: Path) -> None:
+    report = rollup(spark, tmp_path / "nothing")
+    assert (report.partitions, report.rows, report.final_until) == (0, 0, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_asked_for_is_checked_first(spark: SparkSession) -> None:
+    with pytest.raises(InvalidOption, match=r"since=.* is naive"):
+        rollup(spark, "anywhere", since=datetime(2026, 1, 31))  # noqa: DTZ001
+    with pytest.raises(InvalidOption, match="tenant 'a b' is not valid"):
+        rollup(spark, "anywhere", tenant="a b")
+    with pytest.raises(InvalidOption, match="root='' is not valid"):
+        rollup(spark, "")
