@@ -59,19 +59,20 @@ def rolled_up(events: DataFrame, width: str) -> DataFrame:
     told = known.select("*", *(is_so.alias(name) for name, is_so in _transitions().items()))
     run_ms = F.when(F.col("ended"), F.col("run_ms"))
     wait_ms = F.when(F.col("started"), F.col("wait_ms"))
-    counts = {name: F.col(name).cast("long") for name in _transitions()}
+    counts = F.struct(
+        *(F.col(name).cast("long").alias(name) for name in _transitions()),
+        run_ms.alias("run_sum_ms"),
+        run_ms.isNotNull().cast("long").alias("run_count"),
+    )
     parts = told.select(
-        *_key(width, "at"),
-        F.struct(
-            *(count.alias(name) for name, count in counts.items()),
-            run_ms.alias("run_sum_ms"),
-            run_ms.isNotNull().cast("long").alias("run_count"),
-        ).alias("counts"),
+        *_KEY[:-1],
+        bucket_at("at", layout.WIDTHS_S[width]).alias("bucket"),
+        counts.alias("counts"),
         histogram.bucket_of(run_ms).alias("run_bucket"),
         histogram.bucket_of(wait_ms).alias("wait_bucket"),
         F.lit(1).cast("long").alias("times"),
     )
-    return _gathered(parts, width)
+    return _of_width(_added_up(parts, _KEY), width)
 
 
 def merged(rollups: DataFrame, width: str) -> DataFrame:
@@ -81,20 +82,26 @@ def merged(rollups: DataFrame, width: str) -> DataFrame:
         rollups: of one width, as `headrace.spark.pipeline.rollups` gives them.
         width: of a bucket, ``10s``, ``1min`` or ``1h``: not under that of ``rollups``.
     """
-    counts = F.struct(*_COUNTS)
-    nothing = F.lit(None).cast(_counts_type())
-    no_bucket, none = F.lit(None).cast("int"), F.lit(0).cast("long")
+    wider = rollups.withColumn("bucket", bucket_at("bucket", layout.WIDTHS_S[width]))
+    return _of_width(summed(wider, *_KEY), width)
+
+
+def summed(rollups: DataFrame, *by: str) -> DataFrame:
+    """Return one row for each group of roll-ups, with the counts, rates and times of all of it.
+
+    Args:
+        rollups: each bucket in one width alone.
+        *by: columns that make a group.
+    """
+    nothing = F.lit(None).cast(StructType([StructField(name, LongType()) for name in _COUNTS]))
+    no_bucket, never = F.lit(None).cast("int"), F.lit(0).cast("long")
 
     def part(counts: Column, run: Column, wait: Column, times: Column) -> Column:
-        return F.struct(
-            counts.alias("counts"),
-            run.alias("run_bucket"),
-            wait.alias("wait_bucket"),
-            times.alias("times"),
-        )
+        named = {"counts": counts, "run_bucket": run, "wait_bucket": wait, "times": times}
+        return F.struct(*(value.alias(name) for name, value in named.items()))
 
     parts = F.concat(
-        F.array(part(counts, no_bucket, no_bucket, none)),
+        F.array(part(F.struct(*_COUNTS), no_bucket, no_bucket, never)),
         F.transform(
             F.map_entries("run_histogram"),
             lambda entry: part(nothing, entry["key"], no_bucket, entry["value"]),
@@ -104,8 +111,13 @@ def merged(rollups: DataFrame, width: str) -> DataFrame:
             lambda entry: part(nothing, no_bucket, entry["key"], entry["value"]),
         ),
     )
-    exploded = rollups.select(*_key(width, "bucket"), F.explode(parts).alias("part"))
-    return _gathered(exploded.select(*_KEY, "part.*"), width)
+    return _added_up(rollups.select(*by, F.explode(parts).alias("part")).select(*by, "part.*"), by)
+
+
+def bucket_at(instant: str, width_s: int) -> Column:
+    """Return when the bucket of an instant begins; all widths begin with an hour of UTC."""
+    micros = F.unix_micros(instant)
+    return F.timestamp_micros(micros - F.pmod(micros, F.lit(width_s * 1_000_000)))
 
 
 def _transitions() -> Mapping[str, Column]:
@@ -131,17 +143,7 @@ def _transitions() -> Mapping[str, Column]:
     }
 
 
-def _counts_type() -> StructType:
-    return StructType([StructField(name, LongType()) for name in _COUNTS])
-
-
-def _key(width: str, instant: str) -> Sequence[Column]:
-    micros, width_us = F.unix_micros(instant), F.lit(layout.WIDTHS_S[width] * 1_000_000)
-    bucket = F.timestamp_micros(micros - F.pmod(micros, width_us))
-    return (*(F.col(name) for name in _KEY[:-1]), bucket.alias("bucket"))
-
-
-def _gathered(parts: DataFrame, width: str) -> DataFrame:
+def _added_up(parts: DataFrame, by: Sequence[str]) -> DataFrame:
     """Add up parts: counts, and how many times fell into one bucket of a histogram."""
     sums = [F.coalesce(F.sum(F.col(f"counts.{name}")), F.lit(0)).alias(name) for name in _COUNTS]
     again = [F.sum(name).alias(name) for name in _COUNTS]
@@ -150,21 +152,23 @@ def _gathered(parts: DataFrame, width: str) -> DataFrame:
         for bucket, name in _TIMES.items()
     ]
     # A part has one bucket at most, so that each pair of them is there once in the end.
-    counted = parts.groupBy(*_KEY, *_TIMES).agg(*sums, F.sum("times").alias("times"))
-    whole = counted.groupBy(*_KEY).agg(*again, *histograms)
-    derived = {
-        "width": F.lit(width),
+    counted = parts.groupBy(*by, *_TIMES).agg(*sums, F.sum("times").alias("times"))
+    return counted.groupBy(*by).agg(*again, *histograms).withColumns(_rates())
+
+
+def _rates() -> Mapping[str, Column]:
+    """Return what is worked out from counts and histograms."""
+    run, wait = F.col("run_histogram"), F.col("wait_histogram")
+    return {
         "error_rate": F.when(F.col("ended") > 0, F.col("errors") / F.col("ended")),
         "avg_ms": F.when(F.col("run_count") > 0, F.col("run_sum_ms") / F.col("run_count")),
-        **{
-            f"{prefix}p{percent}_ms": histogram.percentile_ms(F.col(column), percent / 100)
-            for prefix, column, percent in (
-                ("", "run_histogram", 50),
-                ("", "run_histogram", 95),
-                ("", "run_histogram", 99),
-                ("wait_", "wait_histogram", 95),
-            )
-        },
+        "p50_ms": histogram.percentile_ms(run, 0.5),
+        "p95_ms": histogram.percentile_ms(run, 0.95),
+        "p99_ms": histogram.percentile_ms(run, 0.99),
+        "wait_p95_ms": histogram.percentile_ms(wait, 0.95),
     }
+
+
+def _of_width(rollups: DataFrame, width: str) -> DataFrame:
     names = [name for name in layout.rollup_schema().names if name not in {"date", "hour"}]
-    return whole.withColumns(derived).select(*names)
+    return rollups.withColumn("width", F.lit(width)).select(*names)
