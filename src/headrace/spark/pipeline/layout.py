@@ -7,6 +7,7 @@ those of UTC. Columns that an older release did not write are null, and those of
 from __future__ import annotations
 
 import os
+from datetime import datetime
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,6 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from headrace.clock import instant_ms
 from headrace.errors import InvalidOption
 from headrace.plain import shown
 from headrace.spark import records
@@ -43,6 +45,7 @@ WIDTHS_S = {"10s": 10, "1min": 60, "1h": 3600}
 """How many seconds a bucket of a roll-up has, by the name of its width."""
 
 _HOUR_S = 3600
+_HOUR_MS = _HOUR_S * 1000
 _WHEN = (StructField("date", DateType()), StructField("hour", IntegerType()))
 
 _TEXT, _LONG, _INSTANT = StringType(), LongType(), TimestampType()
@@ -227,6 +230,30 @@ def read_known(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
         if error.getCondition() == "PATH_NOT_FOUND":
             return spark.createDataFrame([], schema)
         raise
+    return frame
+
+
+def within(
+    frame: DataFrame, instant: str, *, since: datetime | None, until: datetime | None
+) -> DataFrame:
+    """Return the rows of a span of time; the files of other hours are not read.
+
+    Args:
+        frame: of events, dead letters or roll-ups.
+        instant: the column that says when.
+        since: from then on; None: from the first.
+        until: before then; None: to the last.
+
+    Raises:
+        InvalidOption: one has no time zone, or is out of bounds.
+    """
+    hour, at_ms = F.unix_date("date") * 24 + F.col("hour"), F.unix_millis(instant)
+    if since is not None:
+        since_ms = instant_ms(since, name="since")
+        frame = frame.where((hour >= since_ms // _HOUR_MS) & (at_ms >= since_ms))
+    if until is not None:
+        until_ms = instant_ms(until, name="until")
+        frame = frame.where((hour <= until_ms // _HOUR_MS) & (at_ms < until_ms))
     return frame
 
 
