@@ -8,6 +8,7 @@ from headrace.spark.public import on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
     from headrace.spark.pipeline.baseline import baseline as baseline
+    from headrace.spark.pipeline.failures import failures as failures
     from headrace.spark.pipeline.layout import dead_letters as dead_letters
     from headrace.spark.pipeline.layout import events as events
     from headrace.spark.pipeline.layout import rollups as rollups
