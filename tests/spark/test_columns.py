@@ -39,6 +39,7 @@ def test_what_may_be_written() -> None:
         "task": TEXT,
         "queue": TEXT,
         "priority": IntegerType(),
+        "lane": TEXT,
         "delay": DecimalType(10, 3),
         "run_at": TimestampType(),
         "expires_in": DoubleType(),
@@ -46,6 +47,7 @@ def test_what_may_be_written() -> None:
         "keep": LongType(),
         "max_attempts": LongType(),
         "timeout": DoubleType(),
+        "options": TEXT,
     }
     check({"id": TEXT, "payload": BinaryType(), **asked})
     check({"order": TEXT, "body": TEXT}, id_column="order", payload_column="body")

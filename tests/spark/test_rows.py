@@ -31,10 +31,10 @@ def jobs(columns: pa.RecordBatch, options: WriteOptions = OPTIONS) -> list[JobRe
     return [job for call in Rows(options).calls(columns) for job in call]
 
 
-def one(*, options: WriteOptions = OPTIONS, **columns: Any) -> JobRequest:
+def one(*, write: WriteOptions = OPTIONS, **columns: Any) -> JobRequest:
     """Return the only job of a batch of one row."""
     arrays = {name: [value] for name, value in columns.items()}
-    [job] = jobs(batch(**{"id": ["1"], "payload": ["{}"], **arrays}), options)
+    [job] = jobs(batch(**{"id": ["1"], "payload": ["{}"], **arrays}), write)
     return job
 
 
@@ -44,7 +44,7 @@ def test_rows_of_one_kind_are_plain_jobs_that_replace_nothing() -> None:
         JobRequest("1", "a", "load", b'{"x":1}', is_plain=True, replaces_ended=False),
         JobRequest("ü", "a", "load", '{"x":"ü"}'.encode(), is_plain=True, replaces_ended=False),
     ]
-    assert one(options=msgspec.structs.replace(OPTIONS, replaces_ended=True)).replaces_ended
+    assert one(write=msgspec.structs.replace(OPTIONS, replaces_ended=True)).replaces_ended
 
 
 def test_columns_go_by_the_names_that_the_options_say() -> None:
@@ -104,6 +104,20 @@ def test_what_the_worker_acts_on() -> None:
     }
 
 
+def test_what_another_job_asked_for_is_asked_for_again_but_for_what_columns_say() -> None:
+    stored = '{"max_attempts":5,"keep_ms":7000,"headers":{"to":"us"},"unknown":1}'
+    job = one(options=stored, lane="process", timeout=0.5, max_attempts=2)
+    assert msgspec.json.decode(job.options) == {
+        "max_attempts": 2,
+        "keep_ms": 7000,
+        "headers": {"to": "us"},
+        "timeout_ms": 500,
+    }
+    assert (job.lane, job.keep_ms, job.is_plain) == ("process", 7000, False)
+    assert one(options=None, lane=None).is_plain
+    assert one(options="{}", lane="default").is_plain
+
+
 def test_a_keep_is_the_results_too_where_it_is_shorter() -> None:
     assert msgspec.json.decode(one(keep=60.0).options) == {
         "result_ttl_ms": 60_000,
@@ -154,6 +168,9 @@ LONG = "x" * 257
         ({"delay": -1.0}, r"the row with id '7': delay=-1.0 is out of bounds"),
         ({"delay": float("nan")}, r"the row with id '7': delay=nan is out of bounds"),
         ({"expires_in": 0.0}, r"the row with id '7': expires=0.0 is out of bounds"),
+        ({"lane": "a b"}, r"the row with id '7': lane 'a b' is not valid"),
+        ({"options": "{"}, r"the row with id '7': the options can't be read"),
+        ({"options": '{"keep_ms":-1}'}, r"the row with id '7': keep_ms=-1 is out of bounds"),
         ({"keep": -1.0}, r"the row with id '7': keep=-1.0 is out of bounds"),
         ({"max_attempts": 0}, r"the row with id '7': max_attempts=0 is out of bounds"),
         ({"timeout": 0.0}, r"the row with id '7': timeout=0.0 is out of bounds"),

@@ -38,6 +38,7 @@ ASKED = {
     "task": TEXT,
     "queue": TEXT,
     "priority": _COUNT,
+    "lane": TEXT,
     "delay": _SECONDS,
     "run_at": INSTANT,
     "expires_in": _SECONDS,
@@ -45,8 +46,13 @@ ASKED = {
     "keep": _SECONDS,
     "max_attempts": _COUNT,
     "timeout": _SECONDS,
+    "options": TEXT,
 }
-"""What a column may ask of each job; null says nothing."""
+"""What a column may ask of each job; null says nothing.
+
+``options`` are those of another job as they are stored, in JSON; what another column says goes
+before. ``lane`` is its kind of slot.
+"""
 
 
 def check_columns(schema: types.StructType, options: WriteOptions) -> None:

@@ -13,13 +13,20 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from headrace.errors import InvalidOption, InvalidRows
-from headrace.job import ID_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES, check_text, new_job_id
-from headrace.options import JobOptions
+from headrace.job import (
+    ID_LIMIT_BYTES,
+    PAYLOAD_LIMIT_BYTES,
+    check_name,
+    check_text,
+    new_job_id,
+)
+from headrace.options import JobOptions, check_stored, encode_stored
 from headrace.plain import shown
 from headrace.request import JobRequest, asked
 from headrace.settings import TaskSettings
@@ -32,6 +39,9 @@ T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL = r"[\x00-\x1f\x7f-\x{9f}]"
+_APART = {"task", "lane", "options"}
+"""Columns that are no options of a call."""
+
 _REST = JobRequest.__struct_fields__[4:]
 
 
@@ -155,8 +165,14 @@ class _Batch:
         if task is None:
             raise InvalidOption("no task is named: fill the column 'task', or say the option task")
         settings = TaskSettings(queue=self._options.queue)
-        template = JobTemplate(check_text(task, what="task name"), settings, _job_options(said))
-        blank = template.blank
+        lane = said.get("lane")
+        template = JobTemplate(
+            check_text(task, what="task name"),
+            settings,
+            _job_options(said),
+            lane=None if lane is None else check_name(lane, what="lane"),
+        )
+        blank = _with_stored(template.blank, said.get("options"))
         return replace(
             blank,
             is_new_id=self._ids is None,
@@ -193,7 +209,7 @@ def _alike(blank: JobRequest, ids: list[str], payloads: list[bytes]) -> list[Job
 
 def _job_options(said: Mapping[str, Any]) -> JobOptions:
     """Return what a row asks for as a call of a task would say it."""
-    given = {name: value for name, value in said.items() if value is not None and name != "task"}
+    given = {name: said[name] for name in said if said[name] is not None and name not in _APART}
     if "expires_in" in given and "expires_at" in given:
         raise InvalidOption("expires_in and expires_at: say one of them")
     for name in ("run_at", "expires_at"):
@@ -203,6 +219,16 @@ def _job_options(said: Mapping[str, Any]) -> JobOptions:
         if name in given:
             given["expires"] = given.pop(name)
     return cast(JobOptions, given)
+
+
+def _with_stored(blank: JobRequest, options: str | None) -> JobRequest:
+    """Return a job that asks for what the stored options of another one say, and it does not."""
+    if options is None:
+        return blank
+    asked_for = msgspec.json.decode(blank.options or b"{}")
+    stored = {**msgspec.json.decode(check_stored(options.encode()) or b"{}"), **asked_for}
+    keep_ms = stored.get("keep_ms", blank.keep_ms)
+    return replace(blank, options=encode_stored(stored), keep_ms=keep_ms)
 
 
 def _instant(name: str, at_us: int) -> datetime:
