@@ -15,6 +15,7 @@ from headrace.cli.events import events
 from headrace.cli.jobs import job
 from headrace.cli.operate import doctor, health, version, version_option
 from headrace.cli.output import leading, message_of, one_line
+from headrace.cli.pipeline import pipeline
 from headrace.cli.queues import queue
 from headrace.cli.scheduler import scheduler
 from headrace.cli.schedules import schedule
@@ -117,6 +118,7 @@ COMMANDS = (
     health,
     help_command,
     job,
+    pipeline,
     queue,
     schedule,
     scheduler,

@@ -1,0 +1,15 @@
+"""``headrace pipeline``: the archive of events and dead letters, and what is made of it."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.pipeline_reports import rollup_command
+
+
+@click.group()
+def pipeline() -> None:
+    """Archive what happened to jobs, and make reports of it: needs headrace[spark] and Java."""
+
+
+pipeline.add_command(rollup_command)

@@ -1,0 +1,104 @@
+"""What the commands of the pipeline share: which archive, and which Spark."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from headrace.cli.options import Function, option
+from headrace.cli.output import note
+from headrace.job import check_name
+from headrace.plain import shown
+
+if TYPE_CHECKING:  # it is imported by what is run, and may not be there
+    from pyspark.sql import SparkSession
+
+
+class Archive(msgspec.Struct, frozen=True):
+    """An archive, and the Spark that works on it.
+
+    Attributes:
+        root: a path or URI that Spark knows.
+        master: of Spark.
+        conf: settings of Spark.
+    """
+
+    root: str
+    master: str
+    conf: dict[str, str]
+
+    @contextmanager
+    def spark(self) -> Iterator[SparkSession]:
+        """Start Spark and stop it at the end.
+
+        Raises:
+            MissingRequirement: Java is missing or too old.
+            HeadraceError: Spark did not start, or can't do what is asked.
+        """
+        from headrace.spark.starting import started
+
+        with warnings.catch_warnings(), started(self.master, conf=self.conf) as spark:
+            warnings.showwarning = _note_warning
+            yield spark
+
+
+def _note_warning(message: Warning | str, *_where: object, **_rest: object) -> None:
+    note(f"Note: {message}")
+
+
+def on_archive(function: Function) -> Callable[..., Any]:
+    """Add the argument ROOT and the options that say which Spark, passed on as ``archive``.
+
+    Called, it raises `MissingRequirement` where pyspark or pyarrow is missing or too old.
+    """
+
+    @click.argument("root", metavar="ROOT")
+    @option(
+        "--master",
+        metavar="MASTER",
+        default="local[*]",
+        envvar="HEADRACE_SPARK_MASTER",
+        show_envvar=True,
+        help="The Spark that does it: local[2], spark://host:7077, yarn, sc://host.",
+    )
+    @option(
+        "--conf",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=lambda _context, _option, texts: _settings(texts),
+        help="A setting of Spark, such as spark.driver.memory=4g; may be repeated.",
+    )
+    @functools.wraps(function)
+    def wrapper(*args: Any, root: str, master: str, conf: dict[str, str], **rest: Any) -> Any:
+        from headrace.spark.requirements import check_pyspark
+
+        check_pyspark()
+        return function(*args, archive=Archive(root, master, conf), **rest)
+
+    return wrapper
+
+
+def _settings(texts: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{shown(text)} is not a setting: use NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found
+
+
+tenant_option = option(
+    "--tenant",
+    metavar="NAME",
+    envvar="HEADRACE_TENANT",
+    show_envvar=True,
+    callback=lambda _context, _option, name: name and check_name(name, what="tenant"),
+    help="Only this tenant's part.  [default: every tenant's]",
+)
