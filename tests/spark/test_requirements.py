@@ -54,6 +54,18 @@ def test_what_is_not_installed_is_said_at_the_first_name(tmp_path: Path) -> None
     )
 
 
+def test_a_package_without_metadata_says_its_version_itself(tmp_path: Path) -> None:
+    for package in Path(pyspark.__file__).parents[1].iterdir():
+        if not package.match("pyspark-*.dist-info"):
+            (tmp_path / package.name).symlink_to(package)
+    path = [str(ROOT / "src"), str(tmp_path)]
+    program = f"import sys; sys.path[:0] = {path}; import headrace.spark; headrace.spark.register"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
 def test_java_is_looked_for_where_spark_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

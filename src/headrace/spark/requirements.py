@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
 from headrace.errors import MissingRequirement
@@ -84,7 +86,9 @@ def _check(package: str, oldest: tuple[int, int], *, also: str = "") -> None:
 
 
 def _version(package: str) -> str:
-    try:
+    with suppress(PackageNotFoundError):
         return version(package)
-    except PackageNotFoundError:
-        return ""
+    # A distribution of Spark has pyspark as a bare directory, which pip knows nothing of.
+    with suppress(ImportError):
+        return str(getattr(import_module(package), "__version__", ""))
+    return ""
