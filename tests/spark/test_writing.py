@@ -28,7 +28,7 @@ from headrace.spark.writing import (
 from headrace.storage.connect import open_blocking
 from headrace.storage.limits import STAGES_LIMIT
 from headrace.storage.steps import at_once
-from headrace.storage.values import WriteInfo
+from headrace.storage.values import IncarnationInfo, WriteInfo
 from tests.spark.support.stages import stages_left
 
 
@@ -80,6 +80,26 @@ def test_rows_may_name_their_queues(options: WriteOptions, app: SyncApp[None]) -
     batch = rows("1", "2", "3").append_column("queue", pa.array(["a", None, "b"]))
     assert write_partition([batch], options) == Written(3, added=3)
     assert [queued(app, name) for name in ("a", "b", "default")] == [1, 1, 1]
+
+
+def test_jobs_are_in_the_lane_that_workers_say(options: WriteOptions, app: SyncApp[None]) -> None:
+    worker = IncarnationInfo(
+        incarnation="w1",
+        name="w",
+        host="h",
+        pid=1,
+        version="1",
+        concurrency=1,
+        lease_ms=60_000,
+        registered_ms=0,
+        tasks={"load": "process"},
+    )
+    storage = open_blocking(options.url)
+    at_once(storage.register("default", worker))
+    storage.close()
+    write_partition([rows("1")], options)
+    write_partition([rows("2")], replace(options, task="other"))
+    assert app.queue("default").stats().lanes == {"process": 1}
 
 
 def test_a_bad_row_stops_a_write_before_its_batch(

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from headrace.errors import InvalidOption, InvalidRows
 from headrace.job import (
+    DEFAULT_LANE,
     ID_LIMIT_BYTES,
     PAYLOAD_LIMIT_BYTES,
     check_name,
@@ -36,6 +37,7 @@ from headrace.storage.batches import batches
 from headrace.template import JobTemplate
 
 T = TypeVar("T")
+LaneOf = Callable[[str, str], str]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL = r"[\x00-\x1f\x7f-\x{9f}]"
@@ -45,15 +47,21 @@ _APART = {"task", "lane", "options"}
 _REST = JobRequest.__struct_fields__[4:]
 
 
+def _default_lane(_queue: str, _task: str) -> str:
+    return DEFAULT_LANE
+
+
 class Rows:
     """Makes jobs of the rows of Arrow batches.
 
     Args:
         options: of the write; the columns were checked.
+        lane_of: from a queue and a task to its lane.
     """
 
-    def __init__(self, options: WriteOptions) -> None:
+    def __init__(self, options: WriteOptions, lane_of: LaneOf = _default_lane) -> None:
         self._options = options
+        self._lane_of = lane_of
 
     def calls(self, batch: pa.RecordBatch) -> Iterator[Sequence[JobRequest]]:
         """Yield the jobs of a batch in their order, as many of a queue as one call may bring.
@@ -64,7 +72,7 @@ class Rows:
         if "queue" in batch.schema.names:
             # Those of one queue stay in their order, and do not take a call each.
             batch = batch.take(pc.sort_indices(batch.column("queue")))
-        checked = _Batch(batch, self._options)
+        checked = _Batch(batch, self._options, self._lane_of)
         size = self._options.batch_size
         for first in range(0, batch.num_rows, size):
             for _, jobs in groupby(checked.jobs(first, size), attrgetter("queue")):
@@ -74,8 +82,9 @@ class Rows:
 class _Batch:
     """One batch, checked as a whole."""
 
-    def __init__(self, batch: pa.RecordBatch, options: WriteOptions) -> None:
+    def __init__(self, batch: pa.RecordBatch, options: WriteOptions, lane_of: LaneOf) -> None:
         self._options = options
+        self._lane_of = lane_of
         self._rows = batch.num_rows
         self._columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         self._ids = self._columns.get(options.id_column)
@@ -165,14 +174,12 @@ class _Batch:
         if task is None:
             raise InvalidOption("no task is named: fill the column 'task', or say the option task")
         settings = TaskSettings(queue=self._options.queue)
-        lane = said.get("lane")
-        template = JobTemplate(
-            check_text(task, what="task name"),
-            settings,
-            _job_options(said),
-            lane=None if lane is None else check_name(lane, what="lane"),
-        )
+        template = JobTemplate(check_text(task, what="task name"), settings, _job_options(said))
         blank = _with_stored(template.blank, said.get("options"))
+        lane = said.get("lane")
+        if lane is None:
+            lane = self._lane_of(blank.queue, blank.task)
+        blank = replace(blank, lane=check_name(lane, what="lane"))
         return replace(
             blank,
             is_new_id=self._ids is None,

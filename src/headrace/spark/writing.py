@@ -24,6 +24,7 @@ from headrace.job import EnqueueOutcome
 from headrace.logs.log import write_line
 from headrace.repeat import repeat_blocking
 from headrace.request import JobRequest
+from headrace.spark.lanes import Lanes
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import Rows
 from headrace.spark.shipping import Shipped
@@ -138,7 +139,7 @@ def write_partition(
         return _staged(batches, options, terms, asker)
     rows = added = 0
     enqueues = Enqueues(asker.storage, retry_for_s=options.retry_for_ms / 1000, outage=asker.outage)
-    for jobs, outcomes in enqueues.in_calls(_calls(batches, options)):
+    for jobs, outcomes in enqueues.in_calls(_calls(batches, options, asker)):
         rows += len(jobs)
         added += outcomes.count(EnqueueOutcome.QUEUED) + outcomes.count(EnqueueOutcome.SCHEDULED)
     return Written(rows, added)
@@ -156,7 +157,7 @@ def _staged(
         return Written(sum(batch.num_rows for batch in batches))
     stage = writing.staging.info
     try:
-        for jobs in _calls(batches, options):
+        for jobs in _calls(batches, options, asker):
             _check_partition()
             stage = _stage(asker, terms, stage, jobs)
     except BaseException:
@@ -291,9 +292,9 @@ def read_written(row: Any) -> Written:
 
 
 def _calls(
-    batches: Iterable[pa.RecordBatch], options: WriteOptions
+    batches: Iterable[pa.RecordBatch], options: WriteOptions, asker: BlockingAsker
 ) -> Iterator[Sequence[JobRequest]]:
-    return chain.from_iterable(map(Rows(options).calls, batches))
+    return chain.from_iterable(map(Rows(options, Lanes(asker)).calls, batches))
 
 
 def _stages(written: Iterable[Written]) -> list[StageInfo]:
