@@ -9,7 +9,7 @@ from headrace.storage.steps import at_once
 from headrace.sync.asking import BlockingAsker
 
 
-class Lanes:
+class TaskLanes:
     """Asks once for each queue; where no worker knows a task it is in the default lane.
 
     A job that leaves its lane to the storage would not be plain, and take twice the time.

@@ -24,7 +24,7 @@ from headrace.job import EnqueueOutcome
 from headrace.logs.log import write_line
 from headrace.repeat import repeat_blocking
 from headrace.request import JobRequest
-from headrace.spark.lanes import Lanes
+from headrace.spark.lanes import TaskLanes
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import Rows
 from headrace.spark.shipping import Shipped
@@ -294,7 +294,7 @@ def read_written(row: Any) -> Written:
 def _calls(
     batches: Iterable[pa.RecordBatch], options: WriteOptions, asker: BlockingAsker
 ) -> Iterator[Sequence[JobRequest]]:
-    return chain.from_iterable(map(Rows(options, Lanes(asker)).calls, batches))
+    return chain.from_iterable(map(Rows(options, TaskLanes(asker)).calls, batches))
 
 
 def _stages(written: Iterable[Written]) -> list[StageInfo]:
