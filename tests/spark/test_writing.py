@@ -12,7 +12,14 @@ import pytest
 from msgspec.structs import replace
 from pyspark import TaskContext
 
-from headrace import InvalidOption, InvalidRows, StorageUnavailable, SyncApp
+from headrace import (
+    InvalidOption,
+    InvalidRows,
+    StageLost,
+    StorageRefused,
+    StorageUnavailable,
+    SyncApp,
+)
 from headrace.spark.options import WriteOptions
 from headrace.spark.writing import (
     Written,
@@ -30,6 +37,7 @@ from headrace.storage.limits import STAGES_LIMIT
 from headrace.storage.steps import at_once
 from headrace.storage.values import IncarnationInfo, WriteInfo
 from tests.spark.support.stages import stages_left
+from tests.support.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -165,6 +173,15 @@ def test_a_write_that_failed_is_dropped(atomic: WriteOptions, app: SyncApp[None]
     assert queued(app) == 0
 
 
+def test_what_is_staged_no_more_fails_the_write(atomic: WriteOptions, app: SyncApp[None]) -> None:
+    terms = terms_of(atomic)
+    parts = [write_partition([rows(one)], atomic, terms) for one in ("1", "2")]
+    give_up(atomic, terms, parts[:1])
+    with pytest.raises(StageLost):
+        finish(atomic, terms, parts)
+    assert queued(app) == 0
+
+
 def test_a_write_that_failed_after_its_commit_is_finished(
     atomic: WriteOptions, app: SyncApp[None]
 ) -> None:
@@ -218,6 +235,16 @@ def test_a_storage_that_is_down_is_seen_before_any_row_is() -> None:
     down = WriteOptions(url="redis://127.0.0.1:1", retry_for_ms=60_000)
     with pytest.raises(StorageUnavailable, match="refused"):
         check_target(down, for_s=0)
+
+
+def test_a_server_that_may_throw_jobs_away_is_refused(redis_server: RedisServer) -> None:
+    with redis_server.client() as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            with pytest.raises(StorageRefused, match="maxmemory-policy"):
+                check_target(WriteOptions(url=f"{redis_server.url}?client_name=new"))
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
 
 
 def test_a_storage_in_the_memory_of_one_process_is_refused() -> None:
