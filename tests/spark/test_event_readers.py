@@ -30,7 +30,7 @@ def batch(url: str, *queues: str, **options: Any) -> DataSourceReader:
 
 
 def read(
-    reader: DataSourceReader | DataSourceStreamReader, parts: Iterable[InputPartition]
+    reader: DataSourceReader | DataSourceStreamReader, parts: Iterable[InputPartition | None]
 ) -> list[int]:
     """Return the numbers of the events of parts, each read as if in another process."""
     found = []
@@ -71,7 +71,7 @@ def test_a_batch_reads_each_event_once(url: str, app: SyncApp[None]) -> None:
 def test_nothing_is_read_where_nothing_is(url: str) -> None:
     reader = batch(url)
     assert reader.partitions() == []
-    assert read(reader, [InputPartition(None)]) == []  # Spark's own
+    assert read(reader, [InputPartition(None), None]) == []  # as Spark has it then
 
 
 def test_what_was_trimmed_after_it_was_planned_is_counted(url: str, app: SyncApp[None]) -> None:
@@ -152,6 +152,16 @@ def test_a_stream_has_its_limits_where_spark_tells_neither_start_nor_limit(
     again = stream(url, max_events=20)
     assert again.latestOffset() == begin
     assert again.partitions(begin, begin) == []
+
+
+def test_a_micro_batch_that_is_read_again_is_the_same(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 60)
+    reader = stream(url)
+    begin = reader.initialOffset()
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    enqueue(app, 40)
+    for again in (reader, stream(url)):
+        assert read(again, again.partitions(begin, end)) == numbers(1, 60)
 
 
 def test_a_trigger_that_takes_what_is_there_now_ends(url: str, app: SyncApp[None]) -> None:

@@ -173,8 +173,8 @@ def _partitions(
 
 
 def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    span: Span | None = partition.value
-    if span is None:  # what Spark makes where there are no parts
+    span: Span | None = getattr(partition, "value", None)
+    if span is None:  # Spark makes such a part where there is none, pyspark 4.1 None itself
         return
     storage = storage_of(options.url, options.tenant)
     for page in _unbroken(_pages(storage, span), span, fails=options.fails_on_loss):

@@ -69,7 +69,7 @@ class RecordReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece, a batch for each page."""
-        return _read(self._options, partition.value)
+        return _read(self._options, getattr(partition, "value", None))
 
 
 class RecordStreamReader(DataSourceStreamReader):
@@ -109,11 +109,11 @@ class RecordStreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece, a batch for each page."""
-        return _read(self._options, partition.value)
+        return _read(self._options, getattr(partition, "value", None))
 
 
 def _read(options: ReadOptions, piece: Piece | None) -> Iterator[pa.RecordBatch]:
-    if piece is None:  # Spark's own part of a read that has none
+    if piece is None:  # Spark's own part of a read that has none; of pyspark 4.1 it is None itself
         return
     for page in cursors.pages(_storage(options), piece):
         yield batch_of(options.tenant, page)
