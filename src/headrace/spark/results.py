@@ -20,6 +20,7 @@ from headrace.job import JobState, check_name
 from headrace.plain import shown
 from headrace.spark.json_columns import quoted
 from headrace.spark.progress import Draw, drawn
+from headrace.spark.shipping import Shipped
 from headrace.spark.storages import storage_of
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.steps import at_once
@@ -114,7 +115,7 @@ def results(
     if wait:
         _wait(df, jobs, timeout_ms, is_shown=progress)
     schema = StructType([*df.schema.fields, *_ADDED.fields])
-    return df.mapInArrow(partial(_with_outcomes, jobs), schema)
+    return df.mapInArrow(_WithOutcomes(jobs), schema)
 
 
 def failures_by_error(results: DataFrame, *, id_column: str = "id") -> DataFrame:
@@ -231,22 +232,29 @@ def _ends(asker: BlockingAsker, jobs: Jobs, ids: Sequence[str]) -> list[End]:
     return at_once(asker.ask(partial(asker.storage.outcomes, jobs.queue, ids)))
 
 
-def _with_outcomes(jobs: Jobs, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Add to each batch what became of its jobs; runs on executors."""
-    asker = _asker(jobs)
-    for batch in batches:
-        ids = batch.column(jobs.id_column).to_pylist()
-        rows = [
-            row
-            for first in range(0, len(ids), BATCH_LIMIT)
-            for row in _told(asker, jobs, ids[first : first + BATCH_LIMIT])
-        ]
-        added = [
-            pa.array([row[place] for row in rows], kind) for place, kind in enumerate(_ARROW_KINDS)
-        ]
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns, *added], names=[*batch.schema.names, *_ADDED.names]
-        )
+class _WithOutcomes(Shipped):
+    """Adds to each batch what became of its jobs; runs on executors."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        jobs = self._jobs
+        asker = _asker(jobs)
+        for batch in batches:
+            ids = batch.column(jobs.id_column).to_pylist()
+            rows = [
+                row
+                for first in range(0, len(ids), BATCH_LIMIT)
+                for row in _told(asker, jobs, ids[first : first + BATCH_LIMIT])
+            ]
+            added = [
+                pa.array([row[place] for row in rows], kind)
+                for place, kind in enumerate(_ARROW_KINDS)
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *added], names=[*batch.schema.names, *_ADDED.names]
+            )
 
 
 def _told(asker: BlockingAsker, jobs: Jobs, ids: Sequence[str | None]) -> Iterator[_Row]:
