@@ -13,16 +13,17 @@ from headrace.options import spelled_out
 from headrace.plain import shown
 from headrace.spark.arguments import WriteArguments, options_of
 from headrace.spark.columns import check_columns
+from headrace.spark.known_writes import check_batch, known
 from headrace.spark.options import WriteOptions
 from headrace.spark.progress import drawn, spark_followed
 from headrace.spark.raised import as_raised
 from headrace.spark.writing import (
+    CHECK_S,
     WRITTEN,
     Written,
     check_target,
     finish,
     in_arrow,
-    known,
     read_written,
     terms_of,
     warn_of_history,
@@ -101,7 +102,12 @@ def enqueue_dataframe(
 
 
 def write_frame(
-    df: DataFrame, options: WriteOptions, terms: WriteTerms | None, *, is_shown: bool = False
+    df: DataFrame,
+    options: WriteOptions,
+    terms: WriteTerms | None,
+    *,
+    check_s: float = CHECK_S,
+    is_shown: bool = False,
 ) -> FrameReport:
     """Write a DataFrame, and return what became of it.
 
@@ -109,13 +115,14 @@ def write_frame(
         df: rows with columns of jobs.
         options: of the write.
         terms: of an atomic one.
+        check_s: how long the storage may be away before anything runs.
         is_shown: whether it is drawn how far it is.
 
     Raises:
         HeadraceError: see `enqueue_dataframe`.
     """
     check_columns(df.schema, options)
-    check_target(options)
+    check_target(options, for_s=check_s)
     if terms is not None:
         return _atomically(df, options, terms, is_shown=is_shown)
     written = _written(df, options, None, is_shown=is_shown)
@@ -149,6 +156,7 @@ def _atomically(
         except HeadraceError as error:
             error.add_note(f"run it again with write_id={terms.write_id!r}: nothing comes twice")
             raise
+    check_batch(report, terms)
     return _report(report)
 
 

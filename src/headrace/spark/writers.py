@@ -17,9 +17,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from headrace.errors import UsageError
-from headrace.plain import shown
 from headrace.spark.columns import check_columns
+from headrace.spark.known_writes import check_batch
 from headrace.spark.options import WriteOptions
 from headrace.spark.shipping import Shipped
 from headrace.spark.writing import (
@@ -129,13 +128,7 @@ class StreamWriter(Shipped, DataSourceStreamArrowWriter):
         terms = _terms_in(messages)
         if terms is None:
             return
-        report = finish(self._options, terms, _written(messages))
-        if report.batch > batchId:
-            raise UsageError(
-                f"micro-batch {batchId} brought in nothing: write {shown(terms.write_id)} has "
-                f"committed up to {report.batch}, so the checkpoint is another one than then, or "
-                "an older copy of it: go on from the newest, or begin anew with another writeId"
-            )
+        check_batch(finish(self._options, terms, _written(messages)), terms)
 
     def abort(self, messages: Messages, batchId: int) -> None:
         """End a micro-batch that failed: in a partition, or in `commit`."""

@@ -106,20 +106,6 @@ def terms_of(options: WriteOptions, *, write_id: str = "", batch: int = 0) -> Wr
     )
 
 
-def known(options: WriteOptions, terms: WriteTerms) -> WriteReport | None:
-    """Return on the driver what became of an atomic write that is known already, else None.
-
-    What is left of it is published.
-
-    Raises:
-        StorageError: it is not answered.
-    """
-    asker = _asker(options)
-    writing = Writing(terms, lambda: asker)
-    at_once(writing.begin())
-    return at_once(writing.publish()) if writing.staging.is_known else None
-
-
 def write_partition(
     batches: Iterable[pa.RecordBatch], options: WriteOptions, terms: WriteTerms | None = None
 ) -> Written:
