@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from headrace.spark.public import on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
+    from headrace.spark.batches import enqueue_batch as enqueue_batch
+    from headrace.spark.batches import enqueue_partition as enqueue_partition
     from headrace.spark.frames import FrameReport as FrameReport
     from headrace.spark.frames import enqueue_dataframe as enqueue_dataframe
     from headrace.spark.prepare import prepare as prepare
