@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from headrace import InvalidOption, InvalidRows, SyncApp
+from headrace import InvalidOption, InvalidRows, SyncApp, UsageError
 from headrace.spark import enqueue_batch, enqueue_partition, prepare
 
 ForeachBatch = Callable[[DataFrame, int], None]
@@ -98,7 +98,7 @@ def test_a_checkpoint_that_fell_behind_is_told(
     df = spark.sql("select 'ann' as user")
     batch(df, 3)
     batch(df, 3)
-    with pytest.raises(Exception, match=r"micro-batch 2 brought in nothing: write 'stream:users'"):
+    with pytest.raises(UsageError, match=r"micro-batch 2 brought in nothing: write 'stream:users'"):
         batch(df, 2)
     assert arguments(app) == ["ann"]
 

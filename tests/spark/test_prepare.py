@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +12,7 @@ from pyspark.sql import functions as F
 
 from headrace import InvalidOption
 from headrace.spark import prepare
+from tests.spark.support.ids import id_of
 
 
 def arguments(jobs: DataFrame) -> list[dict[str, Any]]:
@@ -22,14 +21,6 @@ def arguments(jobs: DataFrame) -> list[dict[str, Any]]:
 
 def ids(jobs: DataFrame) -> list[str]:
     return [row.id for row in jobs.select("id").collect()]
-
-
-def id_of(columns: dict[str, Any], *, task: str | None = None, **salt: str) -> str:
-    """Return the id that the docstring of `prepare` promises."""
-    whole = {"columns": columns, "task": task, **salt}
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    digest = hashlib.sha256(text.encode()).digest()[:16]
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 @pytest.fixture(params=["UTC", "America/New_York", "Asia/Kathmandu"])
