@@ -182,6 +182,7 @@ def test_more_rows_than_a_queue_remembers_are_warned_of(
     with pytest.warns(UserWarning, match="6 rows were written to queue 'q', which remembers 5"):
         enqueue_dataframe(numbered(spark, 6), queue="q", url=url)
     enqueue_dataframe(numbered(spark, 5), queue="q", url=url)
+    enqueue_dataframe(numbered(spark, 6), queue="q", url=url, commit="atomic", write_id="w")
 
 
 @pytest.mark.parametrize(

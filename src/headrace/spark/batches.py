@@ -24,7 +24,7 @@ from headrace.spark.options import WriteOptions
 from headrace.spark.prepare import prepare
 from headrace.spark.progress import is_remote
 from headrace.spark.shipping import Shipped
-from headrace.spark.writing import terms_of, write_partition
+from headrace.spark.writing import terms_of, warn_of_history, write_partition
 
 ROWS = 1_000
 """How many rows of a partition are checked at once."""
@@ -120,7 +120,9 @@ class EnqueueBatch(Shipped):
         terms = None
         if options.is_atomic:
             terms = terms_of(options, write_id=f"stream:{query}", batch=batch_id)
-        write_frame(df, options, terms, check_s=options.retry_for_ms / 1000)
+        report = write_frame(df, options, terms, check_s=options.retry_for_ms / 1000)
+        if terms is None and "queue" not in df.columns:
+            warn_of_history(options, report.rows)
 
 
 @spelled_out(WriteArguments)

@@ -98,7 +98,10 @@ def enqueue_dataframe(
         )
     name = "" if write_id is None else check_text(write_id, what="write_id")
     terms = terms_of(options, write_id=name) if options.is_atomic else None
-    return write_frame(df, options, terms, is_shown=progress)
+    report = write_frame(df, options, terms, is_shown=progress)
+    if write_id is None and "queue" not in df.columns:
+        warn_of_history(options, report.rows)
+    return report
 
 
 def write_frame(
@@ -127,8 +130,6 @@ def write_frame(
         return _atomically(df, options, terms, is_shown=is_shown)
     written = _written(df, options, None, is_shown=is_shown)
     rows, added = sum(one.rows for one in written), sum(one.added for one in written)
-    if "queue" not in df.columns:
-        warn_of_history(options, rows)
     return FrameReport(rows=rows, added=added, duplicates=rows - added, queue=options.queue)
 
 
