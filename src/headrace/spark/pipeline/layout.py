@@ -7,6 +7,7 @@ those of UTC. Columns that an older release did not write are null, and those of
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime
 
 from pyspark.errors import AnalysisException
@@ -223,14 +224,8 @@ def read_known(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
 
     Files are listed and not looked into, so a filter by partitions reads nothing of others.
     """
-    try:
-        frame = spark.read.schema(schema).parquet(path).select(*schema.names)
-        frame.schema  # noqa: B018 (Spark Connect looks for the folder here)
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            return spark.createDataFrame([], schema)
-        raise
-    return frame
+    found = if_there(lambda: spark.read.schema(schema).parquet(path))
+    return spark.createDataFrame([], schema) if found is None else found.select(*schema.names)
 
 
 def within(
@@ -259,12 +254,20 @@ def within(
 
 def _written_columns(spark: SparkSession, path: str) -> StructType | None:
     """Return the columns of all files in a folder; None where there are no files."""
+    found = if_there(lambda: spark.read.options(mergeSchema=True).parquet(path))
+    return None if found is None else found.schema
+
+
+def if_there(read: Callable[[], DataFrame]) -> DataFrame | None:
+    """Return what is read; None where there are no files of that path."""
     try:
-        return spark.read.options(mergeSchema=True).parquet(path).schema
+        frame = read()
+        frame.schema  # noqa: B018 (Spark Connect looks for files no sooner)
     except AnalysisException as error:
         if error.getCondition() in {"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"}:
             return None
         raise
+    return frame
 
 
 def _with_when(schema: StructType) -> StructType:
