@@ -53,8 +53,9 @@ class RecordReader(DataSourceReader):
         """Return what each task is to read: pieces of each queue and state."""
         options, storage = self._options, _storage(self._options)
         queues = _queues(options, storage)
-        newest = cursors.latest(storage, queues, options.states)
         is_late = options.starting == "latest"
+        sought = [queue for queue in queues if is_late or not self._is_said(queue)]
+        newest = cursors.latest(storage, sought, options.states)
         after = newest if is_late else _starting(options, queues, self._starting)
         until = {name: {**newest.get(name, {}), **self._ending.get(name, {})} for name in queues}
         found = cursors.pieces(
@@ -70,6 +71,10 @@ class RecordReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece, a batch for each page."""
         return _read(self._options, getattr(partition, "value", None))
+
+    def _is_said(self, queue: str) -> bool:
+        """Whether the options say where the read of a queue ends, in each state."""
+        return set(self._options.states) <= set(self._ending.get(queue, {}))
 
 
 class RecordStreamReader(DataSourceStreamReader):
