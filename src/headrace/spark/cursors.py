@@ -21,10 +21,10 @@ Cursors = Mapping[str, Mapping[str, str]]
 """Cursors by queue and state; of one that is not there, "", the place before all ended jobs."""
 
 _ANY_ID = "0"
-Place = tuple[int, bytes]
+Ended = tuple[int, bytes]
 """When a job ended, and its id: the order of an export."""
 
-_BEFORE_ALL: Place = (-1, b"")
+_BEFORE_ALL: Ended = (-1, b"")
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ def cursor_at(queue: str, state: JobState, instant_ms: int) -> str:
     return export_cursor(queue, state, f"{instant_ms}:{_ANY_ID}")
 
 
-def place_of(cursor: str, queue: str, state: JobState) -> Place:
+def place_of(cursor: str, queue: str, state: JobState) -> Ended:
     """Return the place of a cursor, in the order of the ends.
 
     Raises:
