@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from headrace.spark.public import on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
+    from headrace.spark.pipeline.archive import archive as archive
+    from headrace.spark.pipeline.archive import follow as follow
     from headrace.spark.pipeline.baseline import baseline as baseline
     from headrace.spark.pipeline.failures import failures as failures
     from headrace.spark.pipeline.layout import dead_letters as dead_letters
