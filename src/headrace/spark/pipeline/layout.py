@@ -28,7 +28,8 @@ from pyspark.sql.types import (
 from headrace.clock import instant_ms
 from headrace.errors import InvalidOption
 from headrace.plain import shown
-from headrace.spark import records
+from headrace.spark.events import spark_schema as event_columns
+from headrace.spark.records import spark_schema as dead_letter_columns
 
 EVENTS = "events"
 DEAD = "dead"
@@ -51,30 +52,6 @@ _WHEN = (StructField("date", DateType()), StructField("hour", IntegerType()))
 
 _TEXT, _LONG, _INSTANT = StringType(), LongType(), TimestampType()
 _HISTOGRAM = MapType(IntegerType(), LongType())
-_EVENT = {
-    "tenant": _TEXT,
-    "queue": _TEXT,
-    "number": _LONG,
-    "stream_id": _TEXT,
-    "at": _INSTANT,
-    "kind": _TEXT,
-    "job_id": _TEXT,
-    "task": _TEXT,
-    "start": IntegerType(),
-    "incarnation": _TEXT,
-    "wait_ms": _LONG,
-    "run_ms": _LONG,
-    "detail": _TEXT,
-    "error": _TEXT,
-    "message": _TEXT,
-    "frame": _TEXT,
-    "due_at": _INSTANT,
-    "created_at": _INSTANT,
-    "worker": _TEXT,
-    "host": _TEXT,
-    "version": _TEXT,
-    "app_version": _TEXT,
-}
 _ROLLUP = {
     "tenant": _TEXT,
     "width": _TEXT,
@@ -105,12 +82,12 @@ _ROLLUP = {
 
 def event_schema() -> StructType:
     """Return the columns of archived events, `date` and `hour` among them."""
-    return _with_when(StructType([StructField(name, kind) for name, kind in _EVENT.items()]))
+    return _with_when(event_columns())
 
 
 def dead_letter_schema() -> StructType:
     """Return the columns of archived dead letters, `date` and `hour` among them."""
-    return _with_when(records.spark_schema())
+    return _with_when(dead_letter_columns())
 
 
 def rollup_schema() -> StructType:
@@ -271,4 +248,5 @@ def if_there(read: Callable[[], DataFrame]) -> DataFrame | None:
 
 
 def _with_when(schema: StructType) -> StructType:
-    return StructType([*schema.fields, *_WHEN])
+    """Return the columns of files: a release may have written none of any."""
+    return StructType([*(StructField(one.name, one.dataType) for one in schema), *_WHEN])
