@@ -1,0 +1,171 @@
+"""Archived dead letters become jobs again: those that were asked for, as they were, and once."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace import Context, InvalidOption, Job, SyncApp
+from headrace.spark.pipeline import layout, replay
+from tests.spark.support.worked import dead, work
+from tests.support.threads import blocked_until, working
+
+
+class Shop:
+    """Tasks that fail until they are mended, and what their handlers were given."""
+
+    def __init__(self, app: SyncApp[None]) -> None:
+        self.is_mended = False
+        self.charged: list[tuple[int, dict[str, str]]] = []
+        self.app = app
+
+        @app.task(name="charge", queue="orders", max_attempts=1)
+        def charge(context: Context, cents: int) -> int:
+            if not self.is_mended:
+                raise ValueError(f"{cents} are too many" if cents > 10 else "it is closed")
+            self.charged.append((cents, dict(context.headers)))
+            return cents
+
+        self.charge = charge
+
+    def jobs(self, *amounts: int) -> list[Job[int]]:
+        """Return jobs that ask for more than a plain one."""
+        return [
+            self.charge.options(
+                id=f"c{cents}", priority=8, headers={"to": "us"}, keep=120, timeout=5
+            ).job(cents)
+            for cents in amounts
+        ]
+
+    def run(self, *handles: Any) -> None:
+        """Work jobs off."""
+        with working(self.app):
+            blocked_until(lambda: all(handle.status().state.is_terminal for handle in handles))
+
+
+@pytest.fixture
+def shop(app: SyncApp[None]) -> Shop:
+    return Shop(app)
+
+
+def archived(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> Path:
+    """Archive the dead letters of all queues, as the archiver does."""
+    letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
+    rows = layout.with_partitions(letters, "ended_at", run=run)
+    rows.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")
+    return root
+
+
+def ids(app: SyncApp[None], queue: str, state: str) -> set[str]:
+    return {job.id for job in app.queue(queue).jobs(state)}
+
+
+def test_what_is_asked_for_runs_again_as_it_was(
+    spark: SparkSession, shop: Shop, url: str, tmp_path: Path
+) -> None:
+    shop.run(*shop.app.enqueue_many(shop.jobs(5, 7, 100)))
+    root = archived(spark, url, tmp_path)
+    shop.is_mended = True
+
+    where = "message LIKE '%closed' AND priority = 8"
+    assert replay(spark, root, url=url, where=where, dry_run=True).rows == 2
+    report = replay(spark, root, url=url, where=where, write_id="w1")
+    assert (report.rows, report.added, report.duplicates, report.write_id) == (2, 2, 0, "w1")
+
+    again = [shop.app.job(f"replay:w1:c{n}", queue="orders", task=shop.charge) for n in (5, 7)]
+    for handle in again:
+        status = handle.status()
+        assert (status.priority, status.lane, status.failures) == (8, "default", 0)
+        assert status.options == {
+            "headers": {"to": "us"},
+            "keep_ms": 120_000,
+            "result_ttl_ms": 120_000,
+            "timeout_ms": 5000,
+        }
+    shop.run(*again)
+    assert [handle.result() for handle in again] == [5, 7]
+    assert sorted(shop.charged) == [(5, {"to": "us"}), (7, {"to": "us"})]
+    assert ids(shop.app, "orders", "failed") == {"c5", "c7", "c100"}
+
+
+def test_the_same_replay_brings_nothing_twice_even_if_its_jobs_are_gone(
+    spark: SparkSession, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    work(url, dead(["a", "b"]), queue="orders")
+    work(url, dead(["a"]), queue="mails")
+    root = archived(spark, url, tmp_path)
+    first = replay(spark, root, url=url, write_id="again")
+    assert (first.rows, first.added, first.is_known) == (3, 3, False)
+    assert ids(app, "orders", "queued") == {"replay:again:a", "replay:again:b"}
+    assert ids(app, "mails", "queued") == {"replay:again:a"}
+
+    assert app.queue("orders").purge("queued", all_jobs=True) == 2
+    second = replay(spark, root, url=url, write_id="again")
+    assert (second.rows, second.added, second.is_known) == (3, 3, True)
+    assert ids(app, "orders", "queued") == set()
+
+    another = replay(spark, root, url=url, where="queue = 'orders'")
+    assert another.added == 2
+    assert ids(app, "orders", "queued") == {f"replay:{another.write_id}:{n}" for n in "ab"}
+
+
+@pytest.mark.parametrize("url", ["redis"], indirect=True)
+def test_a_job_that_failed_twice_is_replayed_once_and_may_go_elsewhere(
+    spark: SparkSession, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    long = "l" * 250
+    work(url, dead(["a", long]), queue="orders")
+    work(url, dead(["a"]), queue="mails")
+    archived(spark, url, tmp_path)
+    root = archived(spark, url, tmp_path, run=2)  # as if both had been redriven and failed again
+    report = replay(spark, root, url=url, queue="second-try", write_id="w")
+    assert (report.rows, report.added, report.queue) == (3, 3, "second-try")
+    digest = hashlib.sha256(f"orders:{long}".encode()).hexdigest()
+    assert ids(app, "second-try", "queued") == {
+        "replay:w:orders:a",
+        "replay:w:mails:a",
+        f"replay:w:{digest}",
+    }
+
+
+@pytest.mark.parametrize("url", ["redis"], indirect=True)
+def test_a_limit_takes_those_that_failed_first(
+    spark: SparkSession, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    for name in ("b", "a", "c"):
+        work(url, dead([name]))
+    root = archived(spark, url, tmp_path)
+    assert replay(spark, root, url=url, limit=2, write_id="w").added == 2
+    assert ids(app, "orders", "queued") == {"replay:w:b", "replay:w:a"}
+
+
+@pytest.mark.parametrize("url", ["redis"], indirect=True)
+def test_only_the_tenants_own_are_replayed(spark: SparkSession, url: str, tmp_path: Path) -> None:
+    work(url, dead(["a"]))
+    root = archived(spark, url, tmp_path)
+    report = replay(spark, root, url=url, tenant="others")
+    assert (report.rows, report.added, report.is_known) == (0, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"where": "messag = 'x'"}, r"where=\"messag = 'x'\" is no condition .*`message`"),
+        ({"where": "queue ="}, r"where='queue =' is no condition .*: \[PARSE_SYNTAX_ERROR\]"),
+        ({"where": "priority"}, r"where='priority' is no condition"),
+        ({"queue": "a b"}, "queue 'a b' is not valid"),
+        ({"tenant": "a b"}, "tenant 'a b' is not valid"),
+        ({"limit": 0}, "limit=0 is out of bounds"),
+        ({"write_id": "x" * 129}, "write_id 'x+'… is not valid: use 1 to 128 bytes"),
+    ],
+    ids=["column", "syntax", "type", "queue", "tenant", "limit", "write_id"],
+)
+def test_what_is_wrong_is_said_before_anything_is_sent(
+    spark: SparkSession, said: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidOption, match=told):
+        replay(spark, tmp_path, url="redis://127.0.0.1:1", **said)
