@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -59,12 +60,79 @@ def test_a_rollup_says_what_it_has_made(cli: Cli, spark: SparkSession, tmp_path:
     ), ran
 
 
-def test_where_nothing_is_archived_that_is_said(cli: Cli, tmp_path: Path) -> None:
-    ran = cli("rollup", tmp_path)
-    assert (ran.code, ran.out) == (0, "")
-    assert ran.err == (
-        f'Nothing is archived in {tmp_path}: "headrace pipeline archive" does that.\n'
-    )
+def test_a_baseline_shows_which_tasks_have_drifted(
+    cli: Cli, spark: SparkSession, tmp_path: Path
+) -> None:
+    for run, hours in enumerate((-2, 0), start=1):
+        at = AT + timedelta(hours=hours)
+        ended = [event("completed", at=at, run_ms=100 * run**2) for _ in range(3)]
+        add_run(
+            events_of(spark, [*ended, event("active", at=at + timedelta(hours=1))]),
+            tmp_path,
+            run=run,
+        )
+    cli("rollup", tmp_path)
+    ran = cli("baseline", tmp_path, "--least", "3")
+    assert (ran.code, ran.err) == (0, ""), ran
+    assert [line.split() for line in ran.out.splitlines()] == [
+        [
+            "TENANT",
+            "QUEUE",
+            "TASK",
+            "USUAL",
+            "P99",
+            "RECENT",
+            "P99",
+            "RATIO",
+            "ATTEMPTS",
+            "BEFORE",
+            "NOTE",
+        ],
+        ["shop", "mails", "mail", "100ms", "400ms", "4.00", "3", "3", "drift"],
+    ]
+    [row] = cli("baseline", tmp_path, "--least", "4", "-o", "json").json
+    assert (row["task"], row["count"], row["is_drift"]) == ("mail", 3, False)
+    assert row["recent_p99_ms"] == pytest.approx(400, rel=0.01)
+
+
+def test_failures_show_what_is_alike(cli: Cli, spark: SparkSession, tmp_path: Path) -> None:
+    said: dict[str, Any] = {
+        "error": "ValueError",
+        "frame": "shop.py:7 in mail",
+        "detail": "exhausted",
+    }
+    happened = [event("failed", job_id=f"j{n}", message=f"no user {n}", **said) for n in range(2)]
+    other = event("retrying", job_id="j3", message="closed", error="OSError")
+    add_run(events_of(spark, [*happened, other]), tmp_path, run=1)
+    ran = cli("failures", tmp_path)
+    assert (ran.code, ran.err) == (0, ""), ran
+    head, first, second = ran.out.splitlines()
+    assert head.split()[:5] == ["TENANT", "QUEUE", "TASK", "DEAD", "COUNT"]
+    assert first.endswith("shop.py:7 in mail  ValueError: no user <number>")
+    assert second.endswith("OSError: closed")
+
+    ran = cli("failures", tmp_path, "-n", "1", "-o", "json")
+    assert ran.err == "There are more than these 1: raise --limit, or narrow it down.\n"
+    [row] = ran.json
+    assert (row["count"], row["dead"], row["jobs"]) == (2, 2, 2)
+    assert (row["pattern"], row["message"]) == ("no user <number>", "no user 1")
+    assert row["first_seen"] == "2026-01-31T02:30:00Z"
+    assert cli("failures", tmp_path, "--since", "2026-02-01T00:00Z", "-o", "json").json == []
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("rollup", 'Nothing is archived in {}: "headrace pipeline archive" does that.'),
+        ("baseline", 'There are no roll-ups in {}: "headrace pipeline rollup" makes them.'),
+        ("failures", "No failure is archived in {}."),
+    ],
+)
+def test_where_there_is_nothing_that_is_said(
+    cli: Cli, command: str, told: str, tmp_path: Path
+) -> None:
+    ran = cli(command, tmp_path)
+    assert (ran.code, ran.out, ran.err) == (0, "", told.format(tmp_path) + "\n")
 
 
 def test_what_is_wrong_is_said_in_a_line(cli: Cli, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from headrace.cli.pipeline_reports import rollup_command
+from headrace.cli.pipeline_reports import baseline_command, failures_command, rollup_command
 
 
 @click.group()
@@ -12,4 +12,6 @@ def pipeline() -> None:
     """Archive what happened to jobs, and make reports of it: needs headrace[spark] and Java."""
 
 
+pipeline.add_command(baseline_command)
+pipeline.add_command(failures_command)
 pipeline.add_command(rollup_command)

@@ -1,4 +1,4 @@
-"""What the commands of the pipeline share: which archive, and which Spark."""
+"""What the commands of the pipeline share: which archive, which Spark, which rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +14,12 @@ import msgspec
 
 from headrace.cli.options import Function, option
 from headrace.cli.output import note
+from headrace.cli.quantities import instant
 from headrace.job import check_name
 from headrace.plain import shown
 
 if TYPE_CHECKING:  # it is imported by what is run, and may not be there
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Archive(msgspec.Struct, frozen=True):
@@ -102,3 +104,22 @@ tenant_option = option(
     callback=lambda _context, _option, name: name and check_name(name, what="tenant"),
     help="Only this tenant's part.  [default: every tenant's]",
 )
+
+since_option = option(
+    "--since", type=instant, metavar="INSTANT", help="Only what happened from then on."
+)
+
+until_option = option(
+    "--until", type=instant, metavar="INSTANT", help="Only what happened before then."
+)
+
+
+def documents(frame: DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a small DataFrame by the names of their columns, instants in UTC."""
+    return [
+        {name: _in_utc(value) for name, value in row.items()} for row in frame.toArrow().to_pylist()
+    ]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
