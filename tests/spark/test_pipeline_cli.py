@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headrace import SyncApp
 from headrace.cli import main
 from tests.cli.conftest import Ran
-from tests.spark.support.archives import AT, add_run, event, events_of
+from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
+from tests.spark.support.worked import dead, work
 
 Cli = Callable[..., Ran]
 TENANT = "shop"
@@ -24,14 +27,15 @@ def cli(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Cli:
     """Return what runs a command of the pipeline here, on the tenant of the tests."""
-    monkeypatch.setenv("HEADRACE_TRACEBACK", "")
-    monkeypatch.setenv("HEADRACE_TENANT", TENANT)
+    monkeypatch.setenv("HEADRACE_TRACEBACK", "")  # what main itself sets is undone with it
 
     def run(*words: str | Path) -> Ran:
         capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["headrace", "pipeline", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["headrace", "pipeline", *map(str, words)])
+            patch.setenv("HEADRACE_TENANT", TENANT)
+            with pytest.raises(SystemExit) as ended:
+                main()
         printed = capsys.readouterr()
         return Ran(int(ended.value.code or 0), printed.out, printed.err)
 
@@ -120,6 +124,36 @@ def test_failures_show_what_is_alike(cli: Cli, spark: SparkSession, tmp_path: Pa
     assert cli("failures", tmp_path, "--since", "2026-02-01T00:00Z", "-o", "json").json == []
 
 
+def test_a_replay_shows_what_it_would_do_and_does_it_once(
+    cli: Cli, spark: SparkSession, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    work(url, dead(["a", "b"]))
+    add_dead_letters(spark, url, tmp_path)
+    told = f"This will enqueue 1 archived dead letter of {tmp_path} again, in tenant 'default' at "
+    words = ("replay", tmp_path, "--url", url, "--tenant", "default")
+
+    ran = cli(*words, "--where", "job_id = 'a'", "--dry-run")
+    assert (ran.code, ran.out) == (0, "Dry run: nothing was changed.\n")
+    assert ran.err.startswith(told)
+    assert list(app.queue("orders").jobs("queued")) == []
+
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no terminal to ask: pass --yes" in ran.err
+
+    ran = cli(*words, "--where", "job_id = 'a'", "--write-id", "w", "--yes", "-o", "json")
+    assert (ran.code, ran.err) == (0, "")
+    done = {"rows": 1, "added": 1, "duplicates": 0, "queue": "", "write_id": "w"}
+    assert ran.json == {**done, "is_known": False, "dry_run": False}
+    assert [job.id for job in app.queue("orders").jobs("queued")] == ["replay:w:a"]
+    ran = cli(*words, "--write-id", "w", "--yes")
+    assert ran.out == "Replay w was made before, and brought in 1 job.\n"
+
+    ran = cli(*words, "--queue", "more", "--yes")
+    assert re.fullmatch(r"2 jobs enqueued as replay \w{26}\.\n", ran.out), ran
+    assert len(list(app.queue("more").jobs("queued"))) == 2
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -140,11 +174,18 @@ def test_what_is_wrong_is_said_in_a_line(cli: Cli, tmp_path: Path) -> None:
         (("rollup", tmp_path, "--conf", "x"), "'x' is not a setting: use NAME=VALUE"),
         (("rollup", tmp_path, "--conf", "x=1"), "'x' is no setting of Spark: their names begin"),
         (("rollup", tmp_path, "--tenant", "a b"), "tenant 'a b' is not valid"),
+        (("replay", tmp_path, "--url", "memory://", "--dry-run"), "the memory of one process"),
+        (("replay", tmp_path, "--allow-eviction", "-y"), "use no server that may throw jobs"),
         (("rollup",), "Missing argument 'ROOT'"),
     ):
         ran = cli(*words)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
         assert told in ran.err
+
+
+def test_a_storage_that_is_away_has_its_exit_code(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("replay", tmp_path, "--url", "redis://127.0.0.1:1", "--yes")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1), ran
 
 
 def test_an_error_of_sparks_is_a_line_too(cli: Cli) -> None:

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Context, InvalidOption, Job, SyncApp
-from headrace.spark.pipeline import layout, replay
+from headrace.spark.pipeline import replay
+from tests.spark.support.archives import add_dead_letters
 from tests.spark.support.worked import dead, work
 from tests.support.threads import blocked_until, working
 
@@ -52,14 +53,6 @@ def shop(app: SyncApp[None]) -> Shop:
     return Shop(app)
 
 
-def archived(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> Path:
-    """Archive the dead letters of all queues, as the archiver does."""
-    letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
-    rows = layout.with_partitions(letters, "ended_at", run=run)
-    rows.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")
-    return root
-
-
 def ids(app: SyncApp[None], queue: str, state: str) -> set[str]:
     return {job.id for job in app.queue(queue).jobs(state)}
 
@@ -68,12 +61,12 @@ def test_what_is_asked_for_runs_again_as_it_was(
     spark: SparkSession, shop: Shop, url: str, tmp_path: Path
 ) -> None:
     shop.run(*shop.app.enqueue_many(shop.jobs(5, 7, 100)))
-    root = archived(spark, url, tmp_path)
+    add_dead_letters(spark, url, tmp_path)
     shop.is_mended = True
 
     where = "message LIKE '%closed' AND priority = 8"
-    assert replay(spark, root, url=url, where=where, dry_run=True).rows == 2
-    report = replay(spark, root, url=url, where=where, write_id="w1")
+    assert replay(spark, tmp_path, url=url, where=where, dry_run=True).rows == 2
+    report = replay(spark, tmp_path, url=url, where=where, write_id="w1")
     assert (report.rows, report.added, report.duplicates, report.write_id) == (2, 2, 0, "w1")
 
     again = [shop.app.job(f"replay:w1:c{n}", queue="orders", task=shop.charge) for n in (5, 7)]
@@ -97,18 +90,18 @@ def test_the_same_replay_brings_nothing_twice_even_if_its_jobs_are_gone(
 ) -> None:
     work(url, dead(["a", "b"]), queue="orders")
     work(url, dead(["a"]), queue="mails")
-    root = archived(spark, url, tmp_path)
-    first = replay(spark, root, url=url, write_id="again")
+    add_dead_letters(spark, url, tmp_path)
+    first = replay(spark, tmp_path, url=url, write_id="again")
     assert (first.rows, first.added, first.is_known) == (3, 3, False)
     assert ids(app, "orders", "queued") == {"replay:again:a", "replay:again:b"}
     assert ids(app, "mails", "queued") == {"replay:again:a"}
 
     assert app.queue("orders").purge("queued", all_jobs=True) == 2
-    second = replay(spark, root, url=url, write_id="again")
+    second = replay(spark, tmp_path, url=url, write_id="again")
     assert (second.rows, second.added, second.is_known) == (3, 3, True)
     assert ids(app, "orders", "queued") == set()
 
-    another = replay(spark, root, url=url, where="queue = 'orders'")
+    another = replay(spark, tmp_path, url=url, where="queue = 'orders'")
     assert another.added == 2
     assert ids(app, "orders", "queued") == {f"replay:{another.write_id}:{n}" for n in "ab"}
 
@@ -120,9 +113,9 @@ def test_a_job_that_failed_twice_is_replayed_once_and_may_go_elsewhere(
     long = "l" * 250
     work(url, dead(["a", long]), queue="orders")
     work(url, dead(["a"]), queue="mails")
-    archived(spark, url, tmp_path)
-    root = archived(spark, url, tmp_path, run=2)  # as if both had been redriven and failed again
-    report = replay(spark, root, url=url, queue="second-try", write_id="w")
+    add_dead_letters(spark, url, tmp_path)
+    add_dead_letters(spark, url, tmp_path, run=2)  # as if both had been redriven and failed again
+    report = replay(spark, tmp_path, url=url, queue="second-try", write_id="w")
     assert (report.rows, report.added, report.queue) == (3, 3, "second-try")
     digest = hashlib.sha256(f"orders:{long}".encode()).hexdigest()
     assert ids(app, "second-try", "queued") == {
@@ -138,16 +131,16 @@ def test_a_limit_takes_those_that_failed_first(
 ) -> None:
     for name in ("b", "a", "c"):
         work(url, dead([name]))
-    root = archived(spark, url, tmp_path)
-    assert replay(spark, root, url=url, limit=2, write_id="w").added == 2
+    add_dead_letters(spark, url, tmp_path)
+    assert replay(spark, tmp_path, url=url, limit=2, write_id="w").added == 2
     assert ids(app, "orders", "queued") == {"replay:w:b", "replay:w:a"}
 
 
 @pytest.mark.parametrize("url", ["redis"], indirect=True)
 def test_only_the_tenants_own_are_replayed(spark: SparkSession, url: str, tmp_path: Path) -> None:
     work(url, dead(["a"]))
-    root = archived(spark, url, tmp_path)
-    report = replay(spark, root, url=url, tenant="others")
+    add_dead_letters(spark, url, tmp_path)
+    report = replay(spark, tmp_path, url=url, tenant="others")
     assert (report.rows, report.added, report.is_known) == (0, 0, False)
 
 

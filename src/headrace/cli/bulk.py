@@ -135,14 +135,19 @@ def ask(question: str) -> None:
         ClickException: the answer was no.
         Abort: Ctrl-C or the end of input was the answer.
     """
-    if not sys.stdin.isatty():
-        raise click.UsageError(
-            "this needs a confirmation, and there is no terminal to ask: pass --yes"
-        )
+    check_can_ask()
     with _interruptible():
         is_confirmed = click.confirm(question, err=True)
     if not is_confirmed:
         raise click.ClickException("not confirmed: nothing was changed")
+
+
+def check_can_ask() -> None:
+    """Raise `UsageError` if standard input is no terminal, where what follows takes long."""
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "this needs a confirmation, and there is no terminal to ask: pass --yes"
+        )
 
 
 @contextmanager

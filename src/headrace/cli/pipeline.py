@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.pipeline_replay import replay_command
 from headrace.cli.pipeline_reports import baseline_command, failures_command, rollup_command
 
 
@@ -14,4 +15,5 @@ def pipeline() -> None:
 
 pipeline.add_command(baseline_command)
 pipeline.add_command(failures_command)
+pipeline.add_command(replay_command)
 pipeline.add_command(rollup_command)

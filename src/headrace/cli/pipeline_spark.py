@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from headrace.cli.options import Function, option
+from headrace.cli.options import Function, Target, check_shared, option
 from headrace.cli.output import note
 from headrace.cli.quantities import instant
 from headrace.job import check_name
 from headrace.plain import shown
+from headrace.settings import URL_VARIABLES, variable
 
 if TYPE_CHECKING:  # it is imported by what is run, and may not be there
     from pyspark.sql import DataFrame, SparkSession
@@ -112,6 +113,22 @@ since_option = option(
 until_option = option(
     "--until", type=instant, metavar="INSTANT", help="Only what happened before then."
 )
+
+
+def url_for_spark(target: Target) -> str:
+    """Return the URL for Spark's processes, "" if their environment says it as this one's does.
+
+    So a password that is in the environment gets into no plan of a query.
+
+    Raises:
+        UsageError: a server that may throw jobs away is to be used.
+    """
+    if target.allow_eviction:
+        raise click.UsageError(
+            "--allow-eviction: Spark's processes use no server that may throw jobs away"
+        )
+    is_of_environment = not target.is_url_explicit and target.url == variable(*URL_VARIABLES)
+    return "" if is_of_environment else check_shared(target.url_or_default)
 
 
 def documents(frame: DataFrame) -> list[dict[str, Any]]:

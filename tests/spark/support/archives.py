@@ -34,3 +34,10 @@ def add_run(frame: DataFrame, root: Path, *, run: int) -> None:
     """Write events into an archive as a run of the archiver does."""
     found = layout.with_partitions(frame, "at", run=run)
     found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/events")
+
+
+def add_dead_letters(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> None:
+    """Write the dead letters of all queues into an archive as a run of the archiver does."""
+    letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
+    found = layout.with_partitions(letters, "ended_at", run=run)
+    found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")
