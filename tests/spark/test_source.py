@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyspark
@@ -12,8 +13,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headrace import InvalidOption
-from headrace.spark.source import HeadraceDataSource
+from headrace import InvalidOption, SyncApp
+from headrace.spark.source import HeadraceDataSource, register
 from tests.support.processes import ROOT
 
 SCHEMA = StructType([StructField("id", StringType()), StructField("payload", StringType())])
@@ -73,3 +74,24 @@ def test_an_option_of_the_other_direction_is_refused() -> None:
         HeadraceDataSource({"minpartitions": "2"}).writer(SCHEMA, overwrite=False)
     with pytest.raises(InvalidOption, match="idColumn is no option of a read: leave it out"):
         HeadraceDataSource({"idcolumn": "a"}).schema()
+
+
+def test_a_thread_of_ones_own_writes_once_it_has_registered(
+    spark: SparkSession, redis_url: str
+) -> None:
+    rows = spark.createDataFrame([("row-1", "{}")], SCHEMA)
+
+    def write() -> None:
+        options = {"url": redis_url, "task": "load"}
+        rows.write.format("headrace").mode("append").options(**options).save()
+
+    def write_registered() -> None:
+        register(spark)
+        write()
+
+    with ThreadPoolExecutor(1) as threads:
+        with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):
+            threads.submit(write).result()
+        threads.submit(write_registered).result()
+    with SyncApp(redis_url) as app:
+        assert app.queue("default").stats().queued == 1

@@ -105,8 +105,12 @@ class HeadraceDataSource(DataSource):
 def register(spark: SparkSession) -> None:
     """Make ``format("headrace")`` known to a session that has not found it by itself.
 
-    Spark registers it in every session where the package is installed beside pyspark.
+    Spark registers it in every session where the package is installed beside pyspark. But it looks
+    for what it writes with in the session of the thread, and only the thread that made a session
+    has one: before a ``save()`` in another thread, call this there.
     """
+    # Of all public calls this is the one that makes the session that of the thread.
+    spark.createDataFrame([], "nothing int")
     spark.dataSource.register(HeadraceDataSource)
 
 
