@@ -60,7 +60,9 @@ class Proxy:
         self._traps.append(trap)
         return trap.caught.happened
 
-    def hold(self, toward: Side, *, after: bytes, skip: int = 0) -> Caught:
+    def hold(
+        self, toward: Side, *, after: bytes, skip: int = 0, is_lasting: bool = False
+    ) -> Caught:
         """Keep a command with ``after`` in an argument, or its reply, and all that would follow it.
 
         Other and new connections go on. Nothing sets this one free but `reset_all`.
@@ -70,8 +72,9 @@ class Proxy:
                 ``client``: the server does the work, and its reply never arrives.
             after: in an argument of the command.
             skip: how many such commands pass before.
+            is_lasting: hold every such command from then on, as of a client that asks again.
         """
-        trap = _Trap(after, skip=skip, is_call=toward == "server")
+        trap = _Trap(after, skip=skip, is_call=toward == "server", is_lasting=is_lasting)
         self._traps.append(trap)
         return trap.caught
 
@@ -187,12 +190,19 @@ class _Trap:
     """What is to happen to a command that has these bytes, or to its reply."""
 
     def __init__(
-        self, after: bytes, *, skip: int = 0, loses: bool = False, is_call: bool = False
+        self,
+        after: bytes,
+        *,
+        skip: int = 0,
+        loses: bool = False,
+        is_call: bool = False,
+        is_lasting: bool = False,
     ) -> None:
         self.after = after
         self.skip = skip
         self.loses = loses
         self.is_call = is_call
+        self.is_lasting = is_lasting
         self.caught = Caught()
 
     def fits(self, command: list[bytes]) -> bool:
@@ -240,7 +250,8 @@ class _Link:
             self._sent += 1
             trap = next((t for t in traps if t.fits(command)), None)
             if trap is not None:
-                traps.remove(trap)
+                if not trap.is_lasting:
+                    traps.remove(trap)
                 if trap.is_call:
                     return trap
                 self._awaited[self._sent] = trap
