@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Self
 
+import psutil
 import pyspark
 
 from tests.spark.support.sessions import FAST
@@ -59,3 +62,55 @@ def connect_server(directory: Path) -> SparkServer:
         directory=directory, name="connect", env=environment("127.0.0.1"),
     )
     # fmt: on
+
+
+class Cluster:
+    """A standalone cluster of a master and one worker on each of two hosts, all of this machine.
+
+    Args:
+        directory: where the servers write.
+    """
+
+    HOSTS = ("127.0.0.2", "127.0.0.3")
+
+    def __init__(self, directory: Path) -> None:
+        self.master: str = ""
+        self._directory = directory
+        self._servers = AsyncExitStack()
+        self._workers: list[SparkServer] = []
+
+    @property
+    def python_workers(self) -> list[psutil.Process]:
+        """The processes of both hosts in which Spark runs Python at this moment."""
+        return [process for worker in self._workers for process in worker.python_workers]
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as servers:
+            master = servers.enter_context(self._start("master.Master", "127.0.0.1"))
+            self.master = await master.says(r"Starting Spark master at (spark://\S+)")
+            self._workers = [
+                servers.enter_context(
+                    self._start("worker.Worker", host, *self._limits, self.master)
+                )
+                for host in self.HOSTS
+            ]
+            for worker in self._workers:
+                await worker.says("(Successfully registered) with master")
+            self._servers = servers.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._servers.aclose()
+
+    @property
+    def _limits(self) -> tuple[str, ...]:
+        return ("--cores", "2", "--memory", "512m", "--work-dir", str(self._directory / "work"))
+
+    def _start(self, kind: str, host: str, *words: str) -> SparkServer:
+        # fmt: off
+        return SparkServer(
+            str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}",
+            "--host", host, "--port", "0", "--webui-port", "0", *words,
+            directory=self._directory, name=f"{kind}-{host}", env=environment(host),
+        )
+        # fmt: on

@@ -1,0 +1,155 @@
+"""Drivers that tests start beside their own session, and kill.
+
+Run as ``python -m tests.spark.programs NAME ARGUMENTS``, with the arguments of a function below as
+JSON. Whatever it has done it tells in a line of JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.spark import enqueue_dataframe
+from headrace.testing.contract.steps import QUEUE
+from tests.spark.support.gates import pass_gate
+from tests.spark.support.rows import TASK, numbered, save, to_jobs
+from tests.spark.support.sessions import session
+from tests.support.processes import ROOT
+
+
+def say(what: str, **fields: Any) -> None:
+    """Write one line of JSON."""
+    os.write(1, msgspec.json.encode({"what": what, **fields}) + b"\n")
+
+
+def write(scratch: str, writes: list[dict[str, Any]]) -> None:
+    """Make several writes at once, by ``save`` or ``enqueue``, and tell of each that has ended."""
+    # What is held keeps a core.
+    spark = session(f"local[{len(writes) + 1},3]", scratch=Path(scratch))
+    with ThreadPoolExecutor(len(writes)) as threads:
+        list(threads.map(lambda one: _write(spark, **one), writes))
+
+
+def _write(
+    spark: SparkSession, *, way: str, url: str, tenant: str, rows: int, write_id: str
+) -> None:
+    frame = numbered(spark, rows)
+    if way == "save":
+        save(frame, url, tenant=tenant, commit="atomic", writeId=write_id)
+    else:
+        enqueue_dataframe(
+            frame,
+            url=url,
+            tenant=tenant,
+            queue=QUEUE,
+            task=TASK,
+            commit="atomic",
+            write_id=write_id,
+        )
+    say("written", tenant=tenant)
+
+
+def speculate(scratch: str, master: str, url: str, writes: list[dict[str, Any]]) -> None:
+    """Write on a cluster that starts a second attempt of what takes longer than the rest.
+
+    The first attempt of the first partition of each write waits at its gate.
+    """
+    spark = session(master, scratch=Path(scratch), **SPECULATION)
+    for number, one in enumerate(writes):
+        frame = numbered(spark, one["rows"], partitions=4, has_ids=one["has_ids"])
+        save(slowed(frame, one["gate"]), url, tenant=one["tenant"], **one["options"])
+        say("written", number=number)
+
+
+def stream(scratch: str, url: str, folder: str, batch: int) -> None:
+    """Bring rows of files to two queues, and the events of a third to files, a bit at a time.
+
+    Args:
+        scratch: a directory for what Spark writes on the way.
+        url: the storage; its tenants ``atomic`` and ``direct`` get rows, ``events`` has events.
+        folder: where the rows are in ``rows``, the events will be in ``events``, and the
+            checkpoints of each stream.
+        batch: how many events go to a micro-batch; of files it is one.
+    """
+    spark = session("local[3,3]", scratch=Path(scratch))
+    rows = (
+        spark.readStream.schema("id string, payload string")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(f"{folder}/rows")
+    )
+    events = (
+        spark.readStream.format("headrace")
+        .options(url=url, tenant="events", queue=QUEUE)
+        .options(startingOffsets="earliest", maxEventsPerTrigger=batch)
+        .load()
+    )
+    sinks = {
+        "atomic": to_jobs(rows.drop("id"), url, tenant="atomic", commit="atomic"),
+        "direct": to_jobs(rows, url, tenant="direct", commit="direct"),
+        "events": events.writeStream.format("parquet").option("path", f"{folder}/events"),
+    }
+    queries = [
+        sink.option("checkpointLocation", f"{folder}/checkpoints/{name}")
+        .trigger(availableNow=True)
+        .start()
+        for name, sink in sinks.items()
+    ]
+    for query in queries:
+        query.awaitTermination()
+    say("ended")
+
+
+SPECULATION = {
+    "spark__executor__memory": "512m",
+    "spark__executorEnv__PYTHONPATH": str(ROOT),
+    "spark__pyspark__python": sys.executable,
+    "spark__python__task__killTimeout": "10s",
+    "spark__python__worker__reuse": "false",
+    "spark__speculation": "true",
+    "spark__speculation__interval": "100ms",
+    "spark__speculation__minTaskRuntime": "100ms",
+    "spark__speculation__multiplier": "1.1",
+    "spark__speculation__quantile": "0.5",
+    "spark__sql__execution__arrow__maxRecordsPerBatch": "500",
+}
+"""To start a second attempt soon, and to let the one that lost go on for a while."""
+
+
+def slowed(frame: DataFrame, gate: str) -> DataFrame:
+    """Return a frame whose first partition waits at a gate, after its first batch, the first time.
+
+    A second attempt of it does not wait. Each attempt leaves a note beside the gate.
+    """
+    if not gate:
+        return frame
+
+    def passed(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        task = TaskContext.get()
+        is_first = task.partitionId() == 0
+        if is_first:
+            Path(f"{gate}.attempt-{task.attemptNumber()}").touch()
+        for number, batch in enumerate(batches):
+            if number == 1 and is_first and task.attemptNumber() == 0:
+                pass_gate(gate)
+            yield batch
+
+    return frame.mapInArrow(passed, frame.schema)
+
+
+PROGRAMS: dict[str, Callable[..., None]] = {
+    "speculate": speculate,
+    "stream": stream,
+    "write": write,
+}
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]](**msgspec.json.decode(sys.argv[2]))
