@@ -1,0 +1,157 @@
+"""Drivers that die with their JVM and all of its workers: all rows are there, and each once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.redis.library import library
+from tests.crash.crew import passed
+from tests.spark.support.drivers import Driver
+from tests.spark.support.rows import numbered, once, queued, save, take_rows
+from tests.support.proxy import Caught, Proxy, Side
+from tests.support.redis_server import RedisServer
+from tests.support.until import until
+
+ROWS = 6_000
+MANY = 30_000
+WRITE = "import-7"
+HELD_S = 60.0
+MOMENTS: dict[str, tuple[Side, str, float]] = {
+    "half-staged": ("client", "stage", 0.5),
+    "all-staged": ("server", "commit", 0),
+    "committed": ("client", "commit", 0),
+    "half-published": ("client", "publish", 0.5),
+    "all-published": ("client", "publish", 1),
+}
+"""Where a write is held: at a call or its answer, of which verb, and behind which part of them."""
+
+
+def hold(proxy: Proxy, moment: str, rows: int) -> Caught:
+    side, verb, part = MOMENTS[moment]
+    skip = max(0, int(part * rows / BATCH_LIMIT) - 1)
+    name = library().function(verb).encode()
+    return proxy.hold(side, after=name, skip=skip, is_lasting=True)
+
+
+async def check_visible(url: str, moment: str, rows: int) -> None:
+    """See that a write that is held has come just so far."""
+    jobs = await queued(url, tenant=moment)
+    if moment == "half-published":
+        assert 0 < jobs < rows
+    else:
+        assert jobs == (rows if moment == "all-published" else 0)
+
+
+@pytest.mark.parametrize("rows", [ROWS, pytest.param(MANY, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("way", ["save", "enqueue"])
+async def test_after_a_kill_at_any_moment_a_second_run_makes_it_whole(
+    spark: SparkSession,
+    redis_server: RedisServer,
+    redis_url: str,
+    tmp_path: Path,
+    *,
+    way: str,
+    rows: int,
+) -> None:
+    async with AsyncExitStack() as stack:
+        writes, held = [], []
+        for moment in MOMENTS:
+            proxy = await stack.enter_async_context(Proxy(redis_server.port))
+            held.append(hold(proxy, moment, rows))
+            one = {"url": proxy.url, "tenant": moment, "rows": rows, "write_id": WRITE}
+            writes.append({"way": way, **one})
+        driver = stack.enter_context(Driver.start("write", tmp_path, writes=writes))
+        for moment, caught in zip(MOMENTS, held, strict=True):
+            await until(caught.happened.is_set, within=HELD_S, what=moment)
+            await check_visible(redis_url, moment, rows)
+        assert driver.told("written") == []
+        driver.kill_all()
+    for moment in MOMENTS:
+        save(numbered(spark, rows), redis_url, tenant=moment, commit="atomic", writeId=WRITE)
+        assert await take_rows(redis_url, tenant=moment) == once(rows), moment
+
+
+async def test_what_was_committed_is_finished_when_the_process_that_commits_ends(
+    spark: SparkSession, redis_server: RedisServer, redis_url: str
+) -> None:
+    """It is a process of its own: Spark then has another one abort the write."""
+    async with Proxy(redis_server.port) as proxy:
+        held = hold(proxy, "committed", ROWS)
+        saving = asyncio.create_task(
+            asyncio.to_thread(
+                save, numbered(spark, ROWS), proxy.url, commit="atomic", writeId=WRITE
+            )
+        )
+        await until(lambda: held.happened.is_set() or saving.done(), within=HELD_S)
+        committer = process_at(held.client_port)
+        assert committer != os.getpid()
+        os.kill(committer, signal.SIGKILL)
+        with pytest.raises(Exception, match=r"WRITING_JOB_ABORTED|Python worker"):
+            await saving
+    assert await take_rows(redis_url) == once(ROWS)
+
+
+def process_at(port: int) -> int:
+    """Return the process that has a connection from a port of this host."""
+    [pid] = [
+        connection.pid
+        for connection in psutil.net_connections("tcp4")
+        if connection.laddr and connection.laddr.port == port and connection.pid
+    ]
+    return pid
+
+
+FILES = 12
+IN_FILE = 500
+KILLS = 3
+
+
+@pytest.mark.slow
+async def test_streams_that_are_killed_again_and_again_lose_nothing_and_bring_nothing_twice(
+    spark: SparkSession, redis_url: str, tmp_path: Path
+) -> None:
+    seed = random.randrange(10_000)
+    rows = FILES * IN_FILE
+    numbered(spark, rows, partitions=FILES, has_ids=True).write.parquet(str(tmp_path / "rows"))
+    save(numbered(spark, rows, has_ids=True), redis_url, tenant="events")
+    moments = random.Random(seed)
+    arguments = {"url": redis_url, "folder": str(tmp_path), "batch": IN_FILE}
+    for number in range(KILLS):
+        with Driver.start("stream", tmp_path, name=f"driver-{number}", **arguments) as driver:
+            goal = notes(tmp_path) + moments.randint(2, 10)
+            await until(partial(has_noted, tmp_path, goal), within=60)
+            await passed(moments.uniform(0, 0.5))
+            assert driver.returncode is None
+            driver.kill_all()
+    with Driver.start("stream", tmp_path, name="last", **arguments) as driver:
+        await driver.tells("ended")
+    for tenant in ("atomic", "direct"):
+        assert await take_rows(redis_url, tenant=tenant) == once(rows), (tenant, seed)
+    events = spark.read.parquet(str(tmp_path / "events"))
+    found = events.where("kind = 'queued'")
+    assert (events.count(), found.select("job_id").distinct().count()) == (rows, rows), seed
+
+
+def has_noted(folder: Path, goal: int) -> bool:
+    """Whether the streams have made so many notes."""
+    return notes(folder) >= goal
+
+
+def notes(folder: Path) -> int:
+    """Return how many micro-batches the streams have noted to begin, and to be done."""
+    return sum(
+        path.name.isdigit()
+        for kind in ("offsets", "commits")
+        for path in folder.glob(f"checkpoints/*/{kind}/*")
+    )
