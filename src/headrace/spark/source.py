@@ -7,8 +7,6 @@ an executor that writes imports nothing of what reads.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from importlib import import_module
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
@@ -56,12 +54,20 @@ class HeadraceDataSource(DataSource):
             InvalidOption: an option is not known or not valid, or a schema was said.
         """
         options = self._to_read(schema)
-        return _part(_readers(options)).batch_reader(options)
+        if options.read == "events":
+            from headrace.spark.event_readers import batch_reader
+        else:
+            from headrace.spark.record_readers import batch_reader
+        return batch_reader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads a stream; for the rest as `reader`."""
         options = self._to_read(schema)
-        return _part(_readers(options)).stream_reader(options)
+        if options.read == "events":
+            from headrace.spark.event_readers import stream_reader
+        else:
+            from headrace.spark.record_readers import stream_reader
+        return stream_reader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 (Spark's)
         """Return what writes a batch.
@@ -71,8 +77,9 @@ class HeadraceDataSource(DataSource):
             InvalidRows: a column is missing, not known, or of another type.
             StorageError: the storage can't be reached, or can't be used.
         """
-        options = self._to_write(is_overwriting=overwrite)
-        return _part("writers").batch_writer(options, schema)
+        from headrace.spark.writers import batch_writer
+
+        return batch_writer(self._to_write(is_overwriting=overwrite), schema)
 
     def streamWriter(
         self,
@@ -80,8 +87,9 @@ class HeadraceDataSource(DataSource):
         overwrite: bool,  # noqa: FBT001 (Spark's)
     ) -> DataSourceStreamWriter:
         """Return what writes a stream; for the rest as `writer`."""
-        options = self._to_write(is_overwriting=overwrite)
-        return _part("writers").stream_writer(options, schema)
+        from headrace.spark.writers import stream_writer
+
+        return stream_writer(self._to_write(is_overwriting=overwrite), schema)
 
     def _to_read(self, schema: StructType) -> ReadOptions:
         options = read_options(self.options)
@@ -115,12 +123,8 @@ def register(spark: SparkSession) -> None:
 
 
 def _schema(options: ReadOptions) -> StructType:
-    return _part("events" if options.read == "events" else "records").spark_schema()
-
-
-def _readers(options: ReadOptions) -> str:
-    return "event_readers" if options.read == "events" else "record_readers"
-
-
-def _part(module: str) -> Any:
-    return import_module(f"headrace.spark.{module}")
+    if options.read == "events":
+        from headrace.spark.events import spark_schema
+    else:
+        from headrace.spark.records import spark_schema
+    return spark_schema()
