@@ -9,29 +9,26 @@ from __future__ import annotations
 import logging
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-from pyspark import TaskContext
 
-from headrace.errors import InvalidRows, StorageError
+from headrace.errors import StorageError
 from headrace.job import EnqueueOutcome
 from headrace.logs.log import write_line
 from headrace.repeat import repeat_blocking
-from headrace.request import JobRequest
 from headrace.spark.lanes import TaskLanes
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import Rows
 from headrace.spark.shipping import Shipped
+from headrace.spark.staged import staged
 from headrace.spark.storages import storage_of
 from headrace.staging import WriteTerms
 from headrace.storage.base import check_writes_in_bulk
-from headrace.storage.limits import STAGES_LIMIT
 from headrace.storage.steps import at_once
 from headrace.storage.values import StageInfo, WriteInfo
 from headrace.sync.asking import BlockingAsker
@@ -121,63 +118,18 @@ def write_partition(
         StorageError: the storage refused it, or was away for `retryFor`.
     """
     asker = _asker(options)
+    calls = chain.from_iterable(map(Rows(options, TaskLanes(asker)).calls, batches))
     if terms is not None:
-        return _staged(batches, options, terms, asker)
+        stage = staged(calls, terms, asker)
+        if stage is None:
+            return Written(sum(batch.num_rows for batch in batches))
+        return Written(stage.jobs, stage=stage if stage.jobs else None)
     rows = added = 0
     enqueues = Enqueues(asker.storage, retry_for_s=options.retry_for_ms / 1000, outage=asker.outage)
-    for jobs, outcomes in enqueues.in_calls(_calls(batches, options, asker)):
+    for jobs, outcomes in enqueues.in_calls(calls):
         rows += len(jobs)
         added += outcomes.count(EnqueueOutcome.QUEUED) + outcomes.count(EnqueueOutcome.SCHEDULED)
     return Written(rows, added)
-
-
-def _staged(
-    batches: Iterable[pa.RecordBatch],
-    options: WriteOptions,
-    terms: WriteTerms,
-    asker: BlockingAsker,
-) -> Written:
-    writing = Writing(terms, lambda: asker)
-    at_once(writing.begin())
-    if writing.staging.is_known:
-        return Written(sum(batch.num_rows for batch in batches))
-    stage = writing.staging.info
-    try:
-        for jobs in _calls(batches, options, asker):
-            _check_partition()
-            stage = _stage(asker, terms, stage, jobs)
-    except BaseException:
-        # At one try; else it ends by time, as that of a killed attempt does.
-        with suppress(StorageError):
-            at_once(writing.discard_stages([stage]))
-        raise
-    return Written(stage.jobs, stage=stage if stage.jobs else None)
-
-
-def _stage(
-    asker: BlockingAsker, terms: WriteTerms, stage: StageInfo, jobs: Sequence[JobRequest]
-) -> StageInfo:
-    call = partial(
-        asker.storage.stage,
-        terms.queue,
-        terms.write_id,
-        stage.token,
-        jobs,
-        before=stage.length,
-        ttl_ms=terms.stage_ttl_ms,
-    )
-    return StageInfo(stage.token, at_once(asker.ask(call)), stage.jobs + len(jobs))
-
-
-def _check_partition() -> None:
-    """See that there are no more stages than one commit may have, before they are all written."""
-    context = TaskContext.get()
-    number = context.partitionId() if context is not None else 0
-    if number >= STAGES_LIMIT:
-        raise InvalidRows(
-            f"an atomic write may have {STAGES_LIMIT:,} partitions, and this is number "
-            f"{number + 1:,}: .coalesce({STAGES_LIMIT}) the DataFrame, or write with commit=direct"
-        )
 
 
 def finish(
@@ -275,12 +227,6 @@ def read_written(row: Any) -> Written:
     if row.token is None:
         return Written(row.rows, row.added)
     return Written(row.rows, row.added, StageInfo(row.token, row.length, row.rows))
-
-
-def _calls(
-    batches: Iterable[pa.RecordBatch], options: WriteOptions, asker: BlockingAsker
-) -> Iterator[Sequence[JobRequest]]:
-    return chain.from_iterable(map(Rows(options, TaskLanes(asker)).calls, batches))
 
 
 def _stages(written: Iterable[Written]) -> list[StageInfo]:
