@@ -231,6 +231,25 @@ def test_what_map_in_arrow_returns_says_what_was_written(
     assert queued(app) == 4
 
 
+def test_what_has_no_room_yet_is_left_to_workers_and_told(
+    redis_server: RedisServer, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = WriteOptions(url=redis_url, task="load", is_atomic=True, write_id="load-7")
+    terms = terms_of(options)
+    part = write_partition(many(700), options, terms)
+    with redis_server.client() as client:
+        client.config_set("maxmemory", 1)
+        try:
+            report = finish(options, terms, [part])
+        finally:
+            client.config_set("maxmemory", 0)
+    assert (report.rows, report.added, report.is_published) == (700, 0, False)
+    [line] = caplog.messages
+    assert line.startswith("spark.publishing_left_to_workers")
+    assert "write_id=load-7" in line
+    assert finish(options, terms, []).is_published
+
+
 def test_a_storage_that_is_down_is_seen_before_any_row_is() -> None:
     down = WriteOptions(url="redis://127.0.0.1:1", retry_for_ms=60_000)
     with pytest.raises(StorageUnavailable, match="refused"):

@@ -156,7 +156,22 @@ def finish(
     asker = _asker(options)
     writing = Writing(terms, lambda: asker)
     at_once(writing.commit_stages(_stages(written)))
-    return at_once(writing.publish(on_progress))
+    report = at_once(writing.publish(on_progress))
+    if not report.is_published:
+        _tell_of_rest(report)
+    return report
+
+
+def _tell_of_rest(report: WriteReport) -> None:
+    """Say that workers go on publishing: the storage has no room for the rest, or went away."""
+    write_line(
+        logging.WARNING,
+        "spark.publishing_left_to_workers",
+        queue=report.queue,
+        write_id=report.id,
+        rows=report.rows,
+        added=report.added,
+    )
 
 
 def give_up(options: WriteOptions, terms: WriteTerms, written: Iterable[Written]) -> None:
