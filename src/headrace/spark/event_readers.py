@@ -5,6 +5,7 @@ None of it defines ``pushFilters``: Spark refuses a reader that does, unless a s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,15 +14,12 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from headrace.errors import InvalidOption
 from headrace.spark import offsets
+from headrace.spark.event_source import EventSource
 from headrace.spark.events import read_page
 from headrace.spark.options import ReadOptions
 from headrace.spark.places import Loss, Place, Span, to_offsets, to_places
 from headrace.spark.storages import storage_of
-from headrace.storage.base import check_reads_in_bulk
-from headrace.storage.blocking import BlockingStorage
 from headrace.storage.event_pages import EventLines
-from headrace.storage.limits import EVENT_LINES_LIMIT
-from headrace.storage.steps import Ahead
 
 try:
     from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
@@ -29,6 +27,10 @@ except ImportError:  # of pyspark 4.2; before, Spark finds the end of such a tri
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]  # where there is none
         """Nothing."""
+
+
+CHECK_S = 2.0
+"""How long the storage may be away when a query begins; later it may be for `retryFor`."""
 
 
 def batch_reader(options: ReadOptions) -> DataSourceReader:
@@ -62,10 +64,10 @@ class EventReader(DataSourceReader):
         Raises:
             EventsLost: some are not there any more; see `failOnDataLoss`.
         """
-        storage = _storage(self._options)
-        starts = offsets.starts(storage, self._options)
-        ends = offsets.ends(storage, self._options, starts)
-        return _partitions(storage, self._options, offsets.planned(storage, starts, ends=ends))
+        source = _source(self._options, most_s=CHECK_S)
+        starts = offsets.starts(source, self._options)
+        ends = offsets.ends(source, self._options, starts)
+        return _partitions(source, self._options, offsets.planned(source, starts, ends=ends))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the events of a part, a page each."""
@@ -82,7 +84,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
-        self._start = offsets.starts(_storage(self._options), self._options, otherwise="latest")
+        source = _source(self._options, most_s=CHECK_S)
+        self._start = offsets.starts(source, self._options, otherwise="latest")
         return to_offsets(self._start)
 
     def getDefaultReadLimit(self) -> Any:
@@ -92,9 +95,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Note the last events that there are, for a query that ends with them."""
-        storage = _storage(self._options)
-        queues = offsets.queues_of(storage, self._options)
-        self._target = {queue: offsets.latest(storage, queue) for queue in queues}
+        source = _source(self._options)
+        queues = offsets.queues_of(source, self._options)
+        self._target = {queue: offsets.latest(source, queue) for queue in queues}
 
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
@@ -108,18 +111,18 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if start is None and not self._start:
             return self.reportLatestOffset()
-        storage = _storage(self._options)
+        source = _source(self._options)
         begun = self._start if start is None else to_places(start)
         most = self._options.max_events if limit is None else getattr(limit, "max_rows", 0)
-        starts, added = self._places(storage, begun)
-        spans = offsets.planned(storage, starts, ends=self._target, most=most)
+        starts, added = self._places(source, begun)
+        spans = offsets.planned(source, starts, ends=self._target, most=most)
         return to_offsets({**added, **{span.queue: span.end for span in spans}})
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the events end now, for the progress of the query."""
-        storage = _storage(self._options)
-        queues = offsets.queues_of(storage, self._options)
-        return to_offsets({queue: offsets.latest(storage, queue) for queue in queues})
+        source = _source(self._options)
+        queues = offsets.queues_of(source, self._options)
+        return to_offsets({queue: offsets.latest(source, queue) for queue in queues})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return what each task of a micro-batch reads.
@@ -134,23 +137,23 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for queue, place in ends.items()
             if queue in begun or not place.is_before_all
         }
-        storage = _storage(self._options)
-        return _partitions(storage, self._options, offsets.planned(storage, starts, ends=ends))
+        source = _source(self._options)
+        return _partitions(source, self._options, offsets.planned(source, starts, ends=ends))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the events of a part, a page each."""
         return _read(self._options, partition)
 
     def _places(
-        self, storage: BlockingStorage, begun: Mapping[str, Place]
+        self, source: EventSource, begun: Mapping[str, Place]
     ) -> tuple[dict[str, Place], dict[str, Place]]:
         """Return where each queue goes on, and where those begin that are read from now on."""
-        queues = dict.fromkeys(offsets.queues_of(storage, self._options))
+        queues = dict.fromkeys(offsets.queues_of(source, self._options))
         if self._options.queues:
             # One that the option has named since the last start. What it had lost before is none of
             # this query's concern.
             added = {
-                queue: offsets.earliest(storage, queue) for queue in queues if queue not in begun
+                queue: offsets.earliest(source, queue) for queue in queues if queue not in begun
             }
             return {queue: begun[queue] for queue in queues if queue in begun}, added
         if self._target is not None:
@@ -158,46 +161,26 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**{queue: Place() for queue in queues}, **begun}, {}
 
 
-def _storage(options: ReadOptions) -> BlockingStorage:
-    storage = storage_of(options.url, options.tenant)
-    check_reads_in_bulk(storage)
-    return storage
+def _source(options: ReadOptions, *, most_s: float = math.inf) -> EventSource:
+    retry_for_s = min(options.retry_for_ms / 1000, most_s)
+    return EventSource(storage_of(options.url, options.tenant), retry_for_s=retry_for_s)
 
 
 def _partitions(
-    storage: BlockingStorage, options: ReadOptions, spans: Sequence[Span]
+    source: EventSource, options: ReadOptions, spans: Sequence[Span]
 ) -> list[InputPartition]:
     losses = [span.loss for span in spans if span.loss is not None]
     offsets.tell(losses, fails=options.fails_on_loss)
-    return [InputPartition(part) for part in offsets.split(storage, spans, options.min_partitions)]
+    return [InputPartition(part) for part in offsets.split(source, spans, options.min_partitions)]
 
 
 def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     span: Span | None = getattr(partition, "value", None)
     if span is None:  # Spark makes such a part where there is none, pyspark 4.1 None itself
         return
-    storage = storage_of(options.url, options.tenant)
-    for page in _unbroken(_pages(storage, span), span, fails=options.fails_on_loss):
+    pages = _source(options).pages(span)
+    for page in _unbroken(pages, span, fails=options.fails_on_loss):
         yield read_page(page, tenant=options.tenant, queue=span.queue)
-
-
-def _pages(storage: BlockingStorage, span: Span) -> Iterator[list[EventLines]]:
-    """Yield entries, while the storage reads the next ones."""
-    with storage.in_line() as line:
-
-        def ask(after: str) -> Ahead[list[EventLines]]:
-            asked = line.event_lines(
-                span.queue, after=after, until=span.end.id, limit=EVENT_LINES_LIMIT
-            )
-            return Ahead(asked)
-
-        ahead: Ahead[list[EventLines]] | None = ask(span.start.id)
-        while ahead is not None:
-            page = ahead.result()
-            is_full = len(page) >= EVENT_LINES_LIMIT
-            ahead = ask(page[-1].stream_id) if is_full else None
-            if page:
-                yield page
 
 
 def _unbroken(

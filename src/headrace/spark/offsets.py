@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -16,38 +17,45 @@ from headrace.logs.log import write_line
 from headrace.plain import shown
 from headrace.spark.options import ReadOptions
 from headrace.spark.places import Loss, Place, Span, read_offsets
-from headrace.storage.blocking import BlockingStorage
 from headrace.storage.event_pages import EventLines, EventPlace, EventSpan
+from headrace.storage.roles.bulk_reader import BulkReader
 from headrace.storage.steps import at_once
 
 LEAST_EVENTS = 1_000
 """A part of a span has at least so many, if Spark's tasks are to be worth their start."""
 
 
-def queues_of(storage: BlockingStorage, options: ReadOptions) -> list[str]:
+class HasEvents(BulkReader, Protocol):
+    """A storage that blocks, as far as places in events are looked for."""
+
+    async def queues(self) -> list[str]:
+        """Return the queues of the tenant."""
+
+
+def queues_of(storage: HasEvents, options: ReadOptions) -> list[str]:
     """Return the queues that are to be read."""
     return list(options.queues) or at_once(storage.queues())
 
 
-def earliest(storage: BlockingStorage, queue: str) -> Place:
+def earliest(storage: HasEvents, queue: str) -> Place:
     """Return the place before all events that are kept of a queue."""
     first = at_once(storage.event_span(queue)).first
     return Place() if first is None else Place(n=max(0, first.first - 1))
 
 
-def latest(storage: BlockingStorage, queue: str) -> Place:
+def latest(storage: HasEvents, queue: str) -> Place:
     """Return the place behind the last event of a queue."""
     return _behind(at_once(storage.event_span(queue)).last)
 
 
-def before(storage: BlockingStorage, queue: str, at_ms: int) -> Place:
+def before(storage: HasEvents, queue: str, at_ms: int) -> Place:
     """Return the place before the first kept event that is not before an instant."""
     found = at_once(storage.event_place(queue, at_ms - 1))
     return earliest(storage, queue) if found is None else _behind(found)
 
 
 def starts(
-    storage: BlockingStorage, options: ReadOptions, *, otherwise: str = "earliest"
+    storage: HasEvents, options: ReadOptions, *, otherwise: str = "earliest"
 ) -> dict[str, Place]:
     """Return where a read begins, as its options say.
 
@@ -70,7 +78,7 @@ def starts(
     return {queue: earliest(storage, queue) for queue in queues if queue not in said} | said
 
 
-def ends(storage: BlockingStorage, options: ReadOptions, queues: Iterable[str]) -> dict[str, Place]:
+def ends(storage: HasEvents, options: ReadOptions, queues: Iterable[str]) -> dict[str, Place]:
     """Return where a batch ends, as its options say; a queue that they do not name, with its last.
 
     Raises:
@@ -95,7 +103,7 @@ def _said(text: str, name: str, queues: Sequence[str], options: ReadOptions) -> 
 
 
 def planned(
-    storage: BlockingStorage,
+    storage: HasEvents,
     starts: Mapping[str, Place],
     *,
     ends: Mapping[str, Place] | None = None,
@@ -120,7 +128,7 @@ def planned(
     return [_shortened(storage, span, max(1, most * span.events // total)) for span in spans]
 
 
-def split(storage: BlockingStorage, spans: Sequence[Span], parts: int) -> list[Span]:
+def split(storage: HasEvents, spans: Sequence[Span], parts: int) -> list[Span]:
     """Cut spans into parts of about the same number of events.
 
     Args:
@@ -156,7 +164,7 @@ def _behind(place: EventPlace | None) -> Place:
     return Place() if place is None else Place(place.stream_id, place.last)
 
 
-def _span(storage: BlockingStorage, queue: str, start: Place, end: Place | None) -> Span:
+def _span(storage: HasEvents, queue: str, start: Place, end: Place | None) -> Span:
     last = latest(storage, queue)
     end = end or last
     if end == start:
@@ -172,7 +180,7 @@ def _span(storage: BlockingStorage, queue: str, start: Place, end: Place | None)
     return Span(queue, end, end, msgspec.structs.replace(loss, count=end.n - start.n))
 
 
-def _resumed(storage: BlockingStorage, queue: str, start: Place) -> tuple[Place, Loss | None]:
+def _resumed(storage: HasEvents, queue: str, start: Place) -> tuple[Place, Loss | None]:
     """Return where reading goes on behind a place, and what is missing in between."""
     number = start.number
     if number is None:
@@ -190,9 +198,7 @@ def _resumed(storage: BlockingStorage, queue: str, start: Place) -> tuple[Place,
     return before(storage, queue, start.at_ms + 1), Loss(queue, number)
 
 
-def _around(
-    storage: BlockingStorage, queue: str, start: Place
-) -> tuple[list[EventLines], EventSpan]:
+def _around(storage: HasEvents, queue: str, start: Place) -> tuple[list[EventLines], EventSpan]:
     """Return the entry behind a place, and then what is kept: in this order, trimming is seen."""
     following = at_once(storage.event_lines(queue, after=start.id, limit=1))
     kept = at_once(storage.event_span(queue))
@@ -203,14 +209,14 @@ def _around(
     return following, at_once(storage.event_span(queue))
 
 
-def _shortened(storage: BlockingStorage, span: Span, most: int) -> Span:
+def _shortened(storage: HasEvents, span: Span, most: int) -> Span:
     if span.events <= most:
         return span
     end = _last_up_to(storage, span, span.start.n + most)
     return msgspec.structs.replace(span, end=end)
 
 
-def _parts(storage: BlockingStorage, span: Span, count: int) -> Iterator[Span]:
+def _parts(storage: HasEvents, span: Span, count: int) -> Iterator[Span]:
     count = max(1, min(count, span.events // LEAST_EVENTS))
     rest = span
     for part in range(1, count):
@@ -223,7 +229,7 @@ def _parts(storage: BlockingStorage, span: Span, count: int) -> Iterator[Span]:
         yield rest
 
 
-def _last_up_to(storage: BlockingStorage, span: Span, number: int) -> Place:
+def _last_up_to(storage: HasEvents, span: Span, number: int) -> Place:
     """Return the last place of a span that is no further than a number, by bisecting milliseconds.
 
     It is behind the span's start: a millisecond that goes beyond the number is taken whole.
@@ -243,7 +249,7 @@ def _last_up_to(storage: BlockingStorage, span: Span, number: int) -> Place:
     return best or over
 
 
-_WORDS: Mapping[str, Callable[[BlockingStorage, str], Place]] = {
+_WORDS: Mapping[str, Callable[[HasEvents, str], Place]] = {
     "earliest": earliest,
     "latest": latest,
 }

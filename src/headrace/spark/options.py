@@ -75,7 +75,8 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
         url: where from; "": as ``HEADRACE_URL`` says in each process.
         tenant: whose queues.
         read: ``events``, ``jobs`` or ``dead``.
-        queues: which; none: all that the tenant has when the query begins.
+        queues: which; none: all that the tenant has when the query begins, and those that come
+            later to a stream.
         states: in which states jobs have ended.
         starting: ``earliest``, ``latest``, or offsets in JSON; "": ``latest`` for a stream of
             events, else ``earliest``.
@@ -86,6 +87,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
         max_events: about how many events a trigger may bring; 0: all that there are.
         min_partitions: in how many parts Spark reads at least, where there is enough.
         fails_on_loss: whether events that were trimmed before they were read fail the query.
+        retry_for_ms: how long a call for events is repeated while the storage is away.
     """
 
     url: str = ""
@@ -100,6 +102,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_events: int = 0
     min_partitions: int = 2
     fails_on_loss: bool = True
+    retry_for_ms: int = 60_000
 
 
 class _Option(NamedTuple):
@@ -135,7 +138,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     if found.read == "events":
         _refuse(said, {"states"}, "read=jobs")
     else:
-        _refuse(said, {"maxeventspertrigger", "failondataloss"}, "read=events")
+        _refuse(said, {"maxeventspertrigger", "failondataloss", "retryfor"}, "read=events")
     if found.read == "dead":
         _refuse(said, {"states"}, "read=jobs")
         found = msgspec.structs.replace(found, states=(JobState.FAILED,))
@@ -279,7 +282,11 @@ def _offsets(*words: str) -> Callable[[str, str], str]:
     return parse
 
 
-_SHARED = {"url": _Option("url", _url), "tenant": _Option("tenant", _name)}
+_SHARED = {
+    "url": _Option("url", _url),
+    "tenant": _Option("tenant", _name),
+    "retryFor": _Option("retry_for_ms", _duration(0)),
+}
 _WRITE = {
     **_SHARED,
     "queue": _Option("queue", _name),
@@ -293,7 +300,6 @@ _WRITE = {
     "batchSize": _Option("batch_size", _count(BATCH_LIMIT)),
     "stageTtl": _Option("stage_ttl_ms", _duration(LEAST_MS)),
     "keepWrite": _Option("keep_write_ms", _duration(LEAST_MS)),
-    "retryFor": _Option("retry_for_ms", _duration(0)),
 }
 _READ = {
     **_SHARED,
