@@ -35,3 +35,8 @@ def test_spark_keeps_the_same_json_of_the_same_offsets() -> None:
     told = to_offsets(places)
     assert list(told.items()) == [("a", {"id": "8-0", "n": 3}), ("b", {"id": "7-0", "n": 12})]
     assert to_places(told) == places
+
+
+def test_the_checkpoint_of_another_query_is_refused() -> None:
+    with pytest.raises(InvalidOption, match=r"none of events .*: use a checkpointLocation of"):
+        to_places({"q": {"failed": "failed:q:7:a"}})

@@ -136,8 +136,18 @@ def read_offsets(text: str, *, name: str) -> dict[str, Place]:
 
 
 def to_places(offsets: Mapping[str, Any]) -> dict[str, Place]:
-    """Return the places of an offset of Spark's."""
-    return msgspec.convert(dict(offsets), dict[str, Place])
+    """Return the places of an offset of Spark's.
+
+    Raises:
+        InvalidOption: the checkpoint is another query's.
+    """
+    try:
+        return msgspec.convert(dict(offsets), dict[str, Place])
+    except msgspec.ValidationError as error:
+        raise InvalidOption(
+            f"the checkpoint has the offset {shown(offsets)}, which is none of events ({error}): "
+            "use a checkpointLocation of this query's own"
+        ) from None
 
 
 def to_offsets(places: Mapping[str, Place]) -> dict[str, Any]:
