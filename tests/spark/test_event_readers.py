@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from headrace import EventsLost, InvalidOption, SyncApp
 from headrace.spark.event_readers import batch_reader, stream_reader
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Place, to_offsets
+from headrace.spark.places import EventOffset, to_json
 from headrace.testing.contract.delete_queue import next_millisecond
 from tests.spark.support.events import delete, enqueue, entries, first_of, last_of, trim
 
@@ -52,7 +52,7 @@ def follow(reader: DataSourceStreamReader, begin: dict[str, Any]) -> list[list[i
 
 def offset(**places: tuple[str, int]) -> dict[str, Any]:
     """Return an offset of Spark's."""
-    return to_offsets({queue: Place(*place) for queue, place in places.items()})
+    return to_json({queue: EventOffset(*place) for queue, place in places.items()})
 
 
 def numbers(first: int, last: int) -> list[int]:

@@ -9,10 +9,10 @@ import pytest
 
 from headrace import StorageUnavailable, SyncApp
 from headrace.spark import offsets
-from headrace.spark.event_readers import EventReader
+from headrace.spark.event_readers import EventBatchReader
 from headrace.spark.event_source import EventSource
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Place, Span
+from headrace.spark.places import EventOffset, Span
 from headrace.spark.storages import storage_of
 from headrace.storage.event_pages import EventLines
 from tests.spark.support.events import enqueue
@@ -54,7 +54,7 @@ def numbers(pages: Iterable[list[EventLines]]) -> list[int]:
 async def test_reading_goes_on_where_the_storage_was_away(events: int, proxy: Proxy) -> None:
     source = source_at(proxy.url, retry_for_s=60)
     end = await asyncio.to_thread(offsets.latest, source, "q")
-    pages = source.pages(Span("q", Place(), end))
+    pages = source.pages(Span("q", EventOffset(), end))
     found = numbers([await asyncio.to_thread(next, pages)])
     await proxy.refuse()
     proxy.reset_all()
@@ -71,11 +71,13 @@ async def test_places_are_found_once_the_storage_is_there_again(proxy: Proxy) ->
     asked = asyncio.create_task(asyncio.to_thread(offsets.latest, source, "q"))
     await until(lambda: source.asker.outage.began_at is not None, what="it is away")
     await proxy.admit()
-    assert await asked == Place()
+    assert await asked == EventOffset()
 
 
 async def test_who_does_not_want_to_wait_hears_of_it_at_once(events: int, proxy: Proxy) -> None:
-    pages = source_at(proxy.url, retry_for_s=0).pages(Span("q", Place(), Place(LAST, events)))
+    pages = source_at(proxy.url, retry_for_s=0).pages(
+        Span("q", EventOffset(), EventOffset(LAST, events))
+    )
     await asyncio.to_thread(next, pages)
     await proxy.refuse()
     proxy.reset_all()
@@ -84,7 +86,7 @@ async def test_who_does_not_want_to_wait_hears_of_it_at_once(events: int, proxy:
 
 
 async def test_a_query_does_not_begin_while_the_storage_is_away(proxy: Proxy) -> None:
-    reader = EventReader(ReadOptions(url=proxy.url, retry_for_ms=0))
+    reader = EventBatchReader(ReadOptions(url=proxy.url, retry_for_ms=0))
     await proxy.refuse()
     with pytest.raises(StorageUnavailable, match=str(proxy.port)):
         await asyncio.to_thread(reader.partitions)

@@ -10,7 +10,7 @@ import pytest
 from headrace import EventsLost, InvalidOption, SyncApp
 from headrace.spark import offsets
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Loss, Place, Span, to_offsets
+from headrace.spark.places import EventOffset, Loss, Span, to_json
 from headrace.storage.event_pages import EventPlace
 from headrace.testing.contract.delete_queue import next_millisecond
 from tests.spark.support.events import (
@@ -26,9 +26,9 @@ from tests.spark.support.events import (
 Q = ReadOptions(queues=("q",))
 
 
-def behind(place: EventPlace) -> Place:
+def behind(place: EventPlace) -> EventOffset:
     """Return the place behind an entry."""
-    return Place(place.stream_id, place.last)
+    return EventOffset(place.stream_id, place.last)
 
 
 def ms_of(place: EventPlace) -> int:
@@ -48,10 +48,10 @@ def test_a_read_begins_with_the_first_or_behind_the_last_event(
 ) -> None:
     storage = storage_at(url)
     assert offsets.starts(storage, Q) == offsets.starts(storage, Q, otherwise="latest")
-    assert offsets.starts(storage, Q) == {"q": Place("0", 0)}
+    assert offsets.starts(storage, Q) == {"q": EventOffset("0", 0)}
     first = trim(app)
     last = behind(last_of(app))
-    assert offsets.starts(storage, Q) == {"q": Place("0", first.first - 1)}
+    assert offsets.starts(storage, Q) == {"q": EventOffset("0", first.first - 1)}
     assert offsets.starts(storage, Q, otherwise="latest") == {"q": last}
     said = ReadOptions(queues=("q",), starting="earliest")
     assert offsets.starts(storage, said, otherwise="latest") == offsets.starts(storage, Q)
@@ -63,16 +63,16 @@ def test_a_read_begins_and_ends_at_instants(url: str, app: SyncApp[None]) -> Non
     bursts(app, 20, 20, 20)
     first, second, third = (entry.place for entry in entries(app))
 
-    def start(at_ms: int) -> Place:
+    def start(at_ms: int) -> EventOffset:
         options = ReadOptions(queues=("q",), starting_ms=at_ms)
         return offsets.starts(storage, options)["q"]
 
-    def end(at_ms: int) -> Place:
+    def end(at_ms: int) -> EventOffset:
         options = ReadOptions(queues=("q",), ending_ms=at_ms)
         return offsets.ends(storage, options, ["q"])["q"]
 
     for place in (start, end):
-        assert place(ms_of(first)) == Place("0", 0)
+        assert place(ms_of(first)) == EventOffset("0", 0)
         assert place(ms_of(second)) == behind(first)
         assert place(ms_of(second) + 1) == behind(second)
         assert place(ms_of(third) + 1) == behind(third)
@@ -84,10 +84,10 @@ def test_offsets_say_where_queues_begin_and_the_others_begin_with_their_first_ev
     storage = storage_at(url)
     enqueue(app, 40)
     first, last = (entry.place for entry in entries(app))
-    text = json.dumps(to_offsets({"q": behind(first)}))
-    end = json.dumps(to_offsets({"q": behind(last)}))
+    text = json.dumps(to_json({"q": behind(first)}))
+    end = json.dumps(to_json({"q": behind(last)}))
     options = ReadOptions(queues=("q", "r"), starting=text, ending=end)
-    assert offsets.starts(storage, options) == {"q": behind(first), "r": Place()}
+    assert offsets.starts(storage, options) == {"q": behind(first), "r": EventOffset()}
     assert offsets.ends(storage, options, ["q", "r"]) == {"q": behind(last)}
     everything = ReadOptions(queues=(), starting=text)
     assert offsets.starts(storage, everything) == {"q": behind(first)}
@@ -104,7 +104,7 @@ def test_an_offset_of_a_queue_that_is_not_read_is_refused(url: str) -> None:
 @pytest.mark.parametrize("most", [1, 50, 60, 61, 199, 200])
 def test_a_limit_ends_with_a_whole_millisecond(url: str, app: SyncApp[None], most: int) -> None:
     bursts(app, 60, 1, 39, 100, 20)
-    place, start = Place(), 0
+    place, start = EventOffset(), 0
     while start < 220:
         [span] = offsets.planned(storage_at(url), {"q": place}, most=most)
         assert span.start == place
@@ -126,7 +126,7 @@ def test_queues_share_a_limit_by_what_waits_in_them(url: str, app: SyncApp[None]
         enqueue(app, 20)
         enqueue(app, 10, queue="r")
         next_millisecond()
-    starts = {"q": Place(), "r": Place(), "empty": Place()}
+    starts = {"q": EventOffset(), "r": EventOffset(), "empty": EventOffset()}
     of_q, of_r, empty = offsets.planned(storage_at(url), starts, most=300)
     assert (of_q.events, of_r.events, empty.is_empty) == (200, 100, True)
     assert [span.end.n for span in offsets.planned(storage_at(url), starts)] == [600, 300, 0]
@@ -136,11 +136,13 @@ def test_parts_follow_each_other_and_have_about_as_much(url: str, app: SyncApp[N
     enqueue(app, 9_000)
     enqueue(app, 3_000, queue="r")
     storage = storage_at(url)
-    spans = offsets.planned(storage, {"q": Place(), "r": Place(), "empty": Place()})
+    spans = offsets.planned(
+        storage, {"q": EventOffset(), "r": EventOffset(), "empty": EventOffset()}
+    )
     parts = offsets.split(storage, spans, 4)
     of_q = [part for part in parts if part.queue == "q"]
     assert [part.queue for part in parts] == ["q"] * len(of_q) + ["r"]
-    assert of_q[0].start == Place()
+    assert of_q[0].start == EventOffset()
     assert of_q[-1].end == spans[0].end
     assert all(a.end == b.start for a, b in pairwise(of_q))
     assert len(of_q) > 1
@@ -156,7 +158,7 @@ def test_trimmed_events_are_counted_exactly(url: str, app: SyncApp[None]) -> Non
     lost = first.first - 1 - 20
     [span] = offsets.planned(storage_at(url), {"q": start})
     assert span.loss == Loss("q", 20, lost)
-    assert (span.start, span.end) == (Place(start.id, first.first - 1), behind(last_of(app)))
+    assert (span.start, span.end) == (EventOffset(start.id, first.first - 1), behind(last_of(app)))
     assert str(span.loss.error()) == (
         f"{lost} events of queue 'q' after number 20 were trimmed before they were read: raise the "
         "queue's events (headrace queue configure --events), name a reader that holds them back "
@@ -179,7 +181,7 @@ def test_of_a_part_only_what_it_had_is_lost(url: str, app: SyncApp[None]) -> Non
 def test_nothing_is_lost_of_what_was_trimmed_before_the_start(url: str, app: SyncApp[None]) -> None:
     first = trim(app)
     storage = storage_at(url)
-    for start in (Place("0", first.first - 1), behind(first), behind(last_of(app))):
+    for start in (EventOffset("0", first.first - 1), behind(first), behind(last_of(app))):
         [span] = offsets.planned(storage, {"q": start})
         assert (span.loss, span.start) == (None, start)
 
@@ -195,7 +197,7 @@ def test_numbers_that_began_anew_are_noticed(url: str, app: SyncApp[None], count
     assert "do not go on behind number 60: numbers began anew, since" in str(span.loss)
     assert (span.start.n, span.end.n) == (0, count)
     # Where Spark has planned the end before that, nothing of it is left.
-    end = Place(start.id, 160)
+    end = EventOffset(start.id, 160)
     [span] = offsets.planned(storage_at(url), {"q": start}, ends={"q": end})
     assert span.loss == Loss("q", 60)
     assert span.is_empty
@@ -203,17 +205,17 @@ def test_numbers_that_began_anew_are_noticed(url: str, app: SyncApp[None], count
 
 def test_a_loss_fails_or_is_warned_of() -> None:
     trimmed, anew = Loss("q", 7, 1), Loss("r", 9)
-    offsets.tell([], fails=True)
+    offsets.raise_or_warn([], fails=True)
     with pytest.raises(EventsLost, match="1 event of queue 'q' after number 7 was trimmed"):
-        offsets.tell([trimmed, anew], fails=True)
+        offsets.raise_or_warn([trimmed, anew], fails=True)
     with pytest.warns(UserWarning, match="of queue '[qr]'") as warned:
-        offsets.tell([trimmed, anew], fails=False)
+        offsets.raise_or_warn([trimmed, anew], fails=False)
     assert [str(warning.message) for warning in warned] == [str(trimmed), str(anew)]
     assert "failOnDataLoss" not in str(trimmed) + str(anew)
 
 
 def test_places_whose_numbers_are_not_known_are_believed(url: str, app: SyncApp[None]) -> None:
     enqueue(app, 40)
-    start = Place(first_of(app).stream_id, 0)
+    start = EventOffset(first_of(app).stream_id, 0)
     [span] = offsets.planned(storage_at(url), {"q": start})
     assert span == Span("q", start, behind(last_of(app)))

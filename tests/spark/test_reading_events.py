@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from headrace import SyncApp
 from headrace.spark.events import SCHEMA
-from headrace.spark.places import Place, to_offsets
+from headrace.spark.places import EventOffset, to_json
 from headrace.storage.event_pages import EventPlace
 from headrace.testing.contract.delete_queue import next_millisecond
 from tests.spark.support.events import enqueue, entries, first_of, last_of, trim
@@ -37,10 +37,10 @@ def numbers(frame: DataFrame) -> list[int]:
 
 def offsets(place: EventPlace, queue: str = "q") -> str:
     """Return the offset behind an entry."""
-    return json.dumps(to_offsets({queue: Place(place.stream_id, place.last)}))
+    return json.dumps(to_json({queue: EventOffset(place.stream_id, place.last)}))
 
 
-class Archive:
+class IntoFiles:
     """A stream of events into files, which goes on where it was stopped."""
 
     def __init__(self, spark: SparkSession, url: str, root: Path) -> None:
@@ -71,9 +71,9 @@ class Archive:
 
 
 @pytest.fixture
-def archive(spark: SparkSession, url: str, tmp_path: Path) -> Archive:
+def files(spark: SparkSession, url: str, tmp_path: Path) -> IntoFiles:
     """Return a stream into an empty folder."""
-    return Archive(spark, url, tmp_path)
+    return IntoFiles(spark, url, tmp_path)
 
 
 def test_events_are_read_with_their_columns(
@@ -150,41 +150,41 @@ def test_what_was_trimmed_fails_the_query_or_is_left_out(
     assert numbers(read(spark, url)) == list(range(first, last + 1))  # nobody asked for more
 
 
-def test_a_stream_goes_on_where_it_was_stopped(app: SyncApp[None], archive: Archive) -> None:
-    archive.run()  # there is nothing yet
+def test_a_stream_goes_on_where_it_was_stopped(app: SyncApp[None], files: IntoFiles) -> None:
+    files.run()  # there is nothing yet
     for _ in range(8):
         enqueue(app, 20)
         next_millisecond()
-    query = archive.run(maxEventsPerTrigger=50)
+    query = files.run(maxEventsPerTrigger=50)
     rows = [progress.numInputRows for progress in query.recentProgress]
     assert [count for count in rows if count] == [40, 40, 40, 40]
-    assert archive.numbers() == list(range(1, 161))
+    assert files.numbers() == list(range(1, 161))
     enqueue(app, 5_000)
     enqueue(app, 200, queue="r")
-    archive.run(queue="q,r")
-    assert archive.numbers() == sorted([*range(1, 5_161), *range(1, 201)])
+    files.run(queue="q,r")
+    assert files.numbers() == sorted([*range(1, 5_161), *range(1, 201)])
 
 
 @redis
-def test_a_running_stream_brings_what_comes(app: SyncApp[None], archive: Archive) -> None:
-    query = archive.start("*", trigger={"processingTime": "0 seconds"})
+def test_a_running_stream_brings_what_comes(app: SyncApp[None], files: IntoFiles) -> None:
+    query = files.start("*", trigger={"processingTime": "0 seconds"})
     enqueue(app, 700)
     query.processAllAvailable()
     enqueue(app, 300)
     enqueue(app, 10, queue="new")
     query.processAllAvailable()
     query.stop()
-    assert archive.numbers() == sorted([*range(1, 1_001), *range(1, 11)])
+    assert files.numbers() == sorted([*range(1, 1_001), *range(1, 11)])
 
 
 @redis
 def test_a_stream_fails_where_it_has_missed_events_or_goes_on(
-    app: SyncApp[None], archive: Archive
+    app: SyncApp[None], files: IntoFiles
 ) -> None:
     enqueue(app, 20)
-    archive.run()
+    files.run()
     first = trim(app).first
     with pytest.raises(PySparkException, match=f"{first - 21} events of queue 'q' after number 20"):
-        archive.run()
-    archive.run(failOnDataLoss=False)
-    assert archive.numbers() == [*range(1, 21), *range(first, last_of(app).last + 1)]
+        files.run()
+    files.run(failOnDataLoss=False)
+    assert files.numbers() == [*range(1, 21), *range(first, last_of(app).last + 1)]

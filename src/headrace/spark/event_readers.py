@@ -17,7 +17,7 @@ from headrace.spark import offsets
 from headrace.spark.event_source import EventSource
 from headrace.spark.events import read_page
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Loss, Place, Span, to_offsets, to_places
+from headrace.spark.places import EventOffset, Loss, Span, from_json, to_json
 from headrace.spark.storages import storage_of
 from headrace.storage.event_pages import EventLines
 
@@ -35,7 +35,7 @@ CHECK_S = 2.0
 
 def batch_reader(options: ReadOptions) -> DataSourceReader:
     """Return what reads the events that there are once."""
-    return EventReader(options)
+    return EventBatchReader(options)
 
 
 def stream_reader(options: ReadOptions) -> DataSourceStreamReader:
@@ -52,7 +52,7 @@ def stream_reader(options: ReadOptions) -> DataSourceStreamReader:
     return EventStreamReader(options)
 
 
-class EventReader(DataSourceReader):
+class EventBatchReader(DataSourceReader):
     """Reads the events that there are when the query begins."""
 
     def __init__(self, options: ReadOptions) -> None:
@@ -79,14 +79,14 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._start: dict[str, Place] = {}
-        self._target: dict[str, Place] | None = None
+        self._start: dict[str, EventOffset] = {}
+        self._target: dict[str, EventOffset] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
         source = _source(self._options, most_s=CHECK_S)
         self._start = offsets.starts(source, self._options, otherwise="latest")
-        return to_offsets(self._start)
+        return to_json(self._start)
 
     def getDefaultReadLimit(self) -> Any:
         """Return how much a trigger brings at most, as `maxEventsPerTrigger` says."""
@@ -112,17 +112,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is None and not self._start:
             return self.reportLatestOffset()
         source = _source(self._options)
-        begun = self._start if start is None else to_places(start)
+        begun = self._start if start is None else from_json(start)
         most = self._options.max_events if limit is None else getattr(limit, "max_rows", 0)
         starts, added = self._places(source, begun)
         spans = offsets.planned(source, starts, ends=self._target, most=most)
-        return to_offsets({**added, **{span.queue: span.end for span in spans}})
+        return to_json({**added, **{span.queue: span.end for span in spans}})
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the events end now, for the progress of the query."""
         source = _source(self._options)
         queues = offsets.queues_of(source, self._options)
-        return to_offsets({queue: offsets.latest(source, queue) for queue in queues})
+        return to_json({queue: offsets.latest(source, queue) for queue in queues})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return what each task of a micro-batch reads.
@@ -130,10 +130,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             EventsLost: some are not there any more, and `failOnDataLoss` is not false.
         """
-        begun, ends = to_places(start), to_places(end)
+        begun, ends = from_json(start), from_json(end)
         self._start = ends
         starts = {
-            queue: begun.get(queue, Place())
+            queue: begun.get(queue, EventOffset())
             for queue, place in ends.items()
             if queue in begun or not place.is_before_all
         }
@@ -145,8 +145,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self._options, partition)
 
     def _places(
-        self, source: EventSource, begun: Mapping[str, Place]
-    ) -> tuple[dict[str, Place], dict[str, Place]]:
+        self, source: EventSource, begun: Mapping[str, EventOffset]
+    ) -> tuple[dict[str, EventOffset], dict[str, EventOffset]]:
         """Return where each queue goes on, and where those begin that are read from now on."""
         queues = dict.fromkeys(offsets.queues_of(source, self._options))
         if self._options.queues:
@@ -158,7 +158,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {queue: begun[queue] for queue in queues if queue in begun}, added
         if self._target is not None:
             queues = {queue: None for queue in queues if queue in self._target}
-        return {**{queue: Place() for queue in queues}, **begun}, {}
+        return {**{queue: EventOffset() for queue in queues}, **begun}, {}
 
 
 def _source(options: ReadOptions, *, most_s: float = math.inf) -> EventSource:
@@ -170,7 +170,7 @@ def _partitions(
     source: EventSource, options: ReadOptions, spans: Sequence[Span]
 ) -> list[InputPartition]:
     losses = [span.loss for span in spans if span.loss is not None]
-    offsets.tell(losses, fails=options.fails_on_loss)
+    offsets.raise_or_warn(losses, fails=options.fails_on_loss)
     return [InputPartition(part) for part in offsets.split(source, spans, options.min_partitions)]
 
 
@@ -195,11 +195,11 @@ def _unbroken(
     for page in pages:
         for entry in page:
             if last is not None and entry.last:
-                offsets.tell(_missing(span.queue, last, entry.place.first), fails=fails)
+                offsets.raise_or_warn(_missing(span.queue, last, entry.place.first), fails=fails)
             last = entry.last or None
         yield page
     if last is not None:
-        offsets.tell(_missing(span.queue, last, max(last, span.end.n) + 1), fails=fails)
+        offsets.raise_or_warn(_missing(span.queue, last, max(last, span.end.n) + 1), fails=fails)
 
 
 def _missing(queue: str, last: int, following: int) -> list[Loss]:

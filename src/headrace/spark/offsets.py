@@ -16,7 +16,7 @@ from headrace.errors import InvalidOption
 from headrace.logs.log import write_line
 from headrace.plain import shown
 from headrace.spark.options import ReadOptions
-from headrace.spark.places import Loss, Place, Span, read_offsets
+from headrace.spark.places import EventOffset, Loss, Span, read_offsets
 from headrace.storage.event_pages import EventLines, EventPlace, EventSpan
 from headrace.storage.roles.bulk_reader import BulkReader
 from headrace.storage.steps import at_once
@@ -37,18 +37,18 @@ def queues_of(storage: HasEvents, options: ReadOptions) -> list[str]:
     return list(options.queues) or at_once(storage.queues())
 
 
-def earliest(storage: HasEvents, queue: str) -> Place:
+def earliest(storage: HasEvents, queue: str) -> EventOffset:
     """Return the place before all events that are kept of a queue."""
     first = at_once(storage.event_span(queue)).first
-    return Place() if first is None else Place(n=max(0, first.first - 1))
+    return EventOffset() if first is None else EventOffset(n=max(0, first.first - 1))
 
 
-def latest(storage: HasEvents, queue: str) -> Place:
+def latest(storage: HasEvents, queue: str) -> EventOffset:
     """Return the place behind the last event of a queue."""
     return _behind(at_once(storage.event_span(queue)).last)
 
 
-def before(storage: HasEvents, queue: str, at_ms: int) -> Place:
+def before(storage: HasEvents, queue: str, at_ms: int) -> EventOffset:
     """Return the place before the first kept event that is not before an instant."""
     found = at_once(storage.event_place(queue, at_ms - 1))
     return earliest(storage, queue) if found is None else _behind(found)
@@ -56,7 +56,7 @@ def before(storage: HasEvents, queue: str, at_ms: int) -> Place:
 
 def starts(
     storage: HasEvents, options: ReadOptions, *, otherwise: str = "earliest"
-) -> dict[str, Place]:
+) -> dict[str, EventOffset]:
     """Return where a read begins, as its options say.
 
     Args:
@@ -78,7 +78,7 @@ def starts(
     return {queue: earliest(storage, queue) for queue in queues if queue not in said} | said
 
 
-def ends(storage: HasEvents, options: ReadOptions, queues: Iterable[str]) -> dict[str, Place]:
+def ends(storage: HasEvents, options: ReadOptions, queues: Iterable[str]) -> dict[str, EventOffset]:
     """Return where a batch ends, as its options say; a queue that they do not name, with its last.
 
     Raises:
@@ -91,7 +91,9 @@ def ends(storage: HasEvents, options: ReadOptions, queues: Iterable[str]) -> dic
     return _said(options.ending, "endingOffsets", list(queues), options)
 
 
-def _said(text: str, name: str, queues: Sequence[str], options: ReadOptions) -> dict[str, Place]:
+def _said(
+    text: str, name: str, queues: Sequence[str], options: ReadOptions
+) -> dict[str, EventOffset]:
     said = read_offsets(text, name=name)
     strange = sorted(set(said) - set(queues))
     if options.queues and strange:
@@ -104,9 +106,9 @@ def _said(text: str, name: str, queues: Sequence[str], options: ReadOptions) -> 
 
 def planned(
     storage: HasEvents,
-    starts: Mapping[str, Place],
+    starts: Mapping[str, EventOffset],
     *,
-    ends: Mapping[str, Place] | None = None,
+    ends: Mapping[str, EventOffset] | None = None,
     most: int = 0,
 ) -> list[Span]:
     """Return what is to be read of each queue, and what was lost before it.
@@ -146,7 +148,7 @@ def split(storage: HasEvents, spans: Sequence[Span], parts: int) -> list[Span]:
     ]
 
 
-def tell(losses: Iterable[Loss], *, fails: bool) -> None:
+def raise_or_warn(losses: Iterable[Loss], *, fails: bool) -> None:
     """Raise what was lost, or warn of it and go on.
 
     Raises:
@@ -160,11 +162,11 @@ def tell(losses: Iterable[Loss], *, fails: bool) -> None:
         warnings.warn(str(loss), UserWarning, stacklevel=2)
 
 
-def _behind(place: EventPlace | None) -> Place:
-    return Place() if place is None else Place(place.stream_id, place.last)
+def _behind(place: EventPlace | None) -> EventOffset:
+    return EventOffset() if place is None else EventOffset(place.stream_id, place.last)
 
 
-def _span(storage: HasEvents, queue: str, start: Place, end: Place | None) -> Span:
+def _span(storage: HasEvents, queue: str, start: EventOffset, end: EventOffset | None) -> Span:
     last = latest(storage, queue)
     end = end or last
     if end == start:
@@ -180,7 +182,7 @@ def _span(storage: HasEvents, queue: str, start: Place, end: Place | None) -> Sp
     return Span(queue, end, end, msgspec.structs.replace(loss, count=end.n - start.n))
 
 
-def _resumed(storage: HasEvents, queue: str, start: Place) -> tuple[Place, Loss | None]:
+def _resumed(storage: HasEvents, queue: str, start: EventOffset) -> tuple[EventOffset, Loss | None]:
     """Return where reading goes on behind a place, and what is missing in between."""
     number = start.number
     if number is None:
@@ -192,13 +194,15 @@ def _resumed(storage: HasEvents, queue: str, start: Place) -> tuple[Place, Loss 
             return start, None
         is_first_kept = kept.first is not None and kept.first.first > number + 1
         if first > number and is_first_kept:
-            return Place(start.id, first - 1), Loss(queue, number, first - 1 - number)
+            return EventOffset(start.id, first - 1), Loss(queue, number, first - 1 - number)
     elif _behind(kept.last).n == number:
         return start, None
     return before(storage, queue, start.at_ms + 1), Loss(queue, number)
 
 
-def _around(storage: HasEvents, queue: str, start: Place) -> tuple[list[EventLines], EventSpan]:
+def _around(
+    storage: HasEvents, queue: str, start: EventOffset
+) -> tuple[list[EventLines], EventSpan]:
     """Return the entry behind a place, and then what is kept: in this order, trimming is seen."""
     following = at_once(storage.event_lines(queue, after=start.id, limit=1))
     kept = at_once(storage.event_span(queue))
@@ -229,7 +233,7 @@ def _parts(storage: HasEvents, span: Span, count: int) -> Iterator[Span]:
         yield rest
 
 
-def _last_up_to(storage: HasEvents, span: Span, number: int) -> Place:
+def _last_up_to(storage: HasEvents, span: Span, number: int) -> EventOffset:
     """Return the last place of a span that is no further than a number, by bisecting milliseconds.
 
     It is behind the span's start: a millisecond that goes beyond the number is taken whole.
@@ -249,7 +253,7 @@ def _last_up_to(storage: HasEvents, span: Span, number: int) -> Place:
     return best or over
 
 
-_WORDS: Mapping[str, Callable[[HasEvents, str], Place]] = {
+_WORDS: Mapping[str, Callable[[HasEvents, str], EventOffset]] = {
     "earliest": earliest,
     "latest": latest,
 }

@@ -17,7 +17,7 @@ _MOST = 10**15
 _EXAMPLE = '{"emails": {"id": "1764400000000-0", "n": 1200}}'
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EventOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a reader of a queue's events stands: behind an entry. This is also its JSON.
 
     Attributes:
@@ -105,8 +105,8 @@ class Span(msgspec.Struct, frozen=True):
     """
 
     queue: str
-    start: Place
-    end: Place
+    start: EventOffset
+    end: EventOffset
     loss: Loss | None = None
 
     @property
@@ -121,28 +121,28 @@ class Span(msgspec.Struct, frozen=True):
         return is_behind or self.end.is_before_all or self.end.id == self.start.id
 
 
-def read_offsets(text: str, *, name: str) -> dict[str, Place]:
+def read_offsets(text: str, *, name: str) -> dict[str, EventOffset]:
     """Return the places that the JSON of an option says, by queues.
 
     Raises:
         InvalidOption: it is no JSON of offsets.
     """
     try:
-        return _checked(msgspec.json.decode(text, type=dict[str, Place]))
+        return _checked(msgspec.json.decode(text, type=dict[str, EventOffset]))
     except (msgspec.MsgspecError, InvalidOption) as error:
         raise InvalidOption(
             f"{name}={shown(text)} is not valid: {error}: use offsets such as {_EXAMPLE}"
         ) from None
 
 
-def to_places(offsets: Mapping[str, Any]) -> dict[str, Place]:
+def from_json(offsets: Mapping[str, Any]) -> dict[str, EventOffset]:
     """Return the places of an offset of Spark's.
 
     Raises:
         InvalidOption: the checkpoint is another query's.
     """
     try:
-        return msgspec.convert(dict(offsets), dict[str, Place])
+        return msgspec.convert(dict(offsets), dict[str, EventOffset])
     except msgspec.ValidationError as error:
         raise InvalidOption(
             f"the checkpoint has the offset {shown(offsets)}, which is none of events ({error}): "
@@ -150,13 +150,13 @@ def to_places(offsets: Mapping[str, Any]) -> dict[str, Place]:
         ) from None
 
 
-def to_offsets(places: Mapping[str, Place]) -> dict[str, Any]:
+def to_json(places: Mapping[str, EventOffset]) -> dict[str, Any]:
     """Return places as an offset of Spark's, which it keeps and compares as JSON."""
     offsets: dict[str, Any] = msgspec.to_builtins(dict(sorted(places.items())))
     return offsets
 
 
-def _checked(places: dict[str, Place]) -> dict[str, Place]:
+def _checked(places: dict[str, EventOffset]) -> dict[str, EventOffset]:
     for queue, place in places.items():
         check_name(queue, what="queue")
         read_stream_id(place.id)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from headrace.errors import InvalidOption
 from headrace.plain import shown
 from headrace.spark.pipeline import layout
-from headrace.spark.places import Place
+from headrace.spark.places import EventOffset
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Reached(msgspec.Struct, frozen=True):
         dead: the cursor behind the last dead letter, "" for none.
     """
 
-    events: Place = Place()
+    events: EventOffset = EventOffset()
     dead: str = ""
 
 
