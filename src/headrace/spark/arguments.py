@@ -12,7 +12,7 @@ from headrace.nearest import nearest
 from headrace.plain import shown
 from headrace.settings import check_count, check_flag
 from headrace.spark.options import LEAST_MS, WriteOptions
-from headrace.storage.connect import check_url
+from headrace.spark.urls import check_shared
 from headrace.storage.limits import BATCH_LIMIT
 
 
@@ -72,7 +72,7 @@ def options_of(said: WriteArguments) -> WriteOptions:
 
 
 def _url(value: str, _name: str) -> str:
-    return check_url(value) if value else ""
+    return check_shared(value) if value else ""
 
 
 def _word(value: str, name: str) -> str:

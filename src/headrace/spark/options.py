@@ -17,7 +17,7 @@ from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_QUEUE, DEFAULT_TENANT, JobState, check_name, check_text
 from headrace.nearest import nearest
 from headrace.plain import shown
-from headrace.storage.connect import check_url
+from headrace.spark.urls import check_shared
 from headrace.storage.exports import EXPORTED
 from headrace.storage.limits import BATCH_LIMIT, DEFAULT_STAGE_TTL_MS, DEFAULT_WRITE_KEEP_MS
 
@@ -194,7 +194,7 @@ def _spelt(lower: str) -> str:
 
 
 def _url(_name: str, text: str) -> str:
-    return check_url(text)
+    return check_shared(text)
 
 
 def _name(name: str, text: str) -> str:

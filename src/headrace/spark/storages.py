@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.app import App
-from headrace.errors import InvalidOption
+from headrace.spark.urls import check_shared
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import open_blocking
 
@@ -25,13 +25,7 @@ def storage_of(url: str, tenant: str) -> BlockingStorage:
         InvalidOption: what the environment says is not valid, or it is in the memory of one
             process.
     """
-    found = url or App().url
-    if found.startswith("memory://"):
-        raise InvalidOption(
-            f"{found} is in the memory of one process, and Spark's Python processes are others: "
-            "use redis:// or file://"
-        )
-    return _opened(found, tenant)
+    return _opened(check_shared(url or App().url), tenant)
 
 
 @cache
