@@ -5,23 +5,19 @@ Spark does not heed the case of an option's name, and passes every value as text
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from headrace.clock import duration_ms, instant_ms
 from headrace.errors import InvalidOption
-from headrace.job import DEFAULT_QUEUE, DEFAULT_TENANT, JobState, check_name, check_text
+from headrace.job import DEFAULT_QUEUE, DEFAULT_TENANT, JobState
 from headrace.nearest import nearest
 from headrace.plain import shown
-from headrace.spark.urls import check_shared
+from headrace.spark import option_values
 from headrace.storage.exports import EXPORTED
 from headrace.storage.limits import BATCH_LIMIT, DEFAULT_STAGE_TTL_MS, DEFAULT_WRITE_KEEP_MS
 
-ALL_QUEUES = "*"
 MOST_EVENTS = 1_000_000_000
 MOST_PARTITIONS = 10_000
 LEAST_MS = 60_000
@@ -193,124 +189,35 @@ def _spelt(lower: str) -> str:
     return next(name for name in (*_WRITE, *_READ) if name.lower() == lower)
 
 
-def _url(_name: str, text: str) -> str:
-    return check_shared(text)
-
-
-def _name(name: str, text: str) -> str:
-    return check_name(text, what=name)
-
-
-def _text(name: str, text: str) -> str:
-    return check_text(text, what=name)
-
-
-def _queues(_name: str, text: str) -> tuple[str, ...]:
-    if text.strip() == ALL_QUEUES:
-        return ()
-    return tuple(dict.fromkeys(check_name(one.strip(), what="queue") for one in text.split(",")))
-
-
-def _states(name: str, text: str) -> tuple[JobState, ...]:
-    words = [one.strip() for one in text.split(",")]
-    ended = {state.value: state for state in EXPORTED}
-    if not set(words) <= set(ended):
-        raise InvalidOption(f"{name}={shown(text)} is not known: use some of {', '.join(ended)}")
-    return tuple(dict.fromkeys(ended[word] for word in words))
-
-
-def _one_of(*words: str) -> Callable[[str, str], str]:
-    def parse(name: str, text: str) -> str:
-        if text.lower() not in words:
-            raise InvalidOption(f"{name}={shown(text)} is not known: use {' or '.join(words)}")
-        return text.lower()
-
-    return parse
-
-
-def _is_atomic(name: str, text: str) -> bool:
-    return _one_of("direct", "atomic")(name, text) == "atomic"
-
-
-def _flag(name: str, text: str) -> bool:
-    return _one_of("true", "false")(name, text) == "true"
-
-
-def _count(most: int) -> Callable[[str, str], int]:
-    def parse(name: str, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,18}", text) or not 1 <= int(text) <= most:
-            raise InvalidOption(f"{name}={shown(text)} is not valid: use 1 to {most:,}")
-        return int(text)
-
-    return parse
-
-
-def _duration(least_ms: int) -> Callable[[str, str], int]:
-    def parse(name: str, text: str) -> int:
-        try:
-            seconds = float(text)
-        except ValueError:
-            raise InvalidOption(f"{name}={shown(text)} is not valid: use seconds") from None
-        return duration_ms(seconds, name=name, least_ms=least_ms)
-
-    return parse
-
-
-def _instant(name: str, text: str) -> int:
-    if re.fullmatch(r"[0-9]{1,15}", text):
-        return int(text)
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidOption(
-            f"{name}={shown(text)} is not valid: use an instant such as 2026-01-31T12:00:00Z, or "
-            "milliseconds since the epoch"
-        ) from None
-    return instant_ms(instant if instant.tzinfo else instant.replace(tzinfo=UTC), name=name)
-
-
-def _offsets(*words: str) -> Callable[[str, str], str]:
-    def parse(name: str, text: str) -> str:
-        if text.lower() in words:
-            return text.lower()
-        if not text.lstrip().startswith("{"):
-            raise InvalidOption(
-                f"{name}={shown(text)} is not valid: use {', '.join(words)}, or offsets in JSON"
-            )
-        return text
-
-    return parse
-
-
 _SHARED = {
-    "url": _Option("url", _url),
-    "tenant": _Option("tenant", _name),
-    "retryFor": _Option("retry_for_ms", _duration(0)),
+    "url": _Option("url", option_values.url),
+    "tenant": _Option("tenant", option_values.name),
+    "retryFor": _Option("retry_for_ms", option_values.seconds(0)),
 }
 _WRITE = {
     **_SHARED,
-    "queue": _Option("queue", _name),
-    "task": _Option("task", _text),
-    "commit": _Option("is_atomic", _is_atomic),
-    "writeId": _Option("write_id", _text),
-    "idColumn": _Option("id_column", _text),
-    "payloadColumn": _Option("payload_column", _text),
-    "allowRandomIds": _Option("allows_random_ids", _flag),
-    "replaceEnded": _Option("replaces_ended", _flag),
-    "batchSize": _Option("batch_size", _count(BATCH_LIMIT)),
-    "stageTtl": _Option("stage_ttl_ms", _duration(LEAST_MS)),
-    "keepWrite": _Option("keep_write_ms", _duration(LEAST_MS)),
+    "queue": _Option("queue", option_values.name),
+    "task": _Option("task", option_values.text),
+    "commit": _Option("is_atomic", option_values.is_atomic),
+    "writeId": _Option("write_id", option_values.text),
+    "idColumn": _Option("id_column", option_values.text),
+    "payloadColumn": _Option("payload_column", option_values.text),
+    "allowRandomIds": _Option("allows_random_ids", option_values.flag),
+    "replaceEnded": _Option("replaces_ended", option_values.flag),
+    "batchSize": _Option("batch_size", option_values.whole_number(BATCH_LIMIT)),
+    "stageTtl": _Option("stage_ttl_ms", option_values.seconds(LEAST_MS)),
+    "keepWrite": _Option("keep_write_ms", option_values.seconds(LEAST_MS)),
 }
 _READ = {
     **_SHARED,
-    "read": _Option("read", _one_of("events", "jobs", "dead")),
-    "queue": _Option("queues", _queues),
-    "states": _Option("states", _states),
-    "startingOffsets": _Option("starting", _offsets("earliest", "latest")),
-    "endingOffsets": _Option("ending", _offsets("latest")),
-    "startingTimestamp": _Option("starting_ms", _instant),
-    "endingTimestamp": _Option("ending_ms", _instant),
-    "maxEventsPerTrigger": _Option("max_events", _count(MOST_EVENTS)),
-    "minPartitions": _Option("min_partitions", _count(MOST_PARTITIONS)),
-    "failOnDataLoss": _Option("fails_on_loss", _flag),
+    "read": _Option("read", option_values.one_of("events", "jobs", "dead")),
+    "queue": _Option("queues", option_values.queues),
+    "states": _Option("states", option_values.states),
+    "startingOffsets": _Option("starting", option_values.offsets("earliest", "latest")),
+    "endingOffsets": _Option("ending", option_values.offsets("latest")),
+    "startingTimestamp": _Option("starting_ms", option_values.instant),
+    "endingTimestamp": _Option("ending_ms", option_values.instant),
+    "maxEventsPerTrigger": _Option("max_events", option_values.whole_number(MOST_EVENTS)),
+    "minPartitions": _Option("min_partitions", option_values.whole_number(MOST_PARTITIONS)),
+    "failOnDataLoss": _Option("fails_on_loss", option_values.flag),
 }
