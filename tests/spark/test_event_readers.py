@@ -68,6 +68,16 @@ def test_a_batch_reads_each_event_once(url: str, app: SyncApp[None]) -> None:
     assert read(reader, parts) == numbers(1, 25_000)
 
 
+def test_a_tenant_reads_its_own(url: str, app: SyncApp[None]) -> None:
+    enqueue(app, 30)
+    with SyncApp(url, tenant="other") as other:
+        enqueue(other, 10)
+    reader = batch(url, tenant="other")
+    [page] = [page for part in reader.partitions() for page in reader.read(part)]
+    assert page.column("tenant").to_pylist() == ["other"] * 10
+    assert read(stream(url), batch(url).partitions()) == numbers(1, 30)
+
+
 def test_nothing_is_read_where_nothing_is(url: str) -> None:
     reader = batch(url)
     assert reader.partitions() == []
