@@ -140,9 +140,8 @@ def test_an_atomic_write_that_is_run_again_brings_nothing(
     assert waiting(app, "q") == 3_600
 
 
-def test_a_row_that_is_no_job_stops_an_atomic_write(
-    spark: SparkSession, app: SyncApp[None], url: str
-) -> None:
+def test_a_row_that_is_no_job_stops_an_atomic_write(spark: SparkSession, redis_url: str) -> None:
+    url, app = redis_url, SyncApp(redis_url)
     jobs = numbered(spark, 600).withColumn("id", F.when(F.col("id") != "7", F.col("id")))
     with pytest.raises(InvalidRows, match="1 of 300 rows of a batch have no id"):
         enqueue_dataframe(jobs, queue="q", url=url, commit="atomic", write_id="w")
