@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace import InvalidOption, SyncApp, WaitTimeout
-from headrace.spark import failures_by_error, results
+from headrace.spark import enqueue_dataframe, failures_by_error, prepare, results
 from tests.support.threads import blocked_until, working
 
 ADDED = ("state", "reason", "result", "has_result", "error", "message", "frame")
@@ -109,6 +109,18 @@ def test_jobs_are_waited_for(
     assert capsys.readouterr().err.splitlines()[-1] == "Jobs: 4 of 4"
 
 
+def test_ids_are_made_again_of_the_rows(spark: SparkSession, app: SyncApp[None], url: str) -> None:
+    rows = spark.sql("select 7 as number, 'ann' as user union all select 8, 'bob'")
+    enqueue_dataframe(prepare(rows, task="t", id_from=["number", "user"]), queue="q", url=url)
+    app.enqueue("t", queue="q", number=9)
+    found = results(rows, queue="q", url=url, id_from=["user", "number"], task="t", id_column="job")
+    assert found.columns == ["number", "user", "job", *ADDED]
+    assert {(row.user, row.state) for row in found.collect()} == {
+        ("ann", "queued"),
+        ("bob", "queued"),
+    }
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -116,6 +128,9 @@ def test_jobs_are_waited_for(
         ({"queue": "q", "id_column": "key"}, "no column 'key' with ids.*of id, n, state"),
         ({"queue": "q", "id_column": "n"}, "'n' is of type int, and ids are strings"),
         ({"queue": "q"}, "state would be added: drop or rename"),
+        ({"queue": "q", "id_from": "n"}, "a column 'id' already: say id_column"),
+        ({"queue": "q", "id_from": "m", "id_column": "job"}, "no column 'm'"),
+        ({"queue": "q", "task": "t"}, "it needs id_from"),
         ({"queue": "q", "timeout": 3}, "for wait=True"),
         ({"queue": "q", "wait": True, "timeout": -1}, "timeout=-1 is out of bounds"),
     ],

@@ -12,9 +12,17 @@ from pyspark.sql.types import DataType
 from headrace.errors import InvalidOption
 from headrace.job import check_name, check_text
 from headrace.nearest import nearest
-from headrace.plain import plain_text, shown
+from headrace.plain import shown
 from headrace.spark.columns import ASKED
-from headrace.spark.ids import Duplicates, refusal, with_id, with_text_id, without_equals
+from headrace.spark.ids import (
+    Duplicates,
+    column_of,
+    key_names,
+    refusal,
+    with_id,
+    with_text_id,
+    without_equals,
+)
 from headrace.spark.json_columns import check_storable, has_floats, has_no_json, json_of, quoted
 
 Value: TypeAlias = Column | str | int | float
@@ -96,15 +104,15 @@ def prepare(
     """
     options = dict(options or {})
     _check(df, id=id, id_from=id_from, duplicates=duplicates, options=options, salt=salt)
-    keys = _key_names(id_from)
+    keys = key_names(id_from)
     named = {value for value in options.values() if isinstance(value, str)} | {id}
     said = _arguments(df, payload, leave_out=named)
     extra = _extra(df, task, queue, options)
     flat = df.select(
         *(column.alias(f"argument:{name}") for name, column in said.items()),
-        *(_column(df, name).alias(f"key:{name}") for name in keys),
+        *(column_of(df, name).alias(f"key:{name}") for name in keys),
         *(column.alias(name) for name, column in extra.items()),
-        *([_column(df, id).alias("id")] if id else []),
+        *([column_of(df, id).alias("id")] if id else []),
     )
     jobs = with_id(flat, keys, salt) if keys else with_text_id(flat, id)
     jobs = jobs.withColumn("payload", _payload(jobs, list(said), keys, has_id=bool(keys or id)))
@@ -145,32 +153,6 @@ def _check(
             raise InvalidOption(f"option {shown(name)} of jobs is not known: {advice}")
 
 
-def _key_names(id_from: str | Sequence[str] | None) -> list[str]:
-    if id_from is None:
-        return []
-    names = [id_from] if isinstance(id_from, str) else sorted(set(id_from))
-    if not names:
-        raise InvalidOption("id_from names no column: name those that tell rows apart")
-    return names
-
-
-def _column(df: DataFrame, name: str | None) -> Column:
-    """Return a column by its whole name, dots and all.
-
-    Raises:
-        InvalidOption: there is none of that name, or more than one.
-    """
-    text = plain_text(name)
-    count = df.columns.count(text) if text is not None else 0
-    if text is None or not count:
-        meant = nearest(text or "", df.columns)
-        advice = f"did you mean {meant!r}?" if meant else f"there are {', '.join(df.columns)}"
-        raise InvalidOption(f"there is no column {shown(name)}: {advice}")
-    if count > 1:
-        raise InvalidOption(f"there are {count} columns {text!r}: rename all but one of them")
-    return F.col(quoted(text))
-
-
 def _arguments(
     df: DataFrame,
     payload: Iterable[str] | Mapping[str, Column | str] | None,
@@ -185,10 +167,10 @@ def _arguments(
         return {
             check_text(name, what="argument"): value
             if isinstance(value, Column)
-            else _column(df, value)
+            else column_of(df, value)
             for name, value in payload.items()
         }
-    return {name: _column(df, name) for name in payload}
+    return {name: column_of(df, name) for name in payload}
 
 
 def _extra(
@@ -207,7 +189,7 @@ def _extra(
         found["queue"] = queue if is_column else F.lit(check_name(queue, what="queue"))
     for name, value in options.items():
         if isinstance(value, str):
-            found[name] = _column(df, value)
+            found[name] = column_of(df, value)
         else:
             found[name] = value if isinstance(value, Column) else F.lit(value)
     return found

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import TypeAlias
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from headrace.clock import Duration, duration_ms
-from headrace.errors import InvalidOption, WaitTimeout
+from headrace.errors import InvalidOption
 from headrace.frames import innermost_frame
-from headrace.job import JobState, check_name
+from headrace.job import JobState, check_name, check_text
 from headrace.plain import shown
+from headrace.spark.ids import column_of, hashed, key_names
 from headrace.spark.json_columns import quoted
-from headrace.spark.progress import Draw, drawn
+from headrace.spark.progress import drawn
 from headrace.spark.shipping import Shipped
-from headrace.spark.storages import storage_of
+from headrace.spark.waits import Jobs, Wait, asker_of, ends_of
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.steps import at_once
 from headrace.storage.values import End
 from headrace.sync.asking import BlockingAsker
-from headrace.waiting import is_end, whole
+from headrace.waiting import whole
 
-RETRY_S = 60.0
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 1.0
 EXAMPLES = 3
 
 _ADDED = StructType(
@@ -51,22 +47,6 @@ _Row: TypeAlias = tuple[str | bool | None, ...]
 _NO_JOB: _Row = (None, None, None, False, None, None, None)
 
 
-class Jobs(msgspec.Struct, frozen=True):
-    """Where jobs are, and which column has their ids; goes to executors.
-
-    Attributes:
-        queue: their queue.
-        url: of the storage; "": as ``HEADRACE_URL`` says in each process.
-        tenant: whose queue.
-        id_column: has their ids.
-    """
-
-    queue: str
-    url: str
-    tenant: str
-    id_column: str
-
-
 def results(
     df: DataFrame,
     *,
@@ -74,6 +54,8 @@ def results(
     url: str = "",
     tenant: str = "default",
     id_column: str = "id",
+    id_from: str | Sequence[str] | None = None,
+    task: str | None = None,
     wait: bool = False,
     timeout: Duration | None = None,
     progress: bool = False,
@@ -95,6 +77,10 @@ def results(
         url: the storage's; default: as ``HEADRACE_URL`` says in each process.
         tenant: whose queue.
         id_column: the column with the ids.
+        id_from: the columns that `prepare` has made ids from, if the rows have none: the ids are
+            made again, and added as ``id_column``. Not those of ``duplicates="keep"``, nor those of
+            micro-batches, which are numbered.
+        task: with which they were made.
         wait: block until all of the jobs have ended; ids for which there is no job count as ended.
             The ids are held on the driver meanwhile.
         timeout: the longest to wait, in seconds or as a `timedelta`; default: as long as it takes.
@@ -111,6 +97,10 @@ def results(
         raise InvalidOption("timeout and progress are for wait=True")
     if wait and df.isStreaming:
         raise InvalidOption("wait=True is for a DataFrame that ends: a stream has more jobs")
+    if id_from is not None:
+        df = _with_ids(df, id_column, key_names(id_from), task)
+    elif task is not None:
+        raise InvalidOption("task goes into the ids that are made, so it needs id_from")
     _check(df, id_column)
     if wait:
         _wait(df, jobs, timeout_ms, is_shown=progress)
@@ -149,6 +139,20 @@ def failures_by_error(results: DataFrame, *, id_column: str = "id") -> DataFrame
     )
 
 
+def _with_ids(df: DataFrame, id_column: str, keys: Sequence[str], task: str | None) -> DataFrame:
+    """Add the ids that `prepare` has made."""
+    if id_column in df.columns:
+        raise InvalidOption(
+            f"there is a column {shown(id_column)} already: say id_column=... for the ids that are "
+            "made of id_from"
+        )
+    for name in keys:
+        column_of(df, name)
+    name = F.lit(None if task is None else check_text(task, what="task"))
+    made_of = {key: key for key in keys}
+    return df.withColumn(id_column, hashed(df, made_of, task=name, salt=None))
+
+
 def _check(df: DataFrame, id_column: str) -> None:
     if id_column not in df.columns:
         raise InvalidOption(
@@ -172,64 +176,7 @@ def _wait(df: DataFrame, jobs: Jobs, timeout_ms: int | None, *, is_shown: bool) 
     table = df.select(F.col(quoted(jobs.id_column)).alias("id")).toArrow()
     ids = table.column("id").drop_null()
     with drawn("Jobs", is_shown=is_shown) as draw:
-        _Wait(jobs, ids, draw).run(until)
-
-
-class _Wait:
-    """Waits for the jobs of some ids, 500 after the other: the last to end may be any of them."""
-
-    def __init__(self, jobs: Jobs, ids: pa.ChunkedArray, draw: Draw) -> None:
-        self._jobs = jobs
-        self._asker = _asker(jobs)
-        self._ids = ids
-        self._draw = draw
-        self._started_at = time.monotonic()
-
-    def run(self, until: float | None) -> None:
-        """Block until they have ended.
-
-        Raises:
-            WaitTimeout: it is later than that.
-        """
-        for begin in range(0, len(self._ids), BATCH_LIMIT):
-            left = self._ids[begin : begin + BATCH_LIMIT].to_pylist()
-            end = begin + len(left)
-            pause_s = FIRST_PAUSE_S
-            while left := self._unended(left):
-                self._draw(end - len(left), len(self._ids))
-                if until is not None:
-                    if time.monotonic() >= until:
-                        raise self._late(len(left) + self._unended_from(end))
-                    pause_s = min(pause_s, max(0.0, until - time.monotonic()))
-                time.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            self._draw(end, len(self._ids))
-
-    def _unended_from(self, begin: int) -> int:
-        return sum(
-            len(self._unended(self._ids[first : first + BATCH_LIMIT].to_pylist()))
-            for first in range(begin, len(self._ids), BATCH_LIMIT)
-        )
-
-    def _unended(self, ids: Sequence[str]) -> list[str]:
-        return [end.id for end in _ends(self._asker, self._jobs, ids) if not is_end(end)]
-
-    def _late(self, left: int) -> WaitTimeout:
-        jobs, waited_s = self._jobs, time.monotonic() - self._started_at
-        return WaitTimeout(
-            f"{left:,} of {len(self._ids):,} jobs of queue {jobs.queue!r} have not ended after "
-            f"{waited_s:.3g} s: see that workers serve it, and wait again",
-            job_id="",
-            queue=jobs.queue,
-        )
-
-
-def _asker(jobs: Jobs) -> BlockingAsker:
-    return BlockingAsker(storage_of(jobs.url, jobs.tenant), retry_for_s=RETRY_S)
-
-
-def _ends(asker: BlockingAsker, jobs: Jobs, ids: Sequence[str]) -> list[End]:
-    return at_once(asker.ask(partial(asker.storage.outcomes, jobs.queue, ids)))
+        Wait(jobs, ids, draw).run(until)
 
 
 class _WithOutcomes(Shipped):
@@ -240,7 +187,7 @@ class _WithOutcomes(Shipped):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         jobs = self._jobs
-        asker = _asker(jobs)
+        asker = asker_of(jobs)
         for batch in batches:
             ids = batch.column(jobs.id_column).to_pylist()
             rows = [
@@ -260,7 +207,7 @@ class _WithOutcomes(Shipped):
 def _told(asker: BlockingAsker, jobs: Jobs, ids: Sequence[str | None]) -> Iterator[_Row]:
     """Yield the added columns of rows, of which some may have no id."""
     known = [job_id for job_id in ids if job_id is not None]
-    ends = iter(_ends(asker, jobs, known) if known else ())
+    ends = iter(ends_of(asker, jobs, known) if known else ())
     for job_id in ids:
         end = None if job_id is None else next(ends)
         yield _NO_JOB if end is None or end.state is None else _row(asker, end)
