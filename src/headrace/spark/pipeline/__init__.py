@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # for who reads types: a running program imports a module whe
     from headrace.spark.pipeline.layout import rollups as rollups
     from headrace.spark.pipeline.replay import replay as replay
     from headrace.spark.pipeline.rollup import rollup as rollup
+    from headrace.spark.pipeline.upkeep import compact as compact
+    from headrace.spark.pipeline.upkeep import retain as retain
 
 _MODULES = {
     "archive": "archive",
