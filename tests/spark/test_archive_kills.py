@@ -53,7 +53,7 @@ def has_come_to(step: str, archiver: ProcessTree) -> bool:
 def test_what_is_killed_at_any_step_is_made_up_for(
     spark: SparkSession, url: str, tmp_path: Path
 ) -> None:
-    """BC-102: after the plan, while it writes, when some is in place, before and after done."""
+    """After the plan, while it writes, when some is in place, before and after done."""
     root = tmp_path / "archive"
     expected: Counter[str] = Counter()
 
