@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import EventsLost, InvalidOption, JobEvent, SyncApp
 from headrace.spark.pipeline import archive, dead_letters, events, follow
@@ -325,3 +326,15 @@ def test_what_was_trimmed_after_a_cut_is_lost_but_for_what_is_there(
     assert report.lost == lost
     found = [number for _, number in numbers(events(spark, tmp_path))]
     assert found == [*range(1, 31), *range(first, told(url)[-1].number + 1)]
+
+
+def test_an_archive_is_made_over_spark_connect(
+    connect: ConnectSession, redis_url: str, tmp_path: Path
+) -> None:
+    work(redis_url, dead("a"))
+    run(connect, tmp_path, redis_url)
+    work(redis_url, dead("b"))
+    assert run(connect, tmp_path, redis_url).run == 2
+    assert numbers(events(connect, tmp_path)) == keys(told(redis_url))
+    letters = dead_letters(connect, tmp_path).collect()
+    assert sorted(row["job_id"] for row in letters) == ["a", "b"]
