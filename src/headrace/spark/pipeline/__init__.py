@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for who reads types: a running program imports a module whe
     from headrace.spark.pipeline.layout import dead_letters as dead_letters
     from headrace.spark.pipeline.layout import events as events
     from headrace.spark.pipeline.layout import rollups as rollups
+    from headrace.spark.pipeline.plots import plot as plot
     from headrace.spark.pipeline.replay import replay as replay
     from headrace.spark.pipeline.rollup import rollup as rollup
     from headrace.spark.pipeline.upkeep import compact as compact
