@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import EventsLost, InvalidOption, JobEvent, SyncApp
-from headrace.spark.pipeline import archive, dead_letters, events, follow
+from headrace.spark.pipeline import archive, dead_letters, events, follow, runs
 from headrace.spark.pipeline.archiver import ArchiveReport
 from headrace.storage.connect import open_blocking
 from headrace.storage.steps import at_once
@@ -87,6 +87,23 @@ def test_a_second_run_adds_what_is_new_and_a_third_nothing(
     assert third == ArchiveReport(run=2, events=0, dead_letters=0, lost=0, until=kept[-1].at)
     assert numbers(events(spark, tmp_path)) == keys(kept)
     assert sorted(row["job_id"] for row in dead_letters(spark, tmp_path).collect()) == ["a", "b"]
+
+
+def test_until_when_nothing_more_can_come_is_noted(
+    spark: SparkSession, url: str, tmp_path: Path
+) -> None:
+    assert runs.tenants(spark, tmp_path) == []
+    work(url, {"a": DONE})
+    run(spark, tmp_path, url)
+    before = runs.read_state(spark, tmp_path, "default").until_ms["orders"]
+    assert before >= told(url)[-1].at.timestamp() * 1000
+    run(spark, tmp_path, url)
+    until = runs.read_state(spark, tmp_path, "default").until_ms["orders"]
+    assert until > before
+    work(url, {"b": DONE})
+    later = [event for event in told(url) if event.job_id == "b"]
+    assert min(event.at.timestamp() * 1000 for event in later) >= until
+    assert runs.tenants(spark, tmp_path) == ["default"]
 
 
 def test_queues_forget_what_is_archived_and_keep_what_is_not(

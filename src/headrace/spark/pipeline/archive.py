@@ -72,9 +72,9 @@ def archive(
         archiver.raise_cap(names, check_count(events_cap, name="events_cap", most=_MOST_ENTRIES))
     state = archiver.state()
     if state.plan is None or state.is_done:
-        return archiver.begin(names, state.plan)
+        return archiver.begin(names, state)
     resumed = archiver.go_on(state.plan)
-    begun = archiver.begin(names, archiver.state().plan)
+    begun = archiver.begin(names, archiver.state())
     return _sum(resumed, begun)
 
 

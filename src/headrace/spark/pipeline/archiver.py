@@ -22,7 +22,7 @@ from headrace.spark import cursors, offsets
 from headrace.spark.pipeline import runs
 from headrace.spark.pipeline.intake import Intake
 from headrace.spark.pipeline.layout import path_of
-from headrace.spark.pipeline.runs import Part, Reached, RunDone, RunPlan, State
+from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone, RunPlan, State
 from headrace.spark.places import Loss
 from headrace.spark.raised import as_raised
 from headrace.spark.storages import storage_of
@@ -100,9 +100,9 @@ class Archiver:
                 fields = {"events_cap": events_cap, "bytes": held_bytes(events_cap)}
                 write_line(logging.INFO, "spark.events_cap_raised", queue=queue, **fields)
 
-    def begin(self, queues: Sequence[str], last: RunPlan | None) -> ArchiveReport:
+    def begin(self, queues: Sequence[str], state: State) -> ArchiveReport:
         """Bring in what is new, by a plan of its own; a run that has nothing to do is none."""
-        self._hold(queues)
+        last, held_ms = state.plan, self._hold(queues)
         reached = {} if last is None else last.reached
         parts, lost = self._parts(queues, reached)
         run = 0 if last is None else last.run
@@ -114,6 +114,8 @@ class Archiver:
                 run=run + 1, first=run + 1, lost=lost, parts=parts, reached={**reached, **ends}
             )
             report = self._carry_out(plan)
+        looked = Looked({**state.looked.at_ms, **held_ms})
+        runs.write(self._spark, self._root, self._tenant, looked)
         self._acknowledge(parts)
         return msgspec.structs.replace(report, until=_until(parts))
 
@@ -150,12 +152,14 @@ class Archiver:
             until=_until(plan.parts),
         )
 
-    def _hold(self, queues: Sequence[str]) -> None:
-        """Let each queue keep what is not archived, from now on."""
-        for queue in queues:
-            readers = at_once(self._storage.readers(queue))
-            if self._reader not in [reader.name for reader in readers]:
-                at_once(self._storage.acknowledge(queue, self._reader, FIRST))
+    def _hold(self, queues: Sequence[str]) -> dict[str, int]:
+        """Let each queue keep what is not archived, from now on; return the time of that."""
+        return {queue: self._hold_one(queue) for queue in queues}
+
+    def _hold_one(self, queue: str) -> int:
+        at_once(self._storage.acknowledge(queue, self._reader, FIRST))
+        readers = at_once(self._storage.readers(queue))
+        return next(one.at_ms for one in readers if one.name == self._reader)
 
     def _acknowledge(self, parts: Sequence[Part]) -> None:
         """Let queues forget what is archived; it also says that the reader lives."""

@@ -8,6 +8,7 @@ and then the other one is still there.
 from __future__ import annotations
 
 import os
+import re
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -17,6 +18,8 @@ from headrace.errors import InvalidOption
 from headrace.plain import shown
 from headrace.spark.pipeline import layout
 from headrace.spark.places import EventOffset
+
+_TENANT = re.compile(r"/tenant=([^/]+)/[^/]+/[^/]+$")
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -69,16 +72,28 @@ class RunDone(msgspec.Struct, frozen=True, tag="done"):
     run: int
 
 
+class Looked(msgspec.Struct, frozen=True, tag="looked"):
+    """When queues were asked what is new, and all that was is in the archive.
+
+    Attributes:
+        at_ms: by queue, the time of its storage just before.
+    """
+
+    at_ms: dict[str, int]
+
+
 class State(msgspec.Struct, frozen=True):
     """What is known of a tenant's archive.
 
     Attributes:
         plan: the last that was made, None for none.
         is_done: whether all of it is in the archive.
+        looked: when there was nothing more.
     """
 
     plan: RunPlan | None = None
     is_done: bool = True
+    looked: Looked = Looked({})
 
     @property
     def last_done(self) -> int:
@@ -86,6 +101,23 @@ class State(msgspec.Struct, frozen=True):
         if self.plan is None:
             return 0
         return self.plan.run if self.is_done else self.plan.first - 1
+
+    @property
+    def until_ms(self) -> dict[str, int]:
+        """Of each queue, the instant before which nothing can come any more that is not archived.
+
+        The events of a queue never go back in time. So nothing comes that is before the last that
+        was archived, nor before the queue was asked in vain for more.
+        """
+        if self.plan is None:
+            return {}
+        reached = dict(self.plan.reached)
+        if not self.is_done:
+            reached |= {part.queue: part.start for part in self.plan.parts}
+        return {
+            queue: max(place.events.at_ms, self.looked.at_ms.get(queue, 0))
+            for queue, place in reached.items()
+        }
 
 
 def read_state(spark: SparkSession, root: str | os.PathLike[str], tenant: str) -> State:
@@ -102,22 +134,44 @@ def read_state(spark: SparkSession, root: str | os.PathLike[str], tenant: str) -
     if not plans:
         return State()
     plan = max(plans, key=lambda one: one.run)
-    return State(plan, is_done=RunDone(plan.run) in found)
+    looked = next((one for one in found if isinstance(one, Looked)), Looked({}))
+    return State(plan, is_done=RunDone(plan.run) in found, looked=looked)
+
+
+def tenants(spark: SparkSession, root: str | os.PathLike[str]) -> list[str]:
+    """Return whose queues are archived, in order."""
+    path = layout.path_of(root, layout.RUNS)
+    reader = spark.read.options(recursiveFileLookup=True)
+    lines = layout.if_there(lambda: reader.text(path))
+    found = [] if lines is None else [_TENANT.search(file) for file in lines.inputFiles()]
+    return sorted({match[1] for match in found if match})
 
 
 def write(
-    spark: SparkSession, root: str | os.PathLike[str], tenant: str, said: RunPlan | RunDone
+    spark: SparkSession, root: str | os.PathLike[str], tenant: str, said: RunPlan | RunDone | Looked
 ) -> None:
-    """Keep a plan, or that it is done. A crash leaves what there was, or this."""
-    kind = "plan" if isinstance(said, RunPlan) else "done"
-    path = layout.path_of(root, layout.RUNS, f"tenant={tenant}", f"{kind}={said.run % 2}")
+    """Keep what is said. A crash leaves the plan and marker that there were, or this.
+
+    When queues were looked at has one file alone, which a crash may lose.
+    """
+    path = layout.path_of(root, layout.RUNS, f"tenant={tenant}", _turn(said))
     line = spark.range(1, numPartitions=1).select(F.lit(msgspec.json.encode(said).decode()))
     line.write.mode("overwrite").text(path)
 
 
-def _read(text: str, path: str) -> RunPlan | RunDone:
+def _turn(said: RunPlan | RunDone | Looked) -> str:
+    match said:
+        case RunPlan(run=run):
+            return f"plan={run % 2}"
+        case RunDone(run=run):
+            return f"done={run % 2}"
+        case Looked():
+            return "looked=0"
+
+
+def _read(text: str, path: str) -> RunPlan | RunDone | Looked:
     try:
-        return msgspec.json.decode(text, type=RunPlan | RunDone)
+        return msgspec.json.decode(text, type=RunPlan | RunDone | Looked)
     except msgspec.MsgspecError as error:
         raise InvalidOption(
             f"the state of the archive in {path} can't be read: {error}: {shown(text)}"
