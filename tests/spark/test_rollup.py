@@ -10,15 +10,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.errors import InvalidOption
-from headrace.spark.pipeline import layout, rollup
+from headrace.spark.pipeline import layout, rollup, runs
 from headrace.spark.pipeline.buckets import rolled_up
 from headrace.spark.pipeline.rollup import RollupReport
+from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone
 from tests.spark.support.archives import AT, add_run, event, events_of
 
 HOUR = timedelta(hours=1)
@@ -110,7 +112,23 @@ def test_nothing_new_writes_nothing(spark: SparkSession, whole: Whole) -> None:
     assert {path: path.stat().st_mtime_ns for path in whole.root.rglob("*.parquet")} == files
 
 
-def test_a_bucket_is_written_when_every_queue_has_passed_its_end(
+def test_hours_that_have_not_changed_are_not_read(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(whole.root, root)
+    for kind in ("events", "rollup"):
+        for old in root.glob(f"{kind}/**/hour=0[123]/**/*.parquet"):
+            old.write_bytes(b"no Parquet")
+    later = [event("completed", at=AT + 2 * HOUR, queue=queue, start=1) for queue in "ab"]
+    archived(spark, root, [*later, event("queued", at=AT + 3 * HOUR, queue="a")])
+    assert rollup(spark, root).final_until == AT + 2 * HOUR
+    newest = layout.read_known(spark, f"{root}/rollup/width=10s", layout.rollup_schema())
+    found = newest.where("hour = 4 and queue = 'a'").orderBy("bucket").collect()
+    assert found[-1]["bucket"].astimezone(UTC) == AT + 2 * HOUR
+
+
+def test_a_row_is_written_when_its_queue_has_passed_the_end_of_its_bucket(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     second = timedelta(seconds=1)
@@ -118,15 +136,33 @@ def test_a_bucket_is_written_when_every_queue_has_passed_its_end(
     behind = [event("completed", at=AT + 25 * second, queue="behind", start=1)]
     archived(spark, tmp_path, [*ahead, *behind])
     assert rollup(spark, tmp_path).final_until == AT + 25 * second
-    assert [row["bucket"].astimezone(UTC) for row in kept(spark, tmp_path, "10s")] == [
-        AT,
-        AT + 10 * second,
-    ]
-    assert kept(spark, tmp_path, "1min") == []
+    assert len(kept(spark, tmp_path, "10s")) == 8
+    assert [row["queue"] for row in kept(spark, tmp_path, "1min")] == ["ahead"]
     archived(spark, tmp_path, [event("queued", at=AT + 2 * HOUR, queue="behind")])
     assert rollup(spark, tmp_path).final_until == AT + 80 * second
     assert len(kept(spark, tmp_path, "10s")) == 9
-    assert sum(row["completed"] for row in kept(spark, tmp_path, "1min")) == 7
+    assert {row["queue"] for row in kept(spark, tmp_path, "1h")} == {"behind"}
+    # Both were asked in vain for more, so that what they have is all.
+    late = int((AT + 3 * HOUR).timestamp() * 1000)
+    runs.write(spark, tmp_path, "shop", Looked({"ahead": late, "behind": late}))
+    assert rollup(spark, tmp_path).final_until == AT + 3 * HOUR
+    assert sum(row["completed"] for row in kept(spark, tmp_path, "1h")) == 10
+
+
+def test_a_run_that_is_not_done_is_not_rolled_up(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    archived(spark, tmp_path, whole.events)
+    shutil.rmtree(tmp_path / "runs/tenant=shop/done=1")
+    plan = runs.read_state(spark, tmp_path, "shop").plan
+    assert plan is not None
+    parts = [Part(queue=name, start=Reached(), end=end) for name, end in plan.reached.items()]
+    runs.write(spark, tmp_path, "shop", msgspec.structs.replace(plan, parts=parts))
+    report = rollup(spark, tmp_path)
+    assert report.rows == 0
+    runs.write(spark, tmp_path, "shop", RunDone(1))
+    assert rollup(spark, tmp_path).rows == len(whole.rows)
+    assert all_kept(spark, tmp_path) == whole.rows
 
 
 def test_a_roll_up_that_failed_half_way_is_made_good_by_the_next(

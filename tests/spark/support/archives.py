@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headrace.spark.pipeline import layout
+from headrace.spark.pipeline import layout, runs
+from headrace.spark.pipeline.runs import Reached, RunDone, RunPlan
+from headrace.spark.places import Place
 
 AT = datetime(2026, 1, 31, 2, 30, tzinfo=UTC)
 """When an event happened that says nothing else; in New York it is the evening before."""
@@ -31,13 +34,20 @@ def events_of(spark: SparkSession, events: Iterable[Mapping[str, Any]]) -> DataF
 
 
 def add_run(frame: DataFrame, root: Path, *, run: int) -> None:
-    """Write events into an archive as a run of the archiver does."""
+    """Write events into an archive as a run of the archiver does, and that it is done."""
+    spark = frame.sparkSession
     found = layout.with_partitions(frame, "at", run=run)
     found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/events")
-
-
-def add_dead_letters(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> None:
-    """Write the dead letters of all queues into an archive as a run of the archiver does."""
-    letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
-    found = layout.with_partitions(letters, "ended_at", run=run)
-    found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")
+    last = F.unix_millis(F.max("at")).alias("ms")
+    ends = frame.groupBy("tenant", "queue").agg(last, F.max("number").alias("n")).collect()
+    for tenant in {end["tenant"] for end in ends}:
+        plan = runs.read_state(spark, root, tenant).plan
+        reached = {} if plan is None else plan.reached
+        places = {
+            end["queue"]: Reached(events=Place(f"{end['ms']}-0", end["n"]))
+            for end in ends
+            if end["tenant"] == tenant
+        }
+        plan = RunPlan(run=run, first=run, lost=0, parts=[], reached={**reached, **places})
+        runs.write(spark, root, tenant, plan)
+        runs.write(spark, root, tenant, RunDone(run))

@@ -1,7 +1,7 @@
 """Roll-ups of ten seconds, a minute and an hour, kept up with the archive.
 
-A bucket is written once it is final: the events of a queue never go back in time, so nothing of it
-can come any more when the archive has gone past its end in every queue.
+A row is written once its bucket is final in its queue: events never go back in time, so nothing of
+a bucket can come any more when the archive of the queue has gone past its end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headrace.clock import datetime_of, instant_ms
 from headrace.job import check_name
-from headrace.spark.pipeline import layout
+from headrace.spark.pipeline import layout, runs
 from headrace.spark.pipeline.buckets import merged, rolled_up
 
 _ROLLED = "rolled"
@@ -30,7 +30,9 @@ _HOUR_MS = 3_600_000
 _FINER = {"1min": "10s", "1h": "1min"}
 """Of which buckets wider ones are made."""
 
-_FOLDER = re.compile(r"/tenant=([^/]+)/(date=[^/]+/hour=[^/]+)/run=([0-9]+)/[^/]+$")
+_FILE = re.compile(
+    r"/(?P<hour>tenant=(?P<tenant>[^/]+)/date=[^/]+/hour=[0-9]+)/run=(?P<run>[0-9]+)/[^/]+$"
+)
 
 
 class RollupReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +41,7 @@ class RollupReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         partitions: hours that were made anew, once for each width.
         rows: in them.
-        final_until: buckets that end no later are final, of every tenant; None where nothing is
+        final_until: buckets that end no later are final in every queue; None where nothing is
             archived.
     """
 
@@ -49,13 +51,10 @@ class RollupReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Reach(msgspec.Struct, frozen=True):
-    """The last run of a tenant's archive, and until when all of its queues are archived."""
+    """How far the archive of a tenant has come: its last run, and each queue's instant in ms."""
 
-    run: int
-    until_ms: int
-
-
-_NOTHING = _Reach(run=-1, until_ms=0)
+    run: int = 0
+    until_ms: Mapping[str, int] = {}
 
 
 def rollup(
@@ -68,8 +67,8 @@ def rollup(
     """Bring the roll-ups of an archive up to date.
 
     Reads the hours that were added to or have become final since the last time, and writes each of
-    them whole. It may be run at any time, again, and after a crash at any point: the result is the
-    same. An archive takes one at a time.
+    them whole. It may be run at any time, beside the archiver, again, and after a crash at any
+    point: the result is the same. An archive takes one at a time.
 
     Args:
         spark: a session.
@@ -78,83 +77,97 @@ def rollup(
         since: make what happened since then anew; None: only what has changed.
 
     Raises:
-        InvalidOption: ``root`` is empty, ``tenant`` is no name, or ``since`` has no time zone.
+        InvalidOption: ``root`` is empty, ``tenant`` is no name, ``since`` has no time zone, or what
+            is kept of the archive can't be read.
     """
     since_ms = None if since is None else instant_ms(since, name="since")
-    events = layout.read_known(spark, layout.path_of(root, layout.EVENTS), _event_schema())
-    if tenant is not None:
-        events = events.where(F.col("tenant") == check_name(tenant, what="tenant"))
-    reached = _reached(events)
+    asked = None if tenant is None else [check_name(tenant, what="tenant")]
+    tenants = runs.tenants(spark, root) if asked is None else asked
+    # Before the files are listed: what has been archived until then is among them.
+    reached = {name: reach for name in tenants if (reach := _reached(spark, root, name)).until_ms}
     if not reached:
         return RollupReport(partitions=0, rows=0, final_until=None)
+    events = layout.read_known(spark, layout.path_of(root, layout.EVENTS), _event_schema())
     rolled = _rolled(spark, root)
-    hours = _changed(events, reached, rolled, since_ms)
+    hours = _changed(events.inputFiles(), reached, rolled, since_ms)
     partitions, rows = _make(spark, root, events, hours, reached) if hours else (0, 0)
     if any(rolled.get(name) != reach for name, reach in reached.items()):
         _remember(spark, root, reached)
-    return RollupReport(
-        partitions=partitions,
-        rows=rows,
-        final_until=datetime_of(min(reach.until_ms for reach in reached.values())),
-    )
+    untils = chain.from_iterable(reach.until_ms.values() for reach in reached.values())
+    return RollupReport(partitions=partitions, rows=rows, final_until=datetime_of(min(untils)))
 
 
 def _event_schema() -> StructType:
     return StructType([*layout.event_schema(), StructField("run", LongType())])
 
 
+def _reached(spark: SparkSession, root: str | os.PathLike[str], tenant: str) -> _Reach:
+    state = runs.read_state(spark, root, tenant)
+    return _Reach(state.last_done, state.until_ms)
+
+
 def _reach_schema() -> StructType:
-    columns = {"run": LongType(), "until_ms": LongType(), "tenant": StringType()}
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
-
-
-def _reached(events: DataFrame) -> dict[str, _Reach]:
-    """Return how far the archive of each tenant has come."""
-    latest = F.unix_millis(F.max("at")).alias("until_ms")
-    queues = events.groupBy("tenant", "queue").agg(latest, F.max("run").alias("run"))
-    found = queues.groupBy("tenant").agg(F.max("run"), F.min("until_ms")).collect()
-    return {tenant: _Reach(run, until_ms) for tenant, run, until_ms in found}
+    names, numbers = ("queue", "tenant"), ("run", "until_ms")
+    return StructType(
+        [
+            *(StructField(name, LongType()) for name in numbers),
+            *(StructField(name, StringType()) for name in names),
+        ]
+    )
 
 
 def _rolled(spark: SparkSession, root: str | os.PathLike[str]) -> dict[str, _Reach]:
     """Return how far each tenant's archive had come when it was rolled up last."""
-    found = layout.read_known(spark, layout.path_of(root, _ROLLED), _reach_schema()).collect()
-    return {tenant: _Reach(run, until_ms) for run, until_ms, tenant in found}
+    found: dict[str, _Reach] = {}
+    rows = layout.read_known(spark, layout.path_of(root, _ROLLED), _reach_schema()).collect()
+    for run, until_ms, queue, tenant in rows:
+        untils = found.get(tenant, _Reach()).until_ms
+        found[tenant] = _Reach(run, {**untils, queue: until_ms})
+    return found
 
 
 def _remember(
     spark: SparkSession, root: str | os.PathLike[str], reached: Mapping[str, _Reach]
 ) -> None:
     """Write down what is rolled up. If that is lost, more is made anew than has to be."""
-    rows = [(reach.run, reach.until_ms, tenant) for tenant, reach in reached.items()]
-    frame = spark.createDataFrame(rows, _reach_schema())
-    _overwrite(frame.coalesce(1), layout.path_of(root, _ROLLED), "tenant")
+    rows = [
+        (reach.run, until_ms, queue, tenant)
+        for tenant, reach in reached.items()
+        for queue, until_ms in reach.until_ms.items()
+    ]
+    frame = spark.createDataFrame(rows, _reach_schema()).coalesce(1)
+    _overwrite(frame, layout.path_of(root, _ROLLED), "tenant")
 
 
 def _changed(
-    events: DataFrame,
+    files: Sequence[str],
     reached: Mapping[str, _Reach],
     rolled: Mapping[str, _Reach],
     since_ms: int | None,
 ) -> list[str]:
     """Return the hours that have events of new runs, or were not final when last rolled up."""
-    since = "" if since_ms is None else _hour_of(since_ms)
     changed = set()
-    for folder in filter(None, map(_FOLDER.search, events.inputFiles())):
-        tenant, hour, run = folder.groups()
-        is_new = tenant in reached and int(run) > rolled.get(tenant, _NOTHING).run
-        if is_new or (since and hour >= since):
-            changed.add(f"{tenant}/{hour}")
-    for tenant, reach in reached.items():
-        before = rolled.get(tenant, reach)
-        if before != reach:
-            hours = range(before.until_ms // _HOUR_MS, reach.until_ms // _HOUR_MS + 1)
-            changed |= {f"{tenant}/{_hour_of(nth * _HOUR_MS)}" for nth in hours}
+    for file in filter(None, map(_FILE.search, files)):
+        hour, tenant, run = file["hour"], file["tenant"], int(file["run"])
+        if tenant in reached:
+            before, now = rolled.get(tenant, _Reach()), reached[tenant]
+            is_asked = since_ms is not None and hour >= _hour_of(tenant, since_ms)
+            if is_asked or run > before.run or _has_become_final(hour, tenant, before, now):
+                changed.add(hour)
     return sorted(changed)
 
 
-def _hour_of(ms: int) -> str:
-    return f"{datetime_of(ms):date=%Y-%m-%d/hour=%H}"
+def _has_become_final(hour: str, tenant: str, before: _Reach, now: _Reach) -> bool:
+    """Tell whether a queue was in an hour, or before it, and has gone on from there."""
+    return any(
+        _hour_of(tenant, before.until_ms.get(queue, 0)) <= hour <= _hour_of(tenant, until_ms)
+        for queue, until_ms in now.until_ms.items()
+        if before.until_ms.get(queue, 0) < until_ms
+    )
+
+
+def _hour_of(tenant: str, ms: int) -> str:
+    return f"tenant={tenant}/{datetime_of(ms):date=%Y-%m-%d/hour=%H}"
 
 
 def _make(
@@ -165,15 +178,17 @@ def _make(
     reached: Mapping[str, _Reach],
 ) -> tuple[int, int]:
     """Write hours in all widths; return how many partitions and rows they have now."""
-    hour = F.concat_ws(
-        "/",
-        "tenant",
-        F.concat(F.lit("date="), F.col("date")),
-        F.concat(F.lit("hour="), F.lpad(F.col("hour").cast("string"), 2, "0")),
+    hour = F.format_string(
+        "tenant=%s/date=%s/hour=%02d", "tenant", F.col("date").cast("string"), "hour"
     )
     is_of = hour.isin(hours)
-    untils = [(F.lit(name), F.lit(reach.until_ms)) for name, reach in reached.items()]
-    until_ms = F.create_map(*chain.from_iterable(untils))[F.col("tenant")]
+    untils = {
+        f"{tenant}/{queue}": until_ms
+        for tenant, reach in reached.items()
+        for queue, until_ms in reach.until_ms.items()
+    }
+    literals = chain.from_iterable((F.lit(key), F.lit(value)) for key, value in untils.items())
+    until_ms = F.try_element_at(F.create_map(*literals), F.concat_ws("/", "tenant", "queue"))
 
     def written(frame: DataFrame, width: str) -> DataFrame:
         folder = layout.path_of(root, layout.ROLLUP, f"width={width}")
