@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,10 +19,13 @@ from headrace import SyncApp
 from headrace.cli import main
 from tests.cli.conftest import Ran
 from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
-from tests.spark.support.worked import dead, work
+from tests.spark.support.worked import dead, done, work
+from tests.support.processes import WorkerProcess
+from tests.support.until import until
 
 Cli = Callable[..., Ran]
 TENANT = "shop"
+LIMIT_S = 60
 
 
 @pytest.fixture
@@ -50,6 +56,63 @@ def attempts(spark: SparkSession, root: Path) -> None:
         event("active", number=3, at=AT + timedelta(hours=1), wait_ms=3),
     ]
     add_run(events_of(spark, happened), root, run=1)
+
+
+def test_an_archive_has_what_happened_and_brings_it_back(
+    cli: Cli, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    root, target = tmp_path / "archive", ("--url", url, "--tenant", "default")
+    work(url, {**dead(["a", "b"]), **done(["c"])})
+    work(url, dead(["d"]), queue="mails")
+
+    ran = cli("archive", root, *target, "--queue", "orders", "--events-cap", "2000000")
+    assert (ran.code, ran.err) == (
+        0,
+        "Each queue may hold about 4,200,000,000 bytes of events for readers.\n",
+    )
+    assert re.match(r"\d+ events and 2 dead letters archived, until 20\d\d-.* UTC", ran.out), ran
+    assert app.queue("orders").stats().keeps_events_cap == 2_000_000
+
+    ran = cli("archive", root, *target, "-o", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert (ran.json["run"], ran.json["dead_letters"], ran.json["lost"]) == (2, 1, 0)
+    assert {reader.name for reader in app.queue("mails").readers()} == {"archive"}
+
+    [row] = cli("failures", root, *target[2:], "-n", "1", "-o", "json").json
+    assert (row["queue"], row["error"], row["dead"]) == ("orders", "ValueError", 2)
+    assert cli("replay", root, *target, "--where", "queue = 'orders'", "--yes").code == 0
+    assert len(list(app.queue("orders").jobs("queued"))) == 2
+
+
+def test_where_the_tenant_has_no_queues_nothing_is_archived(
+    cli: Cli, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    app.connect()
+    ran = cli("archive", tmp_path / "archive", "--url", url)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("There are no queues yet in tenant 'shop' at ")
+    assert not (tmp_path / "archive").exists()
+
+
+@pytest.mark.parametrize("url", ["redis"], indirect=True)
+async def test_an_archiver_follows_what_happens_until_it_is_interrupted(
+    url: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "archive"
+    work(url, dead(["a"]))
+    words = ("pipeline", "archive", str(root), "--follow", "--interval", "100ms", "-o", "json")
+    with WorkerProcess.module("headrace", *words, "--url", url, directory=tmp_path) as archiver:
+
+        def ends_of(run: int) -> list[int]:
+            reports = map(json.loads, archiver.stdout.splitlines())
+            return [report["dead_letters"] for report in reports if report["run"] == run]
+
+        assert await until(lambda: ends_of(1), within=LIMIT_S) == [1]
+        work(url, dead(["b"]))
+        assert await until(lambda: ends_of(2), within=LIMIT_S) == [1]
+        os.kill(archiver.pid, signal.SIGINT)
+        assert await archiver.wait(timeout=LIMIT_S) == 130
+        assert archiver.stderr.strip() == "Interrupted."
 
 
 def test_a_rollup_says_what_it_has_made(cli: Cli, spark: SparkSession, tmp_path: Path) -> None:
