@@ -60,7 +60,7 @@ class RetainReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a retention has done.
 
     Attributes:
-        partitions: how many days of events or dead letters were deleted.
+        partitions: how many days of events or dead letters were deleted, or would be.
     """
 
     partitions: int
@@ -139,6 +139,7 @@ def retain(
     *,
     days: int,
     tenant: str | None = None,
+    dry_run: bool = False,
 ) -> RetainReport:
     """Delete the events and dead letters of whole days that are older; roll-ups stay.
 
@@ -149,6 +150,7 @@ def retain(
         root: where the archive is: a path or URI that Spark knows.
         days: how many days before today are kept, by UTC; 1 to 36,500.
         tenant: whose; None: all.
+        dry_run: count them and delete nothing.
 
     Raises:
         InvalidOption: ``root`` is empty, ``days`` is out of bounds, ``tenant`` is no name, or the
@@ -161,8 +163,9 @@ def retain(
     files = Files(spark, root)
     pattern = f"{{{','.join(_KINDS)}}}/tenant={whose}/date=*"
     old = [path for path in files.found(pattern) if _day(path) < first]
-    for path in old:
-        files.delete(path)
+    if not dry_run:
+        for path in old:
+            files.delete(path)
     return RetainReport(partitions=len(old))
 
 
