@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 
 from headrace import SyncApp
 from headrace.cli import main
+from headrace.spark.pipeline import runs
+from headrace.spark.pipeline.runs import RunDone, RunPlan
 from tests.cli.conftest import Ran
 from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
 from tests.spark.support.worked import dead, done, work
@@ -215,6 +217,32 @@ def test_a_replay_shows_what_it_would_do_and_does_it_once(
     ran = cli(*words, "--queue", "more", "--yes")
     assert re.fullmatch(r"2 jobs enqueued as replay \w{26}\.\n", ran.out), ran
     assert len(list(app.queue("more").jobs("queued"))) == 2
+
+
+def test_small_files_become_one_and_old_days_go(
+    cli: Cli, spark: SparkSession, tmp_path: Path
+) -> None:
+    for run in (1, 2):
+        add_run(events_of(spark, [event("active", number=run)]).coalesce(1), tmp_path, run=run)
+    runs.write(spark, tmp_path, TENANT, RunPlan(run=2, first=2, lost=0, parts=[], reached={}))
+    runs.write(spark, tmp_path, TENANT, RunDone(2))
+    ran = cli("compact", tmp_path)
+    assert (ran.code, ran.err) == (0, ""), ran
+    assert ran.out == "1 hour compacted: 2 files became 1.\n"
+    assert cli("compact", tmp_path, "-o", "json").json == {
+        "hours": 0,
+        "files_before": 0,
+        "files_after": 0,
+    }
+
+    words = ("retain", tmp_path, "--days", "30")
+    assert "there is no terminal to ask: pass --yes" in cli(*words).err
+    ran = cli(*words, "--dry-run")
+    assert (ran.code, ran.out) == (0, "Dry run: nothing was changed.\n")
+    told = f"This will delete 1 day of events or dead letters of {tmp_path}, all before 20"
+    assert ran.err.startswith(told)
+    assert cli(*words, "--yes").out == "1 day of events or dead letters deleted.\n"
+    assert cli(*words, "--yes", "-o", "json").json == {"partitions": 0, "dry_run": False}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import click
 from headrace.cli.pipeline_archive import archive_command
 from headrace.cli.pipeline_replay import replay_command
 from headrace.cli.pipeline_reports import baseline_command, failures_command, rollup_command
+from headrace.cli.pipeline_upkeep import compact_command, retain_command
 
 
 @click.group()
@@ -14,8 +15,13 @@ def pipeline() -> None:
     """Archive what happened to jobs, and make reports of it: needs headrace[spark] and Java."""
 
 
-pipeline.add_command(archive_command)
-pipeline.add_command(baseline_command)
-pipeline.add_command(failures_command)
-pipeline.add_command(replay_command)
-pipeline.add_command(rollup_command)
+for command in (
+    archive_command,
+    baseline_command,
+    compact_command,
+    failures_command,
+    replay_command,
+    retain_command,
+    rollup_command,
+):
+    pipeline.add_command(command)
