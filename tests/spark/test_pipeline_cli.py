@@ -219,6 +219,18 @@ def test_a_replay_shows_what_it_would_do_and_does_it_once(
     assert len(list(app.queue("more").jobs("queued"))) == 2
 
 
+def test_pictures_are_drawn_where_they_are_wanted(
+    cli: Cli, spark: SparkSession, tmp_path: Path
+) -> None:
+    root, folder = tmp_path / "archive", tmp_path / "pictures"
+    attempts(spark, root)
+    cli("rollup", root)
+    ran = cli("plot", root, folder, "--queue", "mails", "-o", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json == [f"{folder}/{name}.png" for name in ("throughput", "latency", "errors")]
+    assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in ran.json)
+
+
 def test_small_files_become_one_and_old_days_go(
     cli: Cli, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.cli.pipeline_archive import archive_command
+from headrace.cli.pipeline_plot import plot_command
 from headrace.cli.pipeline_replay import replay_command
 from headrace.cli.pipeline_reports import baseline_command, failures_command, rollup_command
 from headrace.cli.pipeline_upkeep import compact_command, retain_command
@@ -20,6 +21,7 @@ for command in (
     baseline_command,
     compact_command,
     failures_command,
+    plot_command,
     replay_command,
     retain_command,
     rollup_command,

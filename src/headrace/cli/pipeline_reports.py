@@ -62,10 +62,10 @@ FAILURE_COLUMNS = (
 def rollup_command(
     *, archive: Archive, tenant: str | None, since: datetime | None, output: str
 ) -> None:
-    """Count what happened in each 10 seconds, minute and hour of the archive in ROOT.
+    """Count what happened in each 10 seconds, minute and hour.
 
-    Brings its roll-ups up to date: counts, error rates, and percentiles of wait and run, of each
-    queue and task. It may be run again at any time.
+    Brings the roll-ups of the archive in ROOT up to date: counts, error rates, and percentiles of
+    wait and run, of each queue and task. It may be run again at any time.
     """
     with archive.spark() as spark:
         from headrace.spark.pipeline.rollup import rollup
@@ -101,10 +101,10 @@ def baseline_command(
     is_wide: bool,
     output: str,
 ) -> None:
-    """Compare how long each task takes with how long it usually does, drifted ones first.
+    """Compare how long tasks take with how long they usually do.
 
-    Times are 99th percentiles of the roll-ups in ROOT: those of the last hours, and of the days
-    before.
+    Times are 99th percentiles, by the roll-ups of the archive in ROOT: of the last hours, and of
+    the days before. Tasks that have drifted come first.
     """
     with archive.spark() as spark:
         from headrace.spark.pipeline.baseline import baseline
@@ -165,10 +165,11 @@ def failures_command(
     is_wide: bool,
     output: str,
 ) -> None:
-    """Show what fails alike in the archive in ROOT, what left most dead letters first.
+    """Show what fails alike, how often, since when and in which releases.
 
-    Errors are alike that have their task, type, function and message in common, but for what varies
-    in a message, as numbers and ids do.
+    Of what is in the archive in ROOT, what left most dead letters comes first. Errors are alike
+    that have their task, type, function and message in common, but for what varies in a message, as
+    numbers and ids do.
     """
     with archive.spark() as spark:
         from headrace.spark.pipeline.failures import failures

@@ -58,9 +58,9 @@ def compact_command(
 def retain_command(
     *, archive: Archive, days: int, tenant: str | None, yes: bool, dry_run: bool, output: str
 ) -> None:
-    """Delete older days of events and dead letters from the archive in ROOT; roll-ups stay.
+    """Delete older days from the archive in ROOT; roll-ups stay.
 
-    Shows how many and asks.
+    Shows how many days of events and dead letters these are, and asks.
     """
     if not (yes or dry_run):
         check_can_ask()
