@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pyarrow
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +57,15 @@ def _write(
             write_id=write_id,
         )
     say("written", tenant=tenant)
+
+
+def remote(scratch: str, address: str, url: str, rows: int) -> None:
+    """Write and read by a server of Spark Connect; ``scratch`` is of no use here."""
+    spark = SparkSession.builder.remote(address).getOrCreate()
+    events = spark.read.format("headrace").options(url=url, queue=QUEUE).load()
+    report = enqueue_dataframe(numbered(spark, rows, has_ids=True), url=url, queue=QUEUE, task=TASK)
+    children = [child.name() for child in psutil.Process().children(recursive=True)]
+    say("done", added=report.added, events=events.count(), children=children)
 
 
 def speculate(scratch: str, master: str, url: str, writes: list[dict[str, Any]]) -> None:
@@ -146,6 +156,7 @@ def slowed(frame: DataFrame, gate: str) -> DataFrame:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
+    "remote": remote,
     "speculate": speculate,
     "stream": stream,
     "write": write,
