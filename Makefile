@@ -28,7 +28,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules \
+.PHONY: help setup setup-spark demo quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind java
 
 help: ## Show the targets
@@ -87,6 +87,9 @@ bench-growth: $(VENV)/.dev redis ## Measure how cost grows (ARGS="backlog slots 
 
 bench-schedules: $(VENV)/.dev redis ## Measure schedules: lateness, 100,000 of them, 10,000 due at once
 	@$(BIN)/python -m benchmarks schedules $(ARGS)
+
+bench-spark: $(VENV)/.spark java redis valgrind ## Measure the Spark bridge (ARGS="writes --rows 100000")
+	@$(BIN)/python -m benchmarks.spark $(ARGS)
 
 soak-linearizability: $(VENV)/.dev redis ## Check 2,000 histories of each kind (HISTORIES=…, SEED=… that a run printed)
 	@HEADRACE_HISTORIES=$(or $(HISTORIES),2000) HEADRACE_SEED=$(SEED) \

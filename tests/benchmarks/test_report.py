@@ -78,7 +78,7 @@ def test_a_file_without_one_pair_of_marks_is_refused_and_stays(
     assert path.read_text() == content
 
 
-@pytest.mark.parametrize("name", ["results", "peers"])
+@pytest.mark.parametrize("name", ["results", "peers", "spark"])
 def test_the_readme_has_the_sections_that_the_benchmarks_write(tmp_path: Path, name: str) -> None:
     copy = tmp_path / "README.md"
     copy.write_text(README.read_text())
