@@ -17,6 +17,7 @@ from benchmarks.spark.stand import CORES, QUEUE, Stand
 from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Failed
 from headrace.spark import results
+from headrace.spark.pipeline import archive
 
 DONE_PART, DEAD_PART = 5, 50
 """One in so many rows is a job that has completed, or failed."""
@@ -93,6 +94,14 @@ def drain(most: int, stand: Stand) -> Values:
     return values
 
 
+def archive_all(stand: Stand) -> Values:
+    """Bring all events and dead letters into a new archive."""
+    root = stand.path("archive")
+    reader = root.rpartition("/")[2]
+    run = partial(archive, stand.spark, root, queues=[QUEUE], url=stand.url, reader=reader)
+    return stand.measured(events(stand), lambda: run().events)
+
+
 def read_jobs(stand: Stand) -> Values:
     """Read all columns of all jobs that have completed."""
     return stand.measured(
@@ -120,6 +129,7 @@ PART = Part(
         ("events, counted, partitions: {}", CORES): partial(count_events, CORES),
         ("stream to Parquet, all at once", 0): partial(drain, 0),
         **{("stream to Parquet, {:,} a trigger", most): partial(drain, most) for most in TRIGGERS},
+        ("archive, with dead letters", 0): archive_all,
         ("completed jobs, all columns", 0): read_jobs,
         ("dead letters, all columns", 0): read_dead,
         ("results of ids", 0): read_results,
