@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.pipeline import layout, runs
 from headrace.spark.pipeline.runs import Reached, RunDone, RunPlan
-from headrace.spark.places import Place
+from headrace.spark.places import EventOffset
 
 AT = datetime(2026, 1, 31, 2, 30, tzinfo=UTC)
 """When an event happened that says nothing else; in New York it is the evening before."""
@@ -44,10 +44,17 @@ def add_run(frame: DataFrame, root: Path, *, run: int) -> None:
         plan = runs.read_state(spark, root, tenant).plan
         reached = {} if plan is None else plan.reached
         places = {
-            end["queue"]: Reached(events=Place(f"{end['ms']}-0", end["n"]))
+            end["queue"]: Reached(events=EventOffset(f"{end['ms']}-0", end["n"]))
             for end in ends
             if end["tenant"] == tenant
         }
         plan = RunPlan(run=run, first=run, lost=0, parts=[], reached={**reached, **places})
         runs.write(spark, root, tenant, plan)
         runs.write(spark, root, tenant, RunDone(run))
+
+
+def add_dead_letters(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> None:
+    """Write the dead letters of all queues into an archive as a run of the archiver does."""
+    letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
+    found = layout.with_partitions(letters, "ended_at", run=run)
+    found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")
