@@ -28,7 +28,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
+.PHONY: help setup setup-spark demo flights quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind java
 
 help: ## Show the targets
@@ -40,6 +40,9 @@ setup-spark: $(VENV)/.spark java redis ## The same with pyspark and, where there
 
 demo: $(VENV)/.core ## Index source files with a few workers (URL=redis://… for a server of yours)
 	@$(BIN)/python examples/index_sources.py $(if $(URL),--url $(URL)) $(ARGS)
+
+flights: $(VENV)/.spark java redis ## Move a year of flights into jobs and back with Spark (ARGS="--keep flights-2013")
+	@$(BIN)/python -m examples.flights $(ARGS)
 
 test: $(VENV)/.dev redis ## Run the tests, in parallel (ARGS=… goes to pytest; ARGS=-n0: in one process)
 	@$(PYTEST) $(ARGS)
