@@ -2,8 +2,9 @@
 
 It imports every package that is called ``pyspark_*`` and registers its ``DefaultSource``, so that
 ``spark.read.format("headrace")`` works without a call of `headrace.spark.register`. It does so in
-each session, also of people who use another source; and when one package can't be imported, it
-registers none. So what is missing is said by `headrace.spark`, to those who use it.
+each session, also of people who use another source; and where one of these packages can't be
+imported, it finds no source in Python at all. So what is missing is said by the source itself, to
+those who use it.
 """
 
 __all__: list[str] = []
