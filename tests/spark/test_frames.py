@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -12,12 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from anyio import to_thread
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headrace import InvalidOption, InvalidRows, StorageUnavailable, SyncApp
+from headrace import App, InvalidOption, InvalidRows, ReplyLost, StorageUnavailable, SyncApp
 from headrace.spark import FrameReport, enqueue_dataframe, prepare, results
+from tests.support.proxy import Proxy
+from tests.support.redis_server import RedisServer
 from tests.support.threads import working
 
 
@@ -150,6 +154,26 @@ def test_a_row_that_is_no_job_stops_an_atomic_write(spark: SparkSession, redis_u
         numbered(spark, 600), queue="q", url=url, commit="atomic", write_id="w"
     )
     assert (fixed.added, fixed.is_known) == (600, False)
+
+
+async def test_a_lost_answer_to_a_commit_says_under_which_name_to_write_again(
+    spark: SparkSession, redis_server: RedisServer, redis_url: str
+) -> None:
+    jobs = numbered(spark, 1_000).drop("id")
+
+    def write(url: str, **said: Any) -> FrameReport:
+        return enqueue_dataframe(jobs, queue="q", url=url, commit="atomic", retry_for=0, **said)
+
+    async with App(redis_url) as app:
+        await app.enqueue("t", queue="other")  # so that the functions are there
+    async with Proxy(redis_server.port) as proxy:
+        proxy.drop_next_reply(after=b"_commit")
+        with pytest.raises(ReplyLost) as caught:
+            await to_thread.run_sync(write, proxy.url)
+    [note] = caught.value.__notes__
+    [write_id] = re.findall("run it again with write_id='(.*)': nothing comes twice", note)
+    report = write(redis_url, write_id=write_id)
+    assert (report.rows, report.added, report.is_known) == (1_000, 1_000, True)
 
 
 def test_a_task_that_spark_repeats_brings_nothing_twice(
