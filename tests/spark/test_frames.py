@@ -177,8 +177,10 @@ async def test_a_lost_answer_to_a_commit_says_under_which_name_to_write_again(
 
 
 def test_a_task_that_spark_repeats_brings_nothing_twice(
-    spark: SparkSession, app: SyncApp[None], url: str
+    spark: SparkSession, redis_url: str
 ) -> None:
+    url, app = redis_url, SyncApp(redis_url)
+
     def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         for batch in batches:
