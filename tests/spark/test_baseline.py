@@ -43,6 +43,9 @@ EVENTS = [
     *ran("too short to tell", hours_ago=0, ms=1),
     *ran("no time before", hours_ago=1, ms=0),
     *ran("no time before", hours_ago=0, ms=9),
+    *ran("two of many", hours_ago=1, ms=100),
+    *ran("two of many", hours_ago=0, ms=100),
+    *ran("two of many", hours_ago=0, ms=900, times=2),
     *ran("long ago", hours_ago=24 * 8, ms=1),
     *ran("long ago", hours_ago=0, ms=100),
 ]
@@ -60,7 +63,9 @@ def test_a_task_has_drifted_when_it_is_slower_and_there_is_enough_to_say_so(
     assert slower["baseline_p99_ms"] == pytest.approx(100, rel=0.01)
     assert slower["recent_p99_ms"] == pytest.approx(200, rel=0.01)
     assert slower["ratio"] == pytest.approx(2, rel=0.02)
-    assert (slower["count"], slower["baseline_count"]) == (20, 20)
+    assert (slower["count"], slower["baseline_count"], slower["slower"]) == (20, 20, 20)
+    two = found["two of many"]
+    assert (two["recent_p99_ms"] > 800, two["slower"], two["is_drift"]) == (True, 2, False)
     assert (found["new"]["baseline_p99_ms"], found["new"]["ratio"]) == (None, None)
     assert (found["gone"]["recent_p99_ms"], found["gone"]["count"]) == (None, 0)
     assert found["long ago"]["baseline_count"] == 0

@@ -21,6 +21,9 @@ _HOUR_S = 3600
 _RESOLUTION_MS = histogram.RATIO
 """So much more may be no difference: times are stored in whole milliseconds, in a bucket each."""
 
+_LEAST_SLOWER = 5
+"""The 99th percentile of a hundred attempts is the last but one: two that were slow are chance."""
+
 _TASK = ("tenant", "queue", "task")
 
 
@@ -67,8 +70,9 @@ def drift(hourly: DataFrame, *, days: int, hours: int, factor: float, least: int
     """Compare the last hours of each task with the days before them.
 
     The last hour is that of the tenant, so that a task which has nothing in it has not drifted.
-    Neither has one with too few attempts or without a history, nor one that is slower by no more
-    than the millisecond that times are stored to.
+    Neither has one with too few attempts or without a history, nor one of which fewer than five
+    attempts were slower than that, nor one that is slower by no more than the millisecond that
+    times are stored to.
 
     Args:
         hourly: roll-ups of an hour.
@@ -79,7 +83,8 @@ def drift(hourly: DataFrame, *, days: int, hours: int, factor: float, least: int
 
     Returns:
         ``tenant``, ``queue``, ``task``, ``baseline_p99_ms``, ``recent_p99_ms``, their ``ratio``,
-        ``count`` of recent attempts, ``baseline_count`` and ``is_drift``.
+        ``count`` of recent attempts, ``baseline_count``, ``slower``: how many recent ones took
+        longer than a drift asks for; and ``is_drift``.
     """
     last = hourly.groupBy("tenant").agg(F.max("bucket").alias("last"))
     age_h = (F.unix_seconds("last") - F.unix_seconds("bucket")) / _HOUR_S
@@ -89,9 +94,9 @@ def drift(hourly: DataFrame, *, days: int, hours: int, factor: float, least: int
     sides = {"recent": F.col("is_recent"), "baseline": ~F.col("is_recent")}
     compared = sums.groupBy(*_TASK).agg(
         *(
-            F.max(F.when(is_so, F.col(name))).alias(f"{side}_{name}")
+            F.any_value(F.when(is_so, F.col(name)), ignoreNulls=True).alias(f"{side}_{name}")
             for side, is_so in sides.items()
-            for name in ("p99_ms", "run_count")
+            for name in ("p99_ms", "run_count", "run_histogram")
         )
     )
     usual_ms, recent_ms = F.col("baseline_p99_ms"), F.col("recent_p99_ms")
@@ -99,7 +104,9 @@ def drift(hourly: DataFrame, *, days: int, hours: int, factor: float, least: int
         name: F.coalesce(F.col(f"{side}_run_count"), F.lit(0))
         for side, name in (("recent", "count"), ("baseline", "baseline_count"))
     }
-    is_slower = recent_ms > usual_ms * factor + _RESOLUTION_MS
+    bound_ms = usual_ms * factor + _RESOLUTION_MS
+    slower = histogram.count_over(F.col("recent_run_histogram"), bound_ms)
+    is_slower = (recent_ms > bound_ms) & (slower >= _LEAST_SLOWER)
     is_enough = F.least(*counts.values()) >= least
     found = compared.select(
         *_TASK,
@@ -107,6 +114,7 @@ def drift(hourly: DataFrame, *, days: int, hours: int, factor: float, least: int
         recent_ms,
         F.when(usual_ms > 0, recent_ms / usual_ms).alias("ratio"),
         *(count.alias(name) for name, count in counts.items()),
+        slower.alias("slower"),
         (F.coalesce(is_slower, F.lit(False)) & is_enough).alias("is_drift"),  # noqa: FBT003
     )
     return found.orderBy(F.desc("is_drift"), F.desc("ratio"), *_TASK)

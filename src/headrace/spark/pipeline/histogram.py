@@ -41,6 +41,12 @@ def collected(bucket: Column, count: Column) -> Column:
     return F.map_from_entries(F.array_sort(F.collect_list(F.when(bucket.isNotNull(), entry))))
 
 
+def count_over(histogram: Column, ms: Column) -> Column:
+    """Return how many times of a histogram are longer than that, by the middles of buckets."""
+    longer = F.map_filter(histogram, lambda bucket, _count: middle_ms(bucket) > ms)
+    return _total(F.map_values(longer))
+
+
 def percentile_ms(histogram: Column, share: float) -> Column:
     """Return the time at ``share`` by nearest rank, within 1 %; null where nothing was counted.
 
@@ -51,9 +57,7 @@ def percentile_ms(histogram: Column, share: float) -> Column:
         histogram: bucket to how many times are in it, in any order.
         share: 0 to 1, as in 0.95.
     """
-    counts = F.map_values(histogram)
-    total = F.aggregate(counts, F.lit(0).cast("long"), lambda sum_, count: sum_ + count)
-    rank = F.greatest(F.ceil(total * share), F.lit(1))
+    rank = F.greatest(F.ceil(_total(F.map_values(histogram)) * share), F.lit(1))
     start = F.struct(F.lit(0).cast("long").alias("below"), F.lit(None).cast("int").alias("bucket"))
 
     def climb(reached: Column, entry: Column) -> Column:
@@ -64,3 +68,7 @@ def percentile_ms(histogram: Column, share: float) -> Column:
 
     entries = F.array_sort(F.map_entries(histogram))
     return F.aggregate(entries, start, climb, lambda reached: middle_ms(reached["bucket"]))
+
+
+def _total(counts: Column) -> Column:
+    return F.aggregate(counts, F.lit(0).cast("long"), lambda total, count: total + count)
