@@ -30,6 +30,7 @@ def test_what_is_due_is_archived(
         url=url,
         archive_every=1,
         rollup_every=None,
+        compact_every=None,
         master="local[1]",
         conf=QUICK,
     )

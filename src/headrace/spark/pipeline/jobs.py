@@ -16,8 +16,12 @@ from headrace.context import Context
 from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
+from headrace.settings import check_count
 from headrace.spark.pipeline.apart import Request, run_apart
 from headrace.storage.connect import check_url
+
+MOST_DAYS = 36_500
+DAY_S = 86_400
 
 Report = dict[str, Any]
 
@@ -46,6 +50,8 @@ def pipeline(
     tenant: str = DEFAULT_TENANT,
     archive_every: Duration | None = 60,
     rollup_every: Duration | None = 300,
+    compact_every: Duration | None = 3600,
+    keep_days: int | None = None,
     queue: str = "pipeline",
     timeout: Duration = 3600,
     master: str = "local[*]",
@@ -54,11 +60,11 @@ def pipeline(
     """Return tasks that keep an archive and its roll-ups, with their schedules.
 
     Include it in an app: ``app.include(pipeline("/var/lib/shop/archive", queues=["orders"]))``. The
-    tasks are ``pipeline.archive``, ``pipeline.rollup`` and ``pipeline.replay``, which takes
-    ``where``, ``queue`` and ``limit`` as the function `replay` does. The result of a job is the
-    report of its function. A job that is cancelled or takes too long is ended with all that it has
-    started, and the next one makes good what that has left half done. A schedule fires nothing
-    while its last job has not ended.
+    tasks are ``pipeline.archive``, ``pipeline.rollup``, ``pipeline.compact``, ``pipeline.retain``,
+    which takes ``days``, and ``pipeline.replay``, which takes ``where``, ``queue`` and ``limit`` as
+    the function `replay` does. The result of a job is the report of its function. A job that is
+    cancelled or takes too long is ended with all that it has started, and the next one makes good
+    what that has left half done. A schedule fires nothing while its last job has not ended.
 
     Args:
         root: where the archive is: a path or URI that Spark knows, the same for every worker.
@@ -67,6 +73,9 @@ def pipeline(
         tenant: whose they are.
         archive_every: seconds or a `timedelta` between two runs of the archive; None: no schedule.
         rollup_every: likewise of the roll-ups.
+        compact_every: likewise of compaction. None on object stores.
+        keep_days: of how many days before today events and dead letters are kept: once a day older
+            ones are deleted; None: all are kept.
         queue: where the tasks' jobs wait.
         timeout: how long one may take.
         master: of Spark, ``local[*]`` by default.
@@ -88,6 +97,14 @@ def pipeline(
     async def rollup() -> Report:
         return await runner.run("rollup")
 
+    @tasks.task(name="compact")
+    async def compact() -> Report:
+        return await runner.run("compact")
+
+    @tasks.task(name="retain")
+    async def retain(days: int) -> Report:
+        return await runner.run("retain", days=days)
+
     @tasks.task(name="replay")
     async def replay(
         context: Context, where: str = "", queue: str | None = None, limit: int | None = None
@@ -96,9 +113,12 @@ def pipeline(
         asked = {"where": where, "queue": queue, "limit": limit}
         return await runner.run("replay", url=url, write_id=context.job_id, **asked)
 
-    for task, every in ((archive, archive_every), (rollup, rollup_every)):
+    for task, every in ((archive, archive_every), (rollup, rollup_every), (compact, compact_every)):
         if every is not None:
             tasks.every(every, overlap="skip")(task)
+    if keep_days is not None:
+        check_count(keep_days, name="keep_days", most=MOST_DAYS)
+        tasks.every(DAY_S, overlap="skip", args={"days": keep_days})(retain)
     return tasks
 
 
