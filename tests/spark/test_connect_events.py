@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,8 @@ from pyspark.sql import SparkSession
 from headrace.testing.contract.steps import QUEUE
 from tests.spark.support.drivers import Driver
 from tests.spark.support.rows import numbered, once, save, take_rows
+from tests.spark.support.worked import dead, work
+from tests.support.until import patience
 
 ROWS = 1_500
 
@@ -52,3 +58,21 @@ async def test_a_driver_without_a_jvm_writes_and_reads(
         [told] = await driver.tells("done")
     assert told == {"what": "done", "added": ROWS, "events": ROWS, "children": []}
     assert await take_rows(redis_url) == once(ROWS)
+
+
+def test_a_command_needs_no_java_of_its_own(
+    connect_address: str, redis_url: str, tmp_path: Path
+) -> None:
+    work(redis_url, dead(["a"]))
+    root, target = str(tmp_path / "archive"), ("--url", redis_url, "--master", connect_address)
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace", "pipeline", "archive", root, *target, "-o", "json"],
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    report = json.loads(done.stdout)
+    assert (report["run"], report["dead_letters"], report["lost"]) == (1, 1, 0)
