@@ -16,7 +16,7 @@ from benchmarks.spark.parts import Case, Part
 from benchmarks.spark.stand import QUEUE, Stand
 from headrace.spark import enqueue_dataframe, prepare
 from headrace.spark.options import WriteOptions
-from headrace.spark.rows import Rows
+from headrace.spark.rows import JobRows
 
 COMMITS = ("direct", "atomic")
 FILE_PART = 5
@@ -97,7 +97,7 @@ def make(stand: Stand) -> Values:
 
 def only_made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Count the jobs that rows become; runs on executors."""
-    maker = Rows(WriteOptions(queue=QUEUE, task=TASK))
+    maker = JobRows(WriteOptions(queue=QUEUE, task=TASK))
     for batch in batches:
         made = sum(map(len, maker.calls(batch)))
         yield pa.RecordBatch.from_pydict({"made": [made]})

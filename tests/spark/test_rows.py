@@ -15,7 +15,7 @@ from headrace.clock import instant_ms
 from headrace.job import PAYLOAD_LIMIT_BYTES
 from headrace.request import JobRequest
 from headrace.spark.options import WriteOptions
-from headrace.spark.rows import Rows
+from headrace.spark.rows import JobRows
 
 OPTIONS = WriteOptions(task="load", queue="a")
 AT = datetime(2030, 1, 31, 12, 0, 0, 1_500, tzinfo=UTC)
@@ -28,7 +28,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 
 def jobs(columns: pa.RecordBatch, options: WriteOptions = OPTIONS) -> list[JobRequest]:
-    return [job for call in Rows(options).calls(columns) for job in call]
+    return [job for call in JobRows(options).calls(columns) for job in call]
 
 
 def one(*, write: WriteOptions = OPTIONS, **columns: Any) -> JobRequest:
@@ -127,19 +127,19 @@ def test_a_keep_is_the_results_too_where_it_is_shorter() -> None:
 
 def test_calls_have_as_many_jobs_as_the_option_says() -> None:
     columns = batch(id=[str(n) for n in range(25)], payload=["{}"] * 25)
-    rows = Rows(msgspec.structs.replace(OPTIONS, batch_size=10))
+    rows = JobRows(msgspec.structs.replace(OPTIONS, batch_size=10))
     assert [len(call) for call in rows.calls(columns)] == [10, 10, 5]
 
 
 def test_a_call_has_no_more_bytes_than_one_may_bring() -> None:
     big = '{"x":"' + "x" * (PAYLOAD_LIMIT_BYTES - 8) + '"}'
     columns = batch(id=[str(n) for n in range(9)], payload=[big] * 9)
-    assert [len(call) for call in Rows(OPTIONS).calls(columns)] == [4, 4, 1]
+    assert [len(call) for call in JobRows(OPTIONS).calls(columns)] == [4, 4, 1]
 
 
 def test_a_call_has_one_queue_and_jobs_of_it_stay_in_order() -> None:
     columns = batch(id=[str(n) for n in range(9)], payload=["{}"] * 9, queue=["b", None, "c"] * 3)
-    calls = [(call[0].queue, [job.id for job in call]) for call in Rows(OPTIONS).calls(columns)]
+    calls = [(call[0].queue, [job.id for job in call]) for call in JobRows(OPTIONS).calls(columns)]
     assert calls == [("b", ["0", "3", "6"]), ("c", ["2", "5", "8"]), ("a", ["1", "4", "7"])]
 
 
@@ -199,7 +199,7 @@ def test_a_row_that_cannot_be_a_job_is_named_before_the_first_call(
     if "payload" not in bad:
         columns["payload"] = ["{}"] * 3
     with pytest.raises(InvalidRows, match=said):
-        next(Rows(msgspec.structs.replace(OPTIONS, batch_size=1)).calls(batch(**columns)))
+        next(JobRows(msgspec.structs.replace(OPTIONS, batch_size=1)).calls(batch(**columns)))
 
 
 def test_a_row_without_an_id_is_named_by_its_place() -> None:
@@ -229,4 +229,4 @@ def test_no_payload_is_in_an_error() -> None:
 
 def test_an_empty_batch_makes_no_call() -> None:
     empty = pa.array([], pa.string())
-    assert list(Rows(OPTIONS).calls(batch(id=empty, payload=empty))) == []
+    assert list(JobRows(OPTIONS).calls(batch(id=empty, payload=empty))) == []

@@ -51,7 +51,7 @@ def _default_lane(_queue: str, _task: str) -> str:
     return DEFAULT_LANE
 
 
-class Rows:
+class JobRows:
     """Makes jobs of the rows of Arrow batches.
 
     Args:

@@ -23,7 +23,7 @@ from headrace.logs.log import write_line
 from headrace.repeat import repeat_blocking
 from headrace.spark.lanes import TaskLanes
 from headrace.spark.options import WriteOptions
-from headrace.spark.rows import Rows
+from headrace.spark.rows import JobRows
 from headrace.spark.shipping import Shipped
 from headrace.spark.staged import staged
 from headrace.spark.storages import storage_of
@@ -118,7 +118,7 @@ def write_partition(
         StorageError: the storage refused it, or was away for `retryFor`.
     """
     asker = _asker(options)
-    calls = chain.from_iterable(map(Rows(options, TaskLanes(asker)).calls, batches))
+    calls = chain.from_iterable(map(JobRows(options, TaskLanes(asker)).calls, batches))
     if terms is not None:
         stage = staged(calls, terms, asker)
         if stage is None:
