@@ -15,6 +15,9 @@ from headrace import SyncApp
 from headrace.outcome import Cancelled, Retried
 from tests.spark.support.worked import DEAD, DONE, TRACEBACK, dead, done, payload_of, work
 
+ON_REDIS = pytest.mark.parametrize("url", ["redis"], indirect=True)
+"""Of what the storage has no part in."""
+
 READ = {"read": "dead", "queue": "orders"}
 
 
@@ -93,6 +96,7 @@ def test_a_read_goes_on_behind_a_cursor_and_up_to_another(spark: SparkSession, u
     assert ids(reader(spark, url, **between).load()) == ["b"]
 
 
+@ON_REDIS
 def test_a_read_has_bounds_in_time(spark: SparkSession, url: str) -> None:
     work(url, dead("ab"))
     work(url, dead("c"))
@@ -109,6 +113,7 @@ def test_queues_without_dead_letters_give_no_rows(spark: SparkSession, url: str)
     assert ids(reader(spark, url, startingOffsets="latest").load()) == []
 
 
+@ON_REDIS
 @pytest.mark.parametrize(
     ("offsets", "said"),
     [
@@ -151,6 +156,7 @@ def test_a_stream_brings_each_end_once_through_restarts(
     assert sorted(drain()) == ["a", "b", "b", "c"]
 
 
+@ON_REDIS
 def test_a_stream_may_begin_with_what_ends_from_now_on(
     spark: SparkSession, url: str, tmp_path: Path
 ) -> None:
@@ -172,6 +178,7 @@ def test_a_stream_may_begin_with_what_ends_from_now_on(
     assert seen == ["b"]
 
 
+@ON_REDIS
 def test_a_stream_has_no_end(spark: SparkSession, url: str) -> None:
     options = {**READ, "url": url, "endingTimestamp": "7"}
     with pytest.raises(PySparkException, match="are for a batch: leave them out"):
