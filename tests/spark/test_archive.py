@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import EventsLost, InvalidOption, JobEvent, SyncApp
-from headrace.spark.pipeline import archive, dead_letters, events, follow, runs
+from headrace.spark.pipeline import archive, compact, dead_letters, events, follow, intake, runs
 from headrace.spark.pipeline.archiver import ArchiveReport
 from headrace.storage.connect import open_blocking
 from headrace.storage.steps import at_once
@@ -343,6 +343,27 @@ def test_what_was_trimmed_after_a_cut_is_lost_but_for_what_is_there(
     assert report.lost == lost
     found = [number for _, number in numbers(events(spark, tmp_path))]
     assert found == [*range(1, 31), *range(first, told(url)[-1].number + 1)]
+
+
+@ON_REDIS
+def test_a_large_run_is_read_by_several_tasks_and_its_files_are_merged_later(
+    spark: SparkSession, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "EVENTS_A_TASK", 400)
+    for number in range(4):
+        work(url, {f"job-{number}-{one}": DEAD if one < 2 else DONE for one in range(400)})
+    run(spark, tmp_path, url)
+    assert len([*tmp_path.glob("events/**/*.parquet")]) >= 4
+    work(url, dead("a"))
+    run(spark, tmp_path, url)
+    later = datetime.now(UTC) + timedelta(hours=2)
+    report = compact(spark, tmp_path, before=later)
+    assert report.files_before > report.files_after >= 2
+    assert numbers(events(spark, tmp_path)) == keys(told(url))
+    assert dead_letters(spark, tmp_path).count() == 9
+    work(url, dead("b"))
+    assert run(spark, tmp_path, url).dead_letters == 1
+    assert numbers(events(spark, tmp_path)) == keys(told(url))
 
 
 def test_an_archive_is_made_over_spark_connect(

@@ -24,6 +24,9 @@ _KEYS = {
 }
 """What tells each event, and each end of a dead letter, from the others of its tenant."""
 
+EVENTS_A_TASK = 250_000
+"""About how many events a task of Spark reads, where there are more."""
+
 _HAPPENED = {layout.EVENTS: "at", layout.DEAD: "ended_at"}
 
 
@@ -62,20 +65,24 @@ class Intake:
     def take_in(self, plan: RunPlan) -> Taken:
         """Add what is missing of a plan."""
         newer = [part for part in plan.parts if part.start.events != part.end.events]
-        there, events = self._add(layout.EVENTS, plan, self._events(newer)) if newer else (0, 0)
         planned = sum(max(0, part.end.events.n - part.start.events.n) for part in newer)
+        there = events = 0
+        if newer:
+            there, events = self._add(layout.EVENTS, plan, self._events(newer, planned))
         deader = [part for part in plan.parts if part.start.dead != part.end.dead]
         _, dead = self._add(layout.DEAD, plan, self._dead_letters(deader)) if deader else (0, 0)
         missing = max(0, planned - there - events)
         return Taken(events=events, dead_letters=dead, missing=missing)
 
-    def _events(self, parts: Sequence[Part]) -> DataFrame:
+    def _events(self, parts: Sequence[Part], count: int) -> DataFrame:
+        tasks = {"minPartitions": str(-(-count // EVENTS_A_TASK))} if count > EVENTS_A_TASK else {}
         return self._read(
             parts,
             {part.queue: part.start.events for part in parts},
             {part.queue: part.end.events for part in parts},
             read="events",
             failOnDataLoss="false",  # what is missing is counted, with what is there already
+            **tasks,
         )
 
     def _dead_letters(self, parts: Sequence[Part]) -> DataFrame:
