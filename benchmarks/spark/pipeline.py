@@ -13,12 +13,15 @@ from benchmarks.growth.points import Values
 from benchmarks.harness import Goal
 from benchmarks.spark.parts import Part
 from benchmarks.spark.stand import CORES, Stand
-from headrace.spark.pipeline import baseline, events, failures, layout, rollup, rollups
+from headrace.spark.pipeline import baseline, events, failures, layout, rollup, rollups, runs
+from headrace.spark.pipeline.runs import Reached, RunDone, RunPlan
+from headrace.spark.places import EventOffset
 
 EVENTS_A_ROW = 4
 """Two million for 500,000 rows."""
 BEGIN = datetime(2026, 1, 31, 10, tzinfo=UTC)
 SPAN_MS = 2 * 3_600_000
+TENANT, QUEUES = "default", ("queue-0", "queue-1")
 TASKS = 20
 TYPICAL_MS = (5, 20, 300, 4_000)
 """What attempts of a task take, half of them."""
@@ -42,6 +45,10 @@ def fill(stand: Stand) -> None:
     path = layout.path_of(_root(stand), layout.EVENTS)
     archived = layout.with_partitions(rows, "at", run=1).write.mode("overwrite")
     archived.partitionBy(*layout.PARTITIONS).parquet(path)
+    end = Reached(events=EventOffset(f"{int(BEGIN.timestamp() * 1000) + SPAN_MS}-0"))
+    plan = RunPlan(run=1, first=1, lost=0, parts=[], reached=dict.fromkeys(QUEUES, end))
+    for said in (plan, RunDone(1)):
+        runs.write(stand.spark, _root(stand), TENANT, said)
 
 
 def _event(stand: Stand) -> dict[str, Column]:
@@ -56,8 +63,8 @@ def _event(stand: Stand) -> dict[str, Column]:
     at_ms = int(BEGIN.timestamp() * 1000) + F.floor(number * SPAN_MS / _events(stand))
     end = F.when(is_failed, "failed").otherwise("completed")
     return {
-        "tenant": F.lit("default"),
-        "queue": F.concat(F.lit("queue-"), (task % 2).cast("string")),
+        "tenant": F.lit(TENANT),
+        "queue": F.element_at(F.array(*map(F.lit, QUEUES)), (task % 2 + 1).cast("int")),
         "number": number,
         "stream_id": F.concat(at_ms.cast("string"), F.lit("-0")),
         "at": F.timestamp_millis(at_ms),
@@ -76,7 +83,7 @@ def _event(stand: Stand) -> dict[str, Column]:
 def roll_up(stand: Stand) -> Values:
     """Roll all events up anew, in all widths."""
     run = partial(rollup, stand.spark, _root(stand), since=BEGIN)
-    return stand.measured(_events(stand), lambda: run() and None)
+    return stand.measured(_events(stand), lambda: run().rows and None)
 
 
 def fill_and_roll_up(stand: Stand) -> None:
