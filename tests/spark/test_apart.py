@@ -15,22 +15,22 @@ import psutil
 import pytest
 
 from headrace.errors import HeadraceError, InvalidOption
-from headrace.spark.pipeline.apart import Request, run_apart
+from headrace.spark.pipeline.apart import PipelineCall, run_apart
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
 
 LIMIT_S = 60
 ASKS = """
 import asyncio, sys, msgspec
-from headrace.spark.pipeline.apart import Request, run_apart
-asyncio.run(run_apart(msgspec.json.decode(sys.argv[1], type=Request)))
+from headrace.spark.pipeline.apart import PipelineCall, run_apart
+asyncio.run(run_apart(msgspec.json.decode(sys.argv[1], type=PipelineCall)))
 """
 
 
-def request(root: Path, *, function: str = "rollup", **conf: str) -> Request:
+def request(root: Path, *, function: str = "rollup", **conf: str) -> PipelineCall:
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     named = {name.replace("_", "."): value for name, value in conf.items()}
-    return Request(function, str(root), {}, "local[1]", {**quick, **named})
+    return PipelineCall(function, str(root), {}, "local[1]", {**quick, **named})
 
 
 def group_of_java(pid: int) -> int:

@@ -17,8 +17,6 @@ from pyspark.sql import SparkSession
 
 from headrace import SyncApp
 from headrace.cli import main
-from headrace.spark.pipeline import runs
-from headrace.spark.pipeline.runs import RunDone, RunPlan
 from tests.cli.conftest import Ran
 from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
 from tests.spark.support.worked import dead, done, work
@@ -236,8 +234,6 @@ def test_small_files_become_one_and_old_days_go(
 ) -> None:
     for run in (1, 2):
         add_run(events_of(spark, [event("active", number=run)]).coalesce(1), tmp_path, run=run)
-    runs.write(spark, tmp_path, TENANT, RunPlan(run=2, first=2, lost=0, parts=[], reached={}))
-    runs.write(spark, tmp_path, TENANT, RunDone(2))
     ran = cli("compact", tmp_path)
     assert (ran.code, ran.err) == (0, ""), ran
     assert ran.out == "1 hour compacted: 2 files became 1.\n"

@@ -11,7 +11,7 @@ from headrace.cli.app_target import on_app_target
 from headrace.cli.live import look_forever
 from headrace.cli.options import Target, duration_option, option, output_option, queue_names, run
 from headrace.cli.output import echo, echo_json, echo_json_line, note, plural, when
-from headrace.cli.pipeline_spark import Archive, on_archive, url_for_spark
+from headrace.cli.pipeline_spark import SparkArchive, on_archive, url_for_spark
 from headrace.job import check_name
 
 if TYPE_CHECKING:  # it is imported when it is used, and may not be there
@@ -54,7 +54,7 @@ LEAST_INTERVAL_S = 0.1
 def archive_command(
     *,
     target: Target,
-    archive: Archive,
+    archive: SparkArchive,
     queue: tuple[str, ...],
     reader: str,
     events_cap: int | None,

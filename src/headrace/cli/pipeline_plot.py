@@ -9,7 +9,7 @@ import click
 from headrace.cli.options import option, output_option
 from headrace.cli.output import echo, echo_json
 from headrace.cli.pipeline_spark import (
-    Archive,
+    SparkArchive,
     on_archive,
     since_option,
     tenant_option,
@@ -28,7 +28,7 @@ from headrace.cli.pipeline_spark import (
 @click.argument("directory", default=".")
 def plot_command(
     *,
-    archive: Archive,
+    archive: SparkArchive,
     directory: str,
     since: datetime | None,
     until: datetime | None,

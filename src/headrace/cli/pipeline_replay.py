@@ -12,7 +12,7 @@ from headrace.cli.app_target import on_app_target
 from headrace.cli.bulk import ask, check_can_ask
 from headrace.cli.options import Target, destructive, option, output_option, run
 from headrace.cli.output import echo, echo_json, note, plural
-from headrace.cli.pipeline_spark import Archive, on_archive, url_for_spark
+from headrace.cli.pipeline_spark import SparkArchive, on_archive, url_for_spark
 
 if TYPE_CHECKING:  # it is imported when it is used, and may not be there
     from headrace.spark.frames import FrameReport
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # it is imported when it is used, and may not be there
 def replay_command(
     *,
     target: Target,
-    archive: Archive,
+    archive: SparkArchive,
     where: str | None,
     queue: str | None,
     limit: int | None,
@@ -85,7 +85,7 @@ def replay_command(
     elif dry_run:
         echo("Dry run: nothing was changed.")
     else:
-        _tell(report)
+        _show(report)
 
 
 def _preview(report: FrameReport, root: str, target: Target) -> None:
@@ -94,7 +94,7 @@ def _preview(report: FrameReport, root: str, target: Target) -> None:
     note(f"This will enqueue {letters} of {root} again{to}, in {target.where}.")
 
 
-def _tell(report: FrameReport) -> None:
+def _show(report: FrameReport) -> None:
     """Print what a replay has done."""
     jobs = plural(report.added, "job")
     if report.is_known:

@@ -12,7 +12,7 @@ from headrace.cli.jobs import note_more
 from headrace.cli.options import option, output_option, wide_option
 from headrace.cli.output import ago, echo, echo_json, note, plural, span, when
 from headrace.cli.pipeline_spark import (
-    Archive,
+    SparkArchive,
     documents,
     on_archive,
     since_option,
@@ -60,7 +60,7 @@ FAILURE_COLUMNS = (
 @output_option
 @on_archive
 def rollup_command(
-    *, archive: Archive, tenant: str | None, since: datetime | None, output: str
+    *, archive: SparkArchive, tenant: str | None, since: datetime | None, output: str
 ) -> None:
     """Count what happened in each 10 seconds, minute and hour.
 
@@ -92,7 +92,7 @@ def rollup_command(
 @on_archive
 def baseline_command(
     *,
-    archive: Archive,
+    archive: SparkArchive,
     days: int,
     hours: int,
     factor: float,
@@ -157,7 +157,7 @@ def _milliseconds(count: float | None) -> str:
 @on_archive
 def failures_command(
     *,
-    archive: Archive,
+    archive: SparkArchive,
     since: datetime | None,
     until: datetime | None,
     limit: int,

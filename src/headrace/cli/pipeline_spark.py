@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # it is imported by what is run, and may not be there
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Archive(msgspec.Struct, frozen=True):
+class SparkArchive(msgspec.Struct, frozen=True):
     """An archive, and the Spark that works on it.
 
     Attributes:
@@ -82,7 +82,7 @@ def on_archive(function: Function) -> Callable[..., Any]:
         from headrace.spark.requirements import check_pyspark
 
         check_pyspark()
-        return function(*args, archive=Archive(root, master, conf), **rest)
+        return function(*args, archive=SparkArchive(root, master, conf), **rest)
 
     return wrapper
 

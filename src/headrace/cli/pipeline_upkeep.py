@@ -10,7 +10,7 @@ import click
 from headrace.cli.bulk import ask, check_can_ask
 from headrace.cli.options import destructive, option, output_option
 from headrace.cli.output import echo, echo_json, note, plural
-from headrace.cli.pipeline_spark import Archive, on_archive, tenant_option
+from headrace.cli.pipeline_spark import SparkArchive, on_archive, tenant_option
 from headrace.cli.quantities import instant
 
 
@@ -25,7 +25,7 @@ from headrace.cli.quantities import instant
 @output_option
 @on_archive
 def compact_command(
-    *, archive: Archive, before: datetime | None, tenant: str | None, output: str
+    *, archive: SparkArchive, before: datetime | None, tenant: str | None, output: str
 ) -> None:
     """Merge the small files of each hour in the archive in ROOT.
 
@@ -56,7 +56,7 @@ def compact_command(
 @output_option
 @on_archive
 def retain_command(
-    *, archive: Archive, days: int, tenant: str | None, yes: bool, dry_run: bool, output: str
+    *, archive: SparkArchive, days: int, tenant: str | None, yes: bool, dry_run: bool, output: str
 ) -> None:
     """Delete older days from the archive in ROOT; roll-ups stay.
 

@@ -27,7 +27,7 @@ from headrace.errors import EventsLost, HeadraceError, StorageError, UsageError
 from headrace.spark.requirements import check_pyspark
 
 
-class Request(msgspec.Struct, frozen=True):
+class PipelineCall(msgspec.Struct, frozen=True):
     """What is to be done.
 
     Attributes:
@@ -45,7 +45,7 @@ class Request(msgspec.Struct, frozen=True):
     conf: dict[str, str]
 
 
-class Reply(msgspec.Struct, frozen=True):
+class PipelineReply(msgspec.Struct, frozen=True):
     """What came of it: a report, or the name of an error of ours and what it says."""
 
     report: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class Reply(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-async def run_apart(request: Request) -> dict[str, Any]:
+async def run_apart(call: PipelineCall) -> dict[str, Any]:
     """Return the report of a function that has run in a process of its own.
 
     Raises:
@@ -61,28 +61,28 @@ async def run_apart(request: Request) -> dict[str, Any]:
     """
     # What it leaves behind when it is killed goes with this directory.
     with TemporaryDirectory(ignore_cleanup_errors=True) as scratch, TemporaryFile() as printed:
-        conf = {"spark.local.dir": scratch, **request.conf}
+        conf = {"spark.local.dir": scratch, **call.conf}
         process = await anyio.open_process(
             [sys.executable, "-m", __name__], stderr=printed, start_new_session=True
         )
         try:
-            answer = await _answer(process, msgspec.structs.replace(request, conf=conf))
+            answer = await _answer(process, msgspec.structs.replace(call, conf=conf))
         finally:
             await _end(process)
         if not answer:
-            raise HeadraceError(f"{request.function} ended in the middle: {_last_line(printed)}")
-    reply = msgspec.json.decode(answer, type=Reply)
+            raise HeadraceError(f"{call.function} ended in the middle: {_last_line(printed)}")
+    reply = msgspec.json.decode(answer, type=PipelineReply)
     if reply.error:
         raise getattr(errors, reply.error)(reply.message)
     return reply.report
 
 
-async def _answer(process: anyio.abc.Process, request: Request) -> bytes:
+async def _answer(process: anyio.abc.Process, call: PipelineCall) -> bytes:
     """Send what is asked and return what is answered, nothing if the process dies before."""
     assert process.stdin is not None, "it is a pipe by default"  # noqa: S101
     assert process.stdout is not None, "as above"  # noqa: S101
     with suppress(anyio.BrokenResourceError):
-        await process.stdin.send(msgspec.json.encode(request) + b"\n")
+        await process.stdin.send(msgspec.json.encode(call) + b"\n")
     return b"".join([piece async for piece in process.stdout])
 
 
@@ -103,12 +103,12 @@ def _last_line(printed: IO[bytes]) -> str:
 def main() -> None:
     """Read what is asked, do it and answer: what such a process runs."""
     with open(0, "rb", buffering=0, closefd=False) as asking:
-        request = msgspec.json.decode(asking.readline(), type=Request)
+        call = msgspec.json.decode(asking.readline(), type=PipelineCall)
     threading.Thread(target=_end_with_asker, name="headrace-asker", daemon=True).start()
     # Nothing but the answer goes there: neither what Java prints nor what a function does.
     with os.fdopen(os.dup(1), "wb") as answering:
         os.dup2(2, 1)
-        answering.write(msgspec.json.encode(_reply(request)))
+        answering.write(msgspec.json.encode(_reply(call)))
 
 
 def _end_with_asker() -> None:
@@ -117,25 +117,23 @@ def _end_with_asker() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _reply(request: Request) -> Reply:
+def _reply(call: PipelineCall) -> PipelineReply:
     try:
-        return Reply(_report(request))
+        return PipelineReply(_report(call))
     except (UsageError, StorageError, EventsLost) as error:
-        return Reply(error=type(error).__name__, message=str(error))
+        return PipelineReply(error=type(error).__name__, message=str(error))
     except Exception as error:
         message = str(error) if isinstance(error, HeadraceError) else told(error)
-        return Reply(error="HeadraceError", message=f"{request.function} failed: {message}")
+        return PipelineReply(error="HeadraceError", message=f"{call.function} failed: {message}")
 
 
-def _report(request: Request) -> dict[str, Any]:
+def _report(call: PipelineCall) -> dict[str, Any]:
     check_pyspark()
     from headrace.spark.starting import started
 
-    function = getattr(import_module("headrace.spark.pipeline"), request.function)
-    with started(request.master, conf=request.conf) as spark:
-        plain: dict[str, Any] = msgspec.to_builtins(
-            function(spark, request.root, **request.arguments)
-        )
+    function = getattr(import_module("headrace.spark.pipeline"), call.function)
+    with started(call.master, conf=call.conf) as spark:
+        plain: dict[str, Any] = msgspec.to_builtins(function(spark, call.root, **call.arguments))
     return plain
 
 

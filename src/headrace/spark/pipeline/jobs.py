@@ -17,7 +17,7 @@ from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.plain import shown
 from headrace.settings import check_count
-from headrace.spark.pipeline.apart import Request, run_apart
+from headrace.spark.pipeline.apart import PipelineCall, run_apart
 from headrace.storage.connect import check_url
 
 MOST_DAYS = 36_500
@@ -38,8 +38,8 @@ class _Runner:
     async def run(self, function: str, **arguments: Any) -> Report:
         """Return the function's report."""
         of_tenant = {"tenant": self._tenant, **arguments}
-        request = Request(function, self._root, of_tenant, self._master, self._conf)
-        return await run_apart(request)
+        call = PipelineCall(function, self._root, of_tenant, self._master, self._conf)
+        return await run_apart(call)
 
 
 def pipeline(
