@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,7 @@ from headrace.testing.contract.steps import QUEUE
 from tests.spark.support.drivers import Driver
 from tests.spark.support.rows import numbered, once, save, take_rows
 from tests.spark.support.worked import dead, work
+from tests.support.processes import ROOT
 from tests.support.until import patience
 
 ROWS = 1_500
@@ -60,14 +62,30 @@ async def test_a_driver_without_a_jvm_writes_and_reads(
     assert await take_rows(redis_url) == once(ROWS)
 
 
-def test_a_command_needs_no_java_of_its_own(
-    connect_address: str, redis_url: str, tmp_path: Path
+@pytest.fixture
+def client_only(tmp_path: Path) -> Path:
+    """Return a directory with all that is installed, of pyspark what pyspark-client has."""
+    folder, found = tmp_path / "packages", Path(pyspark.__file__).parent
+    (folder / "pyspark").mkdir(parents=True)
+    for package in found.parent.iterdir():
+        if not package.name.startswith(("pyspark", "py4j")):
+            (folder / package.name).symlink_to(package)
+    for part in found.iterdir():
+        if part.name not in {"bin", "core", "jars", "java_gateway.py"}:
+            (folder / "pyspark" / part.name).symlink_to(part)
+    return folder
+
+
+def test_a_command_needs_no_more_than_the_client_of_spark_connect(
+    connect_address: str, redis_url: str, client_only: Path, tmp_path: Path
 ) -> None:
     work(redis_url, dead(["a"]))
     root, target = str(tmp_path / "archive"), ("--url", redis_url, "--master", connect_address)
+    words = ("-m", "headrace", "pipeline", "archive", root, *target, "-o", "json")
     done = subprocess.run(
-        [sys.executable, "-m", "headrace", "pipeline", "archive", root, *target, "-o", "json"],
-        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+        [sys.executable, "-S", *words],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{client_only}"},
         capture_output=True,
         text=True,
         timeout=patience(60),

@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headrace import errors
 from headrace.errors import EventsLost, HeadraceError, StorageError, UsageError
+
+try:
+    from py4j.protocol import Py4JError
+except ModuleNotFoundError:  # pyspark-client, which has no Java to talk to
+    SPARK_ERRORS: tuple[type[Exception], ...] = (PySparkException,)
+else:
+    SPARK_ERRORS = (PySparkException, Py4JError)
 
 _INSIDE = re.compile(
     r"^(?:[\w$]+\.[\w.$]+: )?(?:\[\w+\] )?"  # a class of Java's, and a condition of Spark's
@@ -40,7 +46,7 @@ def as_raised() -> Iterator[None]:
     """
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         inside = raised_inside(error)
         if inside is None:
             raise

@@ -10,15 +10,12 @@ from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import IO
 
-from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, InvalidOption
 from headrace.plain import shown
-from headrace.spark.raised import raised_inside
+from headrace.spark.raised import SPARK_ERRORS, raised_inside
 from headrace.spark.requirements import check_java
 
 LOCAL = "local[*]"
@@ -71,9 +68,9 @@ def started(
         try:
             yield spark
         finally:
-            with suppress(Py4JError, OSError):  # its process may have died
+            with suppress(*SPARK_ERRORS, OSError):  # its process may have died
                 spark.stop()
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         raise in_one_line(error) from error
 
 
@@ -82,7 +79,7 @@ def in_one_line(error: Exception) -> HeadraceError:
     inside = raised_inside(error)
     if inside is not None:
         return inside
-    if isinstance(error, Py4JNetworkError):
+    if type(error).__name__ == "Py4JNetworkError":
         return HeadraceError(
             "Spark's Java process has ended in the middle: it may need more memory, by the "
             "setting spark.driver.memory=4g; spark.log.level=WARN shows what it says"
@@ -118,6 +115,10 @@ def _connected(url: str, conf: dict[str, str]) -> SparkSession:
 def _classic(master: str, conf: dict[str, str]) -> SparkSession:
     """Return a session whose driver is this process."""
     check_java()
+    # pyspark-client, which can do all else, does not have these.
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
     is_quiet = _LOG_LEVEL not in conf
     chosen = {**_OURS, **({_LOG_LEVEL: "OFF"} if is_quiet else {}), "spark.master": master}
     if master.startswith("local"):
