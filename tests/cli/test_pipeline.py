@@ -64,3 +64,9 @@ def test_the_first_use_says_what_is_missing(bare: Path) -> None:
     assert done.stderr == (
         "Error: pyspark 4.1 or newer is not installed: pip install 'headrace[spark]'\n"
     )
+
+
+def test_what_is_missing_on_the_command_line_is_said_without_spark(bare: Path) -> None:
+    done = run("-m", "headrace", "pipeline", "retain", "archive", path=bare)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Missing option '--days'" in done.stderr
