@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from pyspark.sql import SparkSession
 
 from headrace import SyncApp
 from headrace.cli import main
+from headrace.storage.connect import open_blocking
+from headrace.storage.steps import at_once
 from tests.cli.conftest import Ran
 from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
 from tests.spark.support.worked import dead, done, work
@@ -82,6 +85,23 @@ def test_an_archive_has_what_happened_and_brings_it_back(
     assert (row["queue"], row["error"], row["dead"]) == ("orders", "ValueError", 2)
     assert cli("replay", root, *target, "--where", "queue = 'orders'", "--yes").code == 0
     assert len(list(app.queue("orders").jobs("queued"))) == 2
+
+
+@pytest.mark.parametrize("url", ["redis"], indirect=True)
+def test_events_that_are_lost_fail_a_run_unless_that_is_allowed(
+    cli: Cli, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    words = ("archive", tmp_path, "--url", url, "--tenant", "default")
+    work(url, dead(["a", "b"]))
+    assert cli(*words).code == 0
+    app.queue("orders").purge("failed", all_jobs=True)
+    with closing(open_blocking(url)) as storage:
+        assert at_once(storage.delete_queue("orders", is_forced=True)) == 0
+    work(url, dead(["c"]))
+    ran = cli(*words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1), ran
+    assert ran.err.endswith(" (on the command line: --allow-loss)\n")
+    assert cli(*words, "--allow-loss").code == 0
 
 
 def test_where_the_tenant_has_no_queues_nothing_is_archived(

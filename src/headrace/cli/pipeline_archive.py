@@ -12,6 +12,7 @@ from headrace.cli.live import look_forever
 from headrace.cli.options import Target, duration_option, option, output_option, queue_names, run
 from headrace.cli.output import echo, echo_json, echo_json_line, note, plural, when
 from headrace.cli.pipeline_spark import SparkArchive, on_archive, url_for_spark
+from headrace.errors import EventsLost
 from headrace.job import check_name
 
 if TYPE_CHECKING:  # it is imported when it is used, and may not be there
@@ -88,16 +89,19 @@ def archive_command(
                 if not follow:
                     note(f"There are no queues yet in {target.where}: the first job makes one.")
                 return
-            report = archived(
-                spark,
-                archive.root,
-                queues=queues,
-                url=url,
-                tenant=target.tenant_name,
-                reader=reader,
-                events_cap=events_cap,
-                fail_on_data_loss=not allow_loss,
-            )
+            try:
+                report = archived(
+                    spark,
+                    archive.root,
+                    queues=queues,
+                    url=url,
+                    tenant=target.tenant_name,
+                    reader=reader,
+                    events_cap=events_cap,
+                    fail_on_data_loss=not allow_loss,
+                )
+            except EventsLost as error:
+                raise EventsLost(f"{error} (on the command line: --allow-loss)") from error
             if not follow or report.events or report.dead_letters or report.lost:
                 _show(report, output=output, is_one_of_many=follow)
 
