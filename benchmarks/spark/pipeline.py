@@ -13,7 +13,8 @@ from benchmarks.growth.points import Values
 from benchmarks.harness import Goal
 from benchmarks.spark.parts import Part
 from benchmarks.spark.stand import CORES, Stand
-from headrace.spark.pipeline import baseline, events, failures, layout, rollup, rollups, runs
+from headrace.spark import pipeline
+from headrace.spark.pipeline import events, layout, rollup, rollups, runs
 from headrace.spark.pipeline.runs import Reached, RunDone, RunPlan
 from headrace.spark.places import EventOffset
 
@@ -82,24 +83,27 @@ def _event(stand: Stand) -> dict[str, Column]:
 
 def roll_up(stand: Stand) -> Values:
     """Roll all events up anew, in all widths."""
-    run = partial(rollup, stand.spark, _root(stand), since=BEGIN)
-    return stand.measured(_events(stand), lambda: run().rows and None)
+
+    def run() -> None:
+        assert rollup(stand.spark, _root(stand), since=BEGIN).rows
+
+    return stand.measured(_events(stand), run)
 
 
 def fill_and_roll_up(stand: Stand) -> None:
     """Make sure that there are roll-ups."""
     fill(stand)
-    roll_up(stand)
+    rollup(stand.spark, _root(stand))
 
 
-def find_failures(stand: Stand) -> Values:
-    """Find what fails alike."""
-    return stand.measured(_events(stand), lambda: _collect(failures(stand.spark, _root(stand))))
+def find(name: str, stand: Stand) -> Values:
+    """Compute what a function of the pipeline finds in the archive."""
+    found: DataFrame = getattr(pipeline, name)(stand.spark, _root(stand))
 
+    def run() -> None:
+        assert found.collect()
 
-def find_baseline(stand: Stand) -> Values:
-    """Find what is usual, from the roll-ups of an hour."""
-    return stand.measured(_events(stand), lambda: _collect(baseline(stand.spark, _root(stand))))
+    return stand.measured(_events(stand), run)
 
 
 def compare(width: str, stand: Stand) -> Values:
@@ -118,10 +122,6 @@ def compare(width: str, stand: Stand) -> Values:
     return dict(zip((BUCKETS, MEAN, WORST), map(float, found), strict=True))
 
 
-def _collect(rows: DataFrame) -> None:
-    assert rows.collect()
-
-
 def _events(stand: Stand) -> int:
     return EVENTS_A_ROW * stand.rows
 
@@ -134,10 +134,11 @@ PART = Part(
     "Pipeline: archived events a second",
     {
         ("roll-up of 10 s, 1 min and 1 h", 0): roll_up,
-        ("failures", 0): find_failures,
-        ("baseline", 0): find_baseline,
+        ("failures", 0): partial(find, "failures"),
+        ("baseline", 0): partial(find, "baseline"),
     },
     prepare=fill,
+    rounds=1,
 )
 ACCURACY = Part(
     "The p99 of roll-ups beside that of the stored milliseconds",

@@ -136,4 +136,5 @@ PART = Part(
     },
     prepare=load,
     goals={(ALL_COLUMNS, CORES): at_least(150_000)},
+    rounds=2,
 )

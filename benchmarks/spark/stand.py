@@ -106,12 +106,14 @@ class Stand:
         for process in (me, *me.children(recursive=True)):
             times = process.cpu_times()
             used_s = times.user + times.system
+            # Who has ended was one of Spark's Python processes, also where the JVM is the parent.
+            python_s += times.children_user + times.children_system
             if process.pid == self.server.pid:
                 redis_s += used_s
             elif process.name() == "java":
                 jvm_s += used_s
             else:
-                python_s += used_s + times.children_user + times.children_system
+                python_s += used_s
         return jvm_s, python_s, redis_s
 
 
