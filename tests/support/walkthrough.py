@@ -3,7 +3,8 @@
 Its Python blocks that begin with ``# path/of/a/file.py`` are written to that file, one after
 another. Its ``console`` blocks are run: what begins with ``$`` is a command, what follows it are
 lines that the command prints, in that order and among others, in which ``…`` stands for anything.
-A worker and a web server run on until a ``^C``, which ends the latest of them.
+A worker and a web server run on until a ``^C``, which ends the latest of them. Python blocks that
+begin with ``# cell`` are the cells of a notebook, which knows the names of ``cells`` at first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx2
 
@@ -55,10 +56,17 @@ class Walkthrough:
         folder: an empty one.
         env: the environment of the commands, besides that of the tests.
         replaced: what commands and their output say on this machine in place of what the page has.
+        cells: the names that the page's cells know.
     """
 
     def __init__(
-        self, page: Path, folder: Path, *, env: dict[str, str], replaced: dict[str, str]
+        self,
+        page: Path,
+        folder: Path,
+        *,
+        env: dict[str, str],
+        replaced: dict[str, str],
+        cells: dict[str, Any] | None = None,
     ) -> None:
         self._blocks = [(match[1], match[2]) for match in BLOCK.finditer(page.read_text())]
         self._folder = folder
@@ -66,6 +74,7 @@ class Walkthrough:
         scripts = os.path.dirname(sys.executable)
         self._env = {**clean, **env, "PATH": f"{scripts}{os.pathsep}{clean['PATH']}"}
         self._replaced = replaced
+        self._cells = cells or {}
         self._serving: list[WorkerProcess] = []
         self._stack = ExitStack()
 
@@ -73,7 +82,9 @@ class Walkthrough:
         """Do what the page says, and raise `AssertionError` where something else happens."""
         for info, text in self._blocks:
             name, _, body = text.partition("\n")
-            if info.startswith("python") and name.startswith("# "):
+            if name == "# cell":
+                exec(compile(body, "cell", "exec"), self._cells)  # noqa: S102 (the page is ours)
+            elif info.startswith("python") and name.startswith("# "):
                 file = self._folder / name.removeprefix("# ")
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.spark.public import on_first_use
+from headrace.spark.public import on_first_use as _on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
     from headrace.spark.batches import enqueue_batch as enqueue_batch
@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # for who reads types: a running program imports a module whe
     from headrace.spark.prepare import prepare as prepare
     from headrace.spark.results import failures_by_error as failures_by_error
     from headrace.spark.results import results as results
+    from headrace.spark.source import HeadraceDataSource as HeadraceDataSource
+    from headrace.spark.source import register as register
 
 _MODULES = {
     "FrameReport": "frames",
@@ -35,4 +37,4 @@ _MODULES = {
 
 __all__ = sorted(_MODULES)
 
-on_first_use(__name__, _MODULES)
+_on_first_use(__name__, _MODULES)

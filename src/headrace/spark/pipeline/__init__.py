@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.spark.public import on_first_use
+from headrace.spark.public import on_first_use as _on_first_use
 
 if TYPE_CHECKING:  # for who reads types: a running program imports a module when it is used
     from headrace.spark.pipeline.archive import archive as archive
@@ -38,4 +38,4 @@ _MODULES = {
 
 __all__ = sorted(_MODULES)
 
-on_first_use(__name__, _MODULES)
+_on_first_use(__name__, _MODULES)

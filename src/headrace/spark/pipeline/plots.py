@@ -44,7 +44,7 @@ _HISTOGRAMS = ("run_histogram", "wait_histogram")
 _TIMES = {"average": "avg_ms", "95 %": "p95_ms", "99 %": "p99_ms"}
 
 
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     """Of what the pictures are.
 
     Attributes:
@@ -117,7 +117,7 @@ def plot(
     check_matplotlib()
     names = {"tenant": tenant, "queue": queue}
     known = {column: check_name(name, what=column) for column, name in names.items() if name}
-    chosen = Chosen(since=since, until=until, names={**known, **({"task": task} if task else {})})
+    chosen = Drawn(since=since, until=until, names={**known, **({"task": task} if task else {})})
     folder = _made(path)
     files = []
     for name, (title, panels) in drawings(spark, root, chosen).items():
@@ -127,7 +127,7 @@ def plot(
 
 
 def drawings(
-    spark: SparkSession, root: str | os.PathLike[str], chosen: Chosen
+    spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn
 ) -> Mapping[str, tuple[str, Sequence[Lines | Rows]]]:
     """Return the title and the panels of each picture, by its name."""
     buckets, tasks = _rolled_up(spark, root, chosen)
@@ -146,7 +146,7 @@ def drawings(
 
 
 def _rolled_up(
-    spark: SparkSession, root: str | os.PathLike[str], chosen: Chosen
+    spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn
 ) -> tuple[_Buckets, list[Row]]:
     """Return what happened in each bucket of a fitting width, and what of each task."""
 
@@ -172,7 +172,7 @@ def _span_s(rollups: DataFrame) -> tuple[int, int]:
     return begin or 0, end or 0
 
 
-def _patterns(spark: SparkSession, root: str | os.PathLike[str], chosen: Chosen) -> list[Row]:
+def _patterns(spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn) -> list[Row]:
     found = failures(
         spark, root, since=chosen.since, until=chosen.until, tenant=chosen.names.get("tenant")
     )
@@ -190,7 +190,7 @@ def _made(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _about(chosen: Chosen, buckets: _Buckets) -> str:
+def _about(chosen: Drawn, buckets: _Buckets) -> str:
     """Return of what a picture is, and of when."""
     names = [f"{column} {name}" for column, name in chosen.names.items()]
     if "tenant" not in chosen.names:
