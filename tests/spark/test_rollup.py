@@ -15,9 +15,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace.errors import InvalidOption
-from headrace.spark.pipeline import layout, rollup, runs
+from headrace.spark.pipeline import baseline, failures, layout, plot, rollup, runs
 from headrace.spark.pipeline.buckets import rolled_up
 from headrace.spark.pipeline.rollup import RollupReport
 from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone
@@ -201,6 +202,19 @@ def test_what_happened_since_an_instant_is_made_anew(
     assert rollup(spark, root).rows == 0
     assert rollup(spark, root, since=AT).rows == sum(row["hour"] >= 2 for row in whole.rows)
     assert all_kept(spark, root) == whole.rows
+
+
+def test_spark_connect_makes_the_same_of_an_archive(
+    connect: ConnectSession, whole: Whole, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(whole.root, root, ignore=shutil.ignore_patterns("rollup", "rolled"))
+    assert rollup(connect, root) == whole.report
+    assert rollup(connect, root).partitions == 0
+    assert all_kept(connect, root) == whole.rows
+    assert {row["task"] for row in baseline(connect, root).collect()} == {"mail", "charge"}
+    assert {row["retried"] > 0 for row in failures(connect, root).collect()} == {True}
+    assert len(plot(connect, root, tmp_path)) == 3
 
 
 def test_an_archive_without_events_has_no_roll_ups(spark: SparkSession, tmp_path: Path) -> None:
