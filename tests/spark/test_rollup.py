@@ -20,7 +20,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from headrace.errors import InvalidOption
 from headrace.spark.pipeline import baseline, failures, layout, plot, rollup, runs
 from headrace.spark.pipeline.buckets import rolled_up
-from headrace.spark.pipeline.rollup import RollupReport
+from headrace.spark.pipeline.rollup import RollupReport, is_unmoved
 from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone
 from tests.spark.support.archives import AT, add_run, event, events_of
 
@@ -148,6 +148,22 @@ def test_a_row_is_written_when_its_queue_has_passed_the_end_of_its_bucket(
     runs.write(spark, tmp_path, "shop", Looked({"ahead": late, "behind": late}))
     assert rollup(spark, tmp_path).final_until == AT + 3 * HOUR
     assert sum(row["completed"] for row in kept(spark, tmp_path, "1h")) == 10
+
+
+def test_files_that_were_exchanged_meanwhile_are_noticed() -> None:
+    hour, other = "tenant=a/date=2026-01-31/hour=02", "tenant=a/date=2026-01-31/hour=03"
+
+    def files(*names: str) -> list[str]:
+        return [f"file:/root/events/{name}" for name in names]
+
+    before = files(f"{hour}/run=1/x", f"{hour}/run=2/x", f"{other}/run=2/x")
+    added = [*before, *files(f"{hour}/run=3/x")]
+    elsewhere = files(f"{hour}/run=1/x", f"{hour}/run=2/x", f"{other}/run=2/merged")
+    merged = files(f"{hour}/run=2/merged", f"{other}/run=2/x")
+    hidden = files(f"{other}/run=2/x")
+    seen = [is_unmoved(before, now, [hour], {"a": 2}) for now in (before, added, elsewhere)]
+    moved = [is_unmoved(then, merged, [hour], {"a": 2}) for then in (before, hidden)]
+    assert (seen, moved) == ([True] * 3, [False] * 2)
 
 
 def test_a_run_that_is_not_done_is_not_rolled_up(

@@ -67,8 +67,9 @@ def rollup(
     """Bring the roll-ups of an archive up to date.
 
     Reads the hours that were added to or have become final since the last time, and writes each of
-    them whole. It may be run at any time, beside the archiver, again, and after a crash at any
-    point: the result is the same. An archive takes one at a time.
+    them whole. It may be run at any time, beside the archiver and a compaction, again, and after a
+    crash at any point: the result is the same, or will be by the next time. An archive takes one
+    at a time.
 
     Args:
         spark: a session.
@@ -87,18 +88,45 @@ def rollup(
     reached = {name: reach for name in tenants if (reach := _reached(spark, root, name)).until_ms}
     if not reached:
         return RollupReport(partitions=0, rows=0, final_until=None)
-    events = layout.read_known(spark, layout.path_of(root, layout.EVENTS), _event_schema())
-    rolled = _rolled(spark, root)
-    hours = _changed(events.inputFiles(), reached, rolled, since_ms)
+    events, rolled = _archived(spark, root), _rolled(spark, root)
+    files = events.inputFiles()
+    hours = _changed(files, reached, rolled, since_ms)
     partitions, rows = _make(spark, root, events, hours, reached) if hours else (0, 0)
-    if any(rolled.get(name) != reach for name, reach in reached.items()):
+    is_new = any(rolled.get(name) != reach for name, reach in reached.items())
+    last_runs = {name: reach.run for name, reach in reached.items()}
+    # A compaction hides the files of an hour for a moment, which may have been that of the reading.
+    if is_new and is_unmoved(files, _archived(spark, root).inputFiles(), hours, last_runs):
         _remember(spark, root, reached)
     untils = chain.from_iterable(reach.until_ms.values() for reach in reached.values())
     return RollupReport(partitions=partitions, rows=rows, final_until=datetime_of(min(untils)))
 
 
-def _event_schema() -> StructType:
-    return StructType([*layout.event_schema(), StructField("run", LongType())])
+def is_unmoved(
+    before: Sequence[str], now: Sequence[str], hours: Sequence[str], last_runs: Mapping[str, int]
+) -> bool:
+    """Tell whether hours have the same files now, but for what an archiver has added.
+
+    Args:
+        before: the files of events that there were.
+        now: those that there are.
+        hours: their folders, from ``tenant=`` on.
+        last_runs: by tenant, the last run of which all files were there before.
+    """
+    those = set(hours)
+
+    def settled(files: Sequence[str]) -> set[str]:
+        found = filter(None, map(_FILE.search, files))
+        return {
+            file.string
+            for file in found
+            if file["hour"] in those and int(file["run"]) <= last_runs[file["tenant"]]
+        }
+
+    return settled(before) == settled(now)
+
+
+def _archived(spark: SparkSession, root: str | os.PathLike[str]) -> DataFrame:
+    return layout.read_known(spark, layout.path_of(root, layout.EVENTS), layout.event_schema())
 
 
 def _reached(spark: SparkSession, root: str | os.PathLike[str], tenant: str) -> _Reach:
