@@ -17,6 +17,7 @@ import msgspec
 import psutil
 import pyarrow
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark import enqueue_dataframe
@@ -35,15 +36,23 @@ def say(what: str, **fields: Any) -> None:
 def write(scratch: str, writes: list[dict[str, Any]]) -> None:
     """Make several writes at once, by ``save`` or ``enqueue``, and tell of each that has ended."""
     # What is held keeps a core.
-    spark = session(f"local[{len(writes) + 1},3]", scratch=Path(scratch))
+    master = f"local[{len(writes) + 1},3]"
+    spark = session(master, scratch=Path(scratch), **SMALL_BATCHES)
     with ThreadPoolExecutor(len(writes)) as threads:
         list(threads.map(lambda one: _write(spark, **one), writes))
 
 
 def _write(
-    spark: SparkSession, *, way: str, url: str, tenant: str, rows: int, write_id: str
+    spark: SparkSession,
+    *,
+    way: str,
+    url: str,
+    tenant: str,
+    rows: int,
+    write_id: str,
+    gate: str = "",
 ) -> None:
-    frame = numbered(spark, rows)
+    frame = slowed(numbered(spark, rows), gate)
     if way == "save":
         save(frame, url, tenant=tenant, commit="atomic", writeId=write_id)
     else:
@@ -75,9 +84,20 @@ def speculate(scratch: str, master: str, url: str, writes: list[dict[str, Any]])
     """
     spark = session(master, scratch=Path(scratch), **SPECULATION)
     for number, one in enumerate(writes):
-        frame = numbered(spark, one["rows"], partitions=4, has_ids=one["has_ids"])
+        # So large that a batch is not held back in a buffer between processes of Spark.
+        frame = numbered(spark, one["rows"], partitions=4, has_ids=one["has_ids"], padding=400)
         save(slowed(frame, one["gate"]), url, tenant=one["tenant"], **one["options"])
         say("written", number=number)
+
+
+def write_elsewhere(scratch: str, master: str, url: str, path: str) -> None:
+    """Write on a cluster whose Python looks for modules in a folder first; tell how it fails."""
+    settings = {**SPECULATION, "spark__executorEnv__PYTHONPATH": path}
+    spark = session(master, scratch=Path(scratch), **settings)
+    try:
+        save(numbered(spark, 10, has_ids=True), url)
+    except PySparkException as error:
+        say("failed", error=str(error))
 
 
 def stream(scratch: str, url: str, folder: str, batch: int) -> None:
@@ -118,7 +138,9 @@ def stream(scratch: str, url: str, folder: str, batch: int) -> None:
     say("ended")
 
 
+SMALL_BATCHES = {"spark__sql__execution__arrow__maxRecordsPerBatch": "500"}
 SPECULATION = {
+    **SMALL_BATCHES,
     "spark__executor__memory": "512m",
     "spark__executorEnv__PYTHONPATH": str(ROOT),
     "spark__pyspark__python": sys.executable,
@@ -129,13 +151,12 @@ SPECULATION = {
     "spark__speculation__minTaskRuntime": "100ms",
     "spark__speculation__multiplier": "1.1",
     "spark__speculation__quantile": "0.5",
-    "spark__sql__execution__arrow__maxRecordsPerBatch": "500",
 }
 """To start a second attempt soon, and to let the one that lost go on for a while."""
 
 
 def slowed(frame: DataFrame, gate: str) -> DataFrame:
-    """Return a frame whose first partition waits at a gate, after its first batch, the first time.
+    """Return a frame whose first partition waits at a gate, after two batches, the first time.
 
     A second attempt of it does not wait. Each attempt leaves a note beside the gate.
     """
@@ -148,7 +169,7 @@ def slowed(frame: DataFrame, gate: str) -> DataFrame:
         if is_first:
             Path(f"{gate}.attempt-{task.attemptNumber()}").touch()
         for number, batch in enumerate(batches):
-            if number == 1 and is_first and task.attemptNumber() == 0:
+            if number == 2 and is_first and task.attemptNumber() == 0:
                 pass_gate(gate)
             yield batch
 
@@ -160,6 +181,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "speculate": speculate,
     "stream": stream,
     "write": write,
+    "write_elsewhere": write_elsewhere,
 }
 
 if __name__ == "__main__":

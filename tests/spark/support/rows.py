@@ -18,11 +18,27 @@ TASK = "load"
 
 
 def numbered(
-    spark: SparkSession, rows: int, *, partitions: int = 2, has_ids: bool = False
+    spark: SparkSession,
+    rows: int,
+    *,
+    partitions: int = 2,
+    has_ids: bool = False,
+    padding: int = 0,
 ) -> DataFrame:
-    """Return rows to write: the number is in the arguments, and with ids in these too."""
+    """Return rows to write: the number is in the arguments, and with ids in these too.
+
+    Args:
+        spark: the session.
+        rows: how many.
+        partitions: of the frame.
+        has_ids: whether there is a column of ids; else random ones are drawn.
+        padding: how many characters the arguments are longer.
+    """
     number = functions.col("id")
-    payload = functions.to_json(functions.struct(number.alias("row"))).alias("payload")
+    arguments = [number.alias("row")]
+    if padding:
+        arguments.append(functions.lit("x" * padding).alias("padding"))
+    payload = functions.to_json(functions.struct(*arguments)).alias("payload")
     ids = [functions.format_string("row-%d", number).alias("id")] if has_ids else []
     return spark.range(0, rows, 1, partitions).select(*ids, payload)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -76,7 +77,7 @@ class Cluster:
     def __init__(self, directory: Path) -> None:
         self.master: str = ""
         self._directory = directory
-        self._servers = AsyncExitStack()
+        self._servers = ExitStack()
         self._workers: list[SparkServer] = []
 
     @property
@@ -84,23 +85,20 @@ class Cluster:
         """The processes of both hosts in which Spark runs Python at this moment."""
         return [process for worker in self._workers for process in worker.python_workers]
 
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as servers:
+    def __enter__(self) -> Self:
+        with ExitStack() as servers:
             master = servers.enter_context(self._start("master.Master", "127.0.0.1"))
-            self.master = await master.says(r"Starting Spark master at (spark://\S+)")
-            self._workers = [
-                servers.enter_context(
-                    self._start("worker.Worker", host, *self._limits, self.master)
-                )
-                for host in self.HOSTS
-            ]
+            self.master = asyncio.run(master.says(r"Starting Spark master at (spark://\S+)"))
+            for host in self.HOSTS:
+                worker = self._start("worker.Worker", host, *self._limits, self.master)
+                self._workers.append(servers.enter_context(worker))
             for worker in self._workers:
-                await worker.says("(Successfully registered) with master")
+                asyncio.run(worker.says("(Successfully registered) with master"))
             self._servers = servers.pop_all()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._servers.aclose()
+    def __exit__(self, *_: object) -> None:
+        self._servers.close()
 
     @property
     def _limits(self) -> tuple[str, ...]:
