@@ -18,6 +18,7 @@ from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.redis.library import library
 from tests.crash.crew import passed
 from tests.spark.support.drivers import Driver
+from tests.spark.support.gates import Gate
 from tests.spark.support.rows import numbered, once, queued, save, take_rows
 from tests.support.proxy import Caught, Proxy, Side
 from tests.support.redis_server import RedisServer
@@ -64,6 +65,7 @@ async def test_after_a_kill_at_any_moment_a_second_run_makes_it_whole(
     way: str,
     rows: int,
 ) -> None:
+    file_url = f"file://{tmp_path}/data"
     async with AsyncExitStack() as stack:
         writes, held = [], []
         for moment in MOMENTS:
@@ -71,15 +73,19 @@ async def test_after_a_kill_at_any_moment_a_second_run_makes_it_whole(
             held.append(hold(proxy, moment, rows))
             one = {"url": proxy.url, "tenant": moment, "rows": rows, "write_id": WRITE}
             writes.append({"way": way, **one})
+        gate = stack.enter_context(Gate(tmp_path / "gate"))
+        one = {"url": file_url, "tenant": "file", "rows": rows, "write_id": WRITE}
+        writes.append({"way": way, "gate": gate.path, **one})
         driver = stack.enter_context(Driver.start("write", tmp_path, writes=writes))
         for moment, caught in zip(MOMENTS, held, strict=True):
             await until(caught.happened.is_set, within=HELD_S, what=moment)
             await check_visible(redis_url, moment, rows)
+        await until(Path(f"{gate.path}.attempt-0").exists, within=HELD_S)
         assert driver.told("written") == []
         driver.kill_all()
-    for moment in MOMENTS:
-        save(numbered(spark, rows), redis_url, tenant=moment, commit="atomic", writeId=WRITE)
-        assert await take_rows(redis_url, tenant=moment) == once(rows), moment
+    for tenant, url in {**dict.fromkeys(MOMENTS, redis_url), "file": file_url}.items():
+        save(numbered(spark, rows), url, tenant=tenant, commit="atomic", writeId=WRITE)
+        assert await take_rows(url, tenant=tenant) == once(rows), tenant
 
 
 async def test_what_was_committed_is_finished_when_the_process_that_commits_ends(
@@ -112,12 +118,13 @@ def process_at(port: int) -> int:
     return pid
 
 
-FILES = 12
+FILES = 8
 IN_FILE = 500
 KILLS = 3
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 async def test_streams_that_are_killed_again_and_again_lose_nothing_and_bring_nothing_twice(
     spark: SparkSession, redis_url: str, tmp_path: Path
 ) -> None:
