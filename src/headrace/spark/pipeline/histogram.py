@@ -57,14 +57,19 @@ def percentile_ms(histogram: Column, share: float) -> Column:
         histogram: bucket to how many times are in it, in any order.
         share: 0 to 1, as in 0.95.
     """
+    never, no_bucket = F.lit(0).cast("long"), F.lit(None).cast("int")
     rank = F.greatest(F.ceil(_total(F.map_values(histogram)) * share), F.lit(1))
-    start = F.struct(F.lit(0).cast("long").alias("below"), F.lit(None).cast("int").alias("bucket"))
+    # It stands in what is carried along, or each step would work it out anew.
+    start = F.struct(rank.alias("rank"), never.alias("below"), no_bucket.alias("bucket"))
 
     def climb(reached: Column, entry: Column) -> Column:
-        below = reached["below"] + entry["value"]
-        return F.when(reached["below"] >= rank, reached).otherwise(
-            F.struct(below.alias("below"), entry["key"].alias("bucket"))
+        rank, below = reached["rank"], reached["below"]
+        higher = F.struct(
+            rank.alias("rank"),
+            (below + entry["value"]).alias("below"),
+            entry["key"].alias("bucket"),
         )
+        return F.when(below >= rank, reached).otherwise(higher)
 
     entries = F.array_sort(F.map_entries(histogram))
     return F.aggregate(entries, start, climb, lambda reached: middle_ms(reached["bucket"]))
