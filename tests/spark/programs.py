@@ -27,6 +27,9 @@ from tests.spark.support.rows import TASK, numbered, save, to_jobs
 from tests.spark.support.sessions import session
 from tests.support.processes import ROOT
 
+PATIENT_S = 600
+"""How long a write that a test holds asks again: until it is killed."""
+
 
 def say(what: str, **fields: Any) -> None:
     """Write one line of JSON."""
@@ -54,7 +57,7 @@ def _write(
 ) -> None:
     frame = slowed(numbered(spark, rows), gate)
     if way == "save":
-        save(frame, url, tenant=tenant, commit="atomic", writeId=write_id)
+        save(frame, url, tenant=tenant, commit="atomic", writeId=write_id, retryFor=PATIENT_S)
     else:
         enqueue_dataframe(
             frame,
@@ -64,6 +67,7 @@ def _write(
             task=TASK,
             commit="atomic",
             write_id=write_id,
+            retry_for=PATIENT_S,
         )
     say("written", tenant=tenant)
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,8 @@ MOMENTS: dict[str, tuple[Side, str, float]] = {
 }
 """Where a write is held: at a call or its answer, of which verb, and behind which part of them."""
 
+FILE = "half-staged-in-a-file"
+
 
 def hold(proxy: Proxy, moment: str, rows: int) -> Caught:
     side, verb, part = MOMENTS[moment]
@@ -54,38 +57,48 @@ async def check_visible(url: str, moment: str, rows: int) -> None:
         assert jobs == (rows if moment == "all-published" else 0)
 
 
-@pytest.mark.parametrize("rows", [ROWS, pytest.param(MANY, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", ["save", "enqueue"])
+@pytest.mark.parametrize(
+    ("way", "moments", "rows"),
+    [
+        pytest.param("save", ["committed", "half-published"], ROWS, id="save-few"),
+        pytest.param("save", [*MOMENTS, FILE], MANY, marks=pytest.mark.slow, id="save"),
+        pytest.param("enqueue", [*MOMENTS, FILE], MANY, marks=pytest.mark.slow, id="enqueue"),
+    ],
+)
 async def test_after_a_kill_at_any_moment_a_second_run_makes_it_whole(
     spark: SparkSession,
-    redis_server: RedisServer,
     redis_url: str,
     tmp_path: Path,
     *,
     way: str,
+    moments: list[str],
     rows: int,
 ) -> None:
-    file_url = f"file://{tmp_path}/data"
+    urls = {moment: redis_url for moment in moments if moment != FILE}
+    if FILE in moments:
+        urls[FILE] = f"file://{tmp_path}/data"
     async with AsyncExitStack() as stack:
-        writes, held = [], []
-        for moment in MOMENTS:
-            proxy = await stack.enter_async_context(Proxy(redis_server.port))
-            held.append(hold(proxy, moment, rows))
-            one = {"url": proxy.url, "tenant": moment, "rows": rows, "write_id": WRITE}
-            writes.append({"way": way, **one})
-        gate = stack.enter_context(Gate(tmp_path / "gate"))
-        one = {"url": file_url, "tenant": "file", "rows": rows, "write_id": WRITE}
-        writes.append({"way": way, "gate": gate.path, **one})
+        writes = []
+        held: dict[str, Callable[[], bool]] = {}
+        for moment, url in urls.items():
+            one = {"way": way, "tenant": moment, "rows": rows, "write_id": WRITE}
+            if moment == FILE:
+                gate = stack.enter_context(Gate(tmp_path / "gate"))
+                held[moment] = Path(f"{gate.path}.attempt-0").exists
+                writes.append({**one, "url": url, "gate": gate.path})
+            else:
+                proxy = await stack.enter_async_context(Proxy(int(url.rpartition(":")[2])))
+                held[moment] = hold(proxy, moment, rows).happened.is_set
+                writes.append({**one, "url": proxy.url})
         driver = stack.enter_context(Driver.start("write", tmp_path, writes=writes))
-        for moment, caught in zip(MOMENTS, held, strict=True):
-            await until(caught.happened.is_set, within=HELD_S, what=moment)
-            await check_visible(redis_url, moment, rows)
-        await until(Path(f"{gate.path}.attempt-0").exists, within=HELD_S)
+        for moment, is_held in held.items():
+            await until(is_held, within=HELD_S, what=moment)
+            await check_visible(urls[moment], moment, rows)
         assert driver.told("written") == []
         driver.kill_all()
-    for tenant, url in {**dict.fromkeys(MOMENTS, redis_url), "file": file_url}.items():
-        save(numbered(spark, rows), url, tenant=tenant, commit="atomic", writeId=WRITE)
-        assert await take_rows(url, tenant=tenant) == once(rows), tenant
+    for moment, url in urls.items():
+        save(numbered(spark, rows), url, tenant=moment, commit="atomic", writeId=WRITE)
+        assert await take_rows(url, tenant=moment) == once(rows), moment
 
 
 async def test_what_was_committed_is_finished_when_the_process_that_commits_ends(
