@@ -18,8 +18,8 @@ from tests.support.redis_server import RedisServer
 
 INSTRUCTIONS = "instructions a row"
 PAYLOADS = (9, 85)
-FEW, MANY = 250, 80
-"""One in so many of the rows: what a write costs by itself is in both, and cancels out."""
+FEW, MANY = 2_000, 6_000
+"""Rows, in full calls of the storage; what a write costs by itself is in both, and goes."""
 LINES = {commit: f"{commit}, {{}} B" for commit in COMMITS}
 GOALS: dict[Place, Goal] = {
     (LINES["direct"], PAYLOADS[0]): Goal(24_000),
@@ -40,9 +40,8 @@ def count(commit: str, payload: int, stand: Stand) -> Values:
                 write(commit, counted, rows=frame, count=rows)
                 return callgrind.count(server.pid)
 
-            few, many = stand.rows // FEW, stand.rows // MANY
-            instructions(few)
-            return {INSTRUCTIONS: (instructions(many) - instructions(few)) / (many - few)}
+            instructions(FEW)
+            return {INSTRUCTIONS: (instructions(MANY) - instructions(FEW)) / (MANY - FEW)}
 
 
 PART = Part(
