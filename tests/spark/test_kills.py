@@ -41,6 +41,12 @@ MOMENTS: dict[str, tuple[Side, str, float]] = {
 FILE = "half-staged-in-a-file"
 
 
+@pytest.fixture(autouse=True)
+async def loaded(redis_url: str) -> None:
+    """Load the functions first: the call that does has the names of all verbs in it."""
+    await queued(redis_url)
+
+
 def hold(proxy: Proxy, moment: str, rows: int) -> Caught:
     side, verb, part = MOMENTS[moment]
     skip = max(0, int(part * rows / BATCH_LIMIT) - 1)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.storage.redis.library import library
 from headrace.testing.contract.steps import QUEUE
-from tests.spark.support.rows import numbered, once, save, take_rows
+from tests.spark.support.rows import numbered, once, queued, save, take_rows
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer, free_port
 from tests.support.until import until
@@ -32,7 +32,8 @@ def server() -> Iterator[RedisServer]:
 
 @pytest_asyncio.fixture
 async def proxy(server: RedisServer) -> AsyncIterator[Proxy]:
-    """Return a proxy before that server."""
+    """Return a proxy before that server; to load the functions there would count as a call."""
+    await queued(server.url)
     async with Proxy(server.port) as proxy:
         yield proxy
 
