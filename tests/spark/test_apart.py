@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,13 +36,20 @@ def request(root: Path, *, function: str = "rollup", **conf: str) -> PipelineCal
     return PipelineCall(function, str(root), {}, "local[1]", {**quick, **named})
 
 
-def group_of_java(pid: int) -> int:
-    """Return the process group of the Java that a process has started, 0 if it has none."""
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+def groups_of_java(pid: int) -> set[int]:
+    """Return the process groups of all Java that a process has started."""
+    groups = set()
+    with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(pid).children(recursive=True):
-            if process.name() == "java":
-                return os.getpgid(process.pid)
-    return 0
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if process.name() == "java":
+                    groups.add(os.getpgid(process.pid))
+    return groups
+
+
+async def new_group(pid: int, *, but: Collection[int] = ()) -> int:
+    """Wait for the process group of a Java that a process starts now, beside those it has."""
+    return min(await until(lambda: groups_of_java(pid) - set(but), within=LIMIT_S))
 
 
 def members(session: int) -> Iterator[int]:
@@ -65,8 +72,10 @@ async def test_any_other_error_is_told_in_a_line(tmp_path: Path) -> None:
 
 
 async def test_a_sudden_end_is_told(tmp_path: Path) -> None:
+    known = groups_of_java(os.getpid())
+
     async def kill() -> None:
-        os.kill(await until(lambda: group_of_java(os.getpid()), within=LIMIT_S), signal.SIGKILL)
+        os.kill(await new_group(os.getpid(), but=known), signal.SIGKILL)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(kill)
@@ -75,9 +84,10 @@ async def test_a_sudden_end_is_told(tmp_path: Path) -> None:
 
 
 async def test_what_is_cancelled_is_gone_with_all_that_it_has_started(tmp_path: Path) -> None:
+    known = groups_of_java(os.getpid())
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_apart, request(tmp_path))
-        group = await until(lambda: group_of_java(os.getpid()), within=LIMIT_S)
+        group = await new_group(os.getpid(), but=known)
         assert group != os.getpgid(0)
         tasks.cancel_scope.cancel()
     await until(lambda: not list(members(group)), within=LIMIT_S)
@@ -86,6 +96,6 @@ async def test_what_is_cancelled_is_gone_with_all_that_it_has_started(tmp_path: 
 async def test_it_ends_with_who_has_asked(tmp_path: Path) -> None:
     asked = msgspec.json.encode(request(tmp_path)).decode()
     with WorkerProcess(sys.executable, "-c", ASKS, asked, directory=tmp_path) as asker:
-        group = await until(lambda: group_of_java(asker.pid), within=LIMIT_S)
+        group = await new_group(asker.pid)
         os.kill(asker.pid, signal.SIGKILL)
         await until(lambda: not list(members(group)), within=LIMIT_S)

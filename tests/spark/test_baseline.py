@@ -79,6 +79,7 @@ def test_how_much_is_recent_and_a_drift_can_be_said(spark: SparkSession) -> None
     assert [row["task"] for row in high] == ["rare before", "rare now", "no time before"]
 
 
+@pytest.mark.slow
 def test_it_stands_on_the_hourly_roll_ups_of_an_archive(
     spark: SparkSession, tmp_path: Path
 ) -> None:

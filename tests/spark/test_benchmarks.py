@@ -48,6 +48,7 @@ def test_growth_is_measured_in_writing_and_in_reading(
         assert point.median(growth.READ) > 0
 
 
+@pytest.mark.slow
 def test_the_p99_of_roll_ups_is_within_one_percent(stand: Stand) -> None:
     points = measured(stand, pipeline.ACCURACY, rounds=1)
     assert all(point.median(pipeline.BUCKETS) > 0 for point in points)
@@ -73,6 +74,7 @@ def test_a_table_has_the_runs_and_the_goal_of_the_main_value() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_for_each_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

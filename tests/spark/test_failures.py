@@ -117,6 +117,7 @@ def test_what_has_no_error_is_told_by_its_reason(spark: SparkSession) -> None:
     assert (row["count"], row["dead"], row["versions"]) == (1, 1, [])
 
 
+@pytest.mark.slow
 def test_a_span_of_an_archive_is_looked_at(spark: SparkSession, tmp_path: Path) -> None:
     assert failures(spark, tmp_path).collect() == []
     joined = {**event("joined", task=None), "incarnation": "w1", "app_version": "7"}

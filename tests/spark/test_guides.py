@@ -13,6 +13,7 @@ from tests.support.processes import ROOT
 from tests.support.until import patience
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["spark.md", "pipeline.md"])
 def test_each_step_of_the_guide_does_what_it_says(
     page: str, redis_url: str, tmp_path: Path

@@ -114,6 +114,7 @@ def test_where_the_tenant_has_no_queues_nothing_is_archived(
     assert not (tmp_path / "archive").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["redis"], indirect=True)
 async def test_an_archiver_follows_what_happens_until_it_is_interrupted(
     url: str, tmp_path: Path

@@ -47,6 +47,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_three_files_are_written(spark: SparkSession, root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "plots"
     files = plot(spark, root, folder, since=AT, until=AT + timedelta(minutes=10))
@@ -75,6 +76,7 @@ def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> No
     assert patterns.labels[0] == "NoUser: no user <number>"
 
 
+@pytest.mark.slow
 def test_buckets_are_wider_where_the_span_is_longer(spark: SparkSession, tmp_path: Path) -> None:
     add_run(events_of(spark, history(300, tasks=1, count=8)), tmp_path, run=1)
     rollup(spark, tmp_path)

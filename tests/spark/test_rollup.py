@@ -95,6 +95,7 @@ def test_each_width_has_what_the_events_say(spark: SparkSession, whole: Whole) -
     assert whole.report.partitions == len({(r["width"], r["date"], r["hour"]) for r in whole.rows})
 
 
+@pytest.mark.slow
 def test_runs_in_between_do_not_change_the_result(
     spark: SparkSession, whole: Whole, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_hours_that_have_not_changed_are_not_read(
     assert found[-1]["bucket"].astimezone(UTC) == AT + 2 * HOUR
 
 
+@pytest.mark.slow
 def test_a_row_is_written_when_its_queue_has_passed_the_end_of_its_bucket(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -166,6 +168,7 @@ def test_files_that_were_exchanged_meanwhile_are_noticed() -> None:
     assert (seen, moved) == ([True] * 3, [False] * 2)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_done_is_not_rolled_up(
     spark: SparkSession, whole: Whole, tmp_path: Path
 ) -> None:
@@ -199,6 +202,7 @@ def test_a_roll_up_that_failed_half_way_is_made_good_by_the_next(
     assert all_kept(spark, tmp_path) == whole.rows
 
 
+@pytest.mark.slow
 def test_each_tenant_has_its_own_pace(spark: SparkSession, tmp_path: Path) -> None:
     early = [{**told, "tenant": "early"} for told in history(7, AT - 2 * HOUR, AT - HOUR, 30)]
     archived(spark, tmp_path, early + history(8, AT, AT + HOUR, 30))

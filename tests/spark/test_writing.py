@@ -152,6 +152,7 @@ def test_a_write_that_is_known_reads_its_rows_and_stages_none(
     assert queued(app) == 900
 
 
+@pytest.mark.slow
 def test_who_commits_later_drops_what_it_has_staged(
     atomic: WriteOptions, app: SyncApp[None]
 ) -> None:
