@@ -153,14 +153,14 @@ def test_a_baseline_shows_which_tasks_have_drifted(
 ) -> None:
     for run, hours in enumerate((-2, 0), start=1):
         at = AT + timedelta(hours=hours)
-        ended = [event("completed", at=at, run_ms=100 * run**2) for _ in range(3)]
+        ended = [event("completed", at=at, run_ms=100 * run**2) for _ in range(6)]
         add_run(
             events_of(spark, [*ended, event("active", at=at + timedelta(hours=1))]),
             tmp_path,
             run=run,
         )
     cli("rollup", tmp_path)
-    ran = cli("baseline", tmp_path, "--least", "3")
+    ran = cli("baseline", tmp_path, "--least", "6")
     assert (ran.code, ran.err) == (0, ""), ran
     assert [line.split() for line in ran.out.splitlines()] == [
         [
@@ -176,7 +176,7 @@ def test_a_baseline_shows_which_tasks_have_drifted(
             "BEFORE",
             "NOTE",
         ],
-        ["shop", "mails", "mail", "100ms", "400ms", "4.00", "3", "3", "drift"],
+        ["shop", "mails", "mail", "100ms", "400ms", "4.00", "6", "6", "drift"],
     ]
     [row] = cli("baseline", tmp_path, "--least", "4", "-o", "json").json
     assert (row["task"], row["count"], row["is_drift"]) == ("mail", 3, False)
