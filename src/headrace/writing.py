@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 LOOKS_EVERY = 20
-"""Calls of ``publish`` after which a write is looked at, though no stage has ended."""
+"""Calls of ``publish`` after which who asks hears how far a write is, though no stage has ended."""
 
 
 def unheard(_info: WriteInfo) -> None:
@@ -154,7 +154,8 @@ class Writing:
                 left = await client.ask(partial(client.storage.publish, self._terms.queue))
                 calls += 1
                 # Where a stage has ended it may be the write's last one.
-                if not left or left != before or calls % LOOKS_EVERY == 0:
+                is_due = on_progress is not unheard and calls % LOOKS_EVERY == 0
+                if not left or left != before or is_due:
                     info = await self._look()
                     on_progress(info)
         return WriteReport.of(self._terms.queue, info, is_known=self.staging.is_known)

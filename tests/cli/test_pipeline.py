@@ -62,7 +62,8 @@ def test_the_first_use_says_what_is_missing(bare: Path) -> None:
     done = run("-m", "headrace", "pipeline", "rollup", "archive", path=bare)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "Error: pyspark 4.1 or newer is not installed: pip install 'headrace[spark]'\n"
+        "Error: pyspark 4.1 or newer is not installed: "
+        "pip install 'pyspark>=4.1,<5' 'pyarrow>=18'\n"
     )
 
 

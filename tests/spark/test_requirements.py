@@ -50,7 +50,7 @@ def test_what_is_not_installed_is_said_at_the_first_name(tmp_path: Path) -> None
     )
     assert done.stderr.splitlines()[-1] == (
         "headrace.errors.MissingRequirement: pyspark 4.1 or newer is not installed: "
-        "pip install 'headrace[spark]'"
+        "pip install 'pyspark>=4.1,<5' 'pyarrow>=18'"
     )
 
 

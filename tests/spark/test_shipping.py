@@ -59,5 +59,5 @@ def test_it_says_what_to_do_where_the_package_is_not(tmp_path: Path) -> None:
     done = unpacked(cloudpickle.dumps(Parcel("rows")), without_headrace(tmp_path / "bare"))
     *_, last = done.stderr.splitlines()
     assert last.startswith(f"ModuleNotFoundError: headrace is not installed for {sys.executable}")
-    for way in ("pip install 'headrace[spark-cluster]'", "addPyFile(", "addArtifacts("):
+    for way in ("with pyarrow beside headrace", "addPyFile(", "addArtifacts("):
         assert way in last

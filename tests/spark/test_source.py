@@ -51,7 +51,7 @@ def test_without_pyarrow_spark_still_finds_it_and_it_says_what_is_missing(tmp_pa
     )
     assert done.stderr.splitlines()[-1] == (
         "headrace.errors.MissingRequirement: pyarrow 18.0 or newer is not installed: "
-        "pip install 'headrace[spark-cluster]'"
+        "pip install 'pyarrow>=18'"
     )
 
 

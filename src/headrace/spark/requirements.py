@@ -15,7 +15,13 @@ from headrace.errors import MissingRequirement
 PYSPARK = (4, 1)
 PYARROW = (18, 0)
 JAVA = 17
-_EXTRA = {"pyspark": "spark", "pyarrow": "spark-cluster", "matplotlib": "plots"}
+_INSTALLED = {
+    "pyspark": "'pyspark>=4.1,<5' 'pyarrow>=18'",
+    "pyarrow": "'pyarrow>=18'",
+    "matplotlib": "'matplotlib>=3.10'",
+}
+"""What pip is to install where a package is missing."""
+
 _JAVA_TIMEOUT_S = 20.0
 
 
@@ -78,7 +84,7 @@ def _check(package: str, oldest: tuple[int, int], *, also: str = "") -> None:
     """See that a package is there, perhaps as part of another one, and new enough."""
     found = _version(package) or (_version(also) if also else "")
     least = ".".join(map(str, oldest))
-    advice = f"pip install 'headrace[{_EXTRA[package]}]'"
+    advice = f"pip install {_INSTALLED[package]}"
     if not found:
         raise MissingRequirement(f"{package} {least} or newer is not installed: {advice}")
     if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < oldest:

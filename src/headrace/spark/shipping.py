@@ -37,8 +37,8 @@ def _unpacking() -> Callable[[bytes], object]:
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 f"{missing.name} is not installed for {sys.executable} on {platform.node()}: "
-                "pip install 'headrace[spark-cluster]' there, or send the executors an environment "
-                "that has it (spark.archives). Modules of your own go with "
+                "install it there, with pyarrow beside headrace, or send the executors an "
+                "environment that has it (spark.archives). Modules of your own go with "
                 "spark.sparkContext.addPyFile(...), on Spark Connect with "
                 "spark.addArtifacts(..., pyfile=True)",
                 name=missing.name,
