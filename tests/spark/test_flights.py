@@ -27,7 +27,7 @@ def test_flights_become_jobs_and_come_back(tmp_path: Path) -> None:
     printed = done.stdout
     assert "1,500 rows, 1,500 jobs\n" in printed
     assert "1,500 rows, 1,500 jobs, known: it brought in nothing again\n" in printed
-    assert re.search(r"<number> was cancelled +\| +[1-9]", printed)
+    assert re.search(r"<number> was cancelled *\| +[1-9]", printed)
     [events] = re.findall(r"([0-9,]+) events", printed)
     assert int(events.replace(",", "")) >= 3 * 1500
     plots = sorted(path.name for path in (tmp_path / "plots").iterdir())
