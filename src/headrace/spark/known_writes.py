@@ -5,10 +5,9 @@ from __future__ import annotations
 from headrace.errors import UsageError
 from headrace.plain import shown
 from headrace.spark.options import WriteOptions
-from headrace.spark.storages import storage_of
+from headrace.spark.storages import asker_of
 from headrace.staging import WriteTerms
 from headrace.storage.steps import at_once
-from headrace.sync.asking import BlockingAsker
 from headrace.views.writes import WriteReport
 from headrace.writing import Writing
 
@@ -25,8 +24,7 @@ def known(options: WriteOptions, terms: WriteTerms) -> WriteReport | None:
     Raises:
         StorageError: it is not answered.
     """
-    storage = storage_of(options.url, options.tenant)
-    asker = BlockingAsker(storage, retry_for_s=options.retry_for_ms / 1000)
+    asker = asker_of(options)
     writing = Writing(terms, lambda: asker)
     at_once(writing.begin())
     return at_once(writing.publish()) if writing.staging.is_known else None

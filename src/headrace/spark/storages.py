@@ -9,9 +9,11 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.app import App
+from headrace.spark.options import WriteOptions
 from headrace.spark.urls import check_shared
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import open_blocking
+from headrace.sync.asking import BlockingAsker
 
 
 def storage_of(url: str, tenant: str) -> BlockingStorage:
@@ -26,6 +28,16 @@ def storage_of(url: str, tenant: str) -> BlockingStorage:
             process.
     """
     return _opened(check_shared(url or App().url), tenant)
+
+
+def asker_of(options: WriteOptions) -> BlockingAsker:
+    """Return what asks the storage of a write, for as long as its options say.
+
+    Raises:
+        InvalidOption: as `storage_of`.
+    """
+    storage = storage_of(options.url, options.tenant)
+    return BlockingAsker(storage, retry_for_s=options.retry_for_ms / 1000)
 
 
 @cache

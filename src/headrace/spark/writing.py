@@ -26,12 +26,11 @@ from headrace.spark.options import WriteOptions
 from headrace.spark.rows import JobRows
 from headrace.spark.shipping import Shipped
 from headrace.spark.staged import staged
-from headrace.spark.storages import storage_of
+from headrace.spark.storages import asker_of, storage_of
 from headrace.staging import WriteTerms
 from headrace.storage.base import check_writes_in_bulk
 from headrace.storage.steps import at_once
 from headrace.storage.values import StageInfo, WriteInfo
-from headrace.sync.asking import BlockingAsker
 from headrace.sync.enqueues import Enqueues
 from headrace.views.writes import WriteReport
 from headrace.writing import Writing, unheard
@@ -117,7 +116,7 @@ def write_partition(
         InvalidRows: a row can't become a job; of its batch none did.
         StorageError: the storage refused it, or was away for `retryFor`.
     """
-    asker = _asker(options)
+    asker = asker_of(options)
     calls = chain.from_iterable(map(JobRows(options, TaskLanes(asker)).calls, batches))
     if terms is not None:
         stage = staged(calls, terms, asker)
@@ -153,7 +152,7 @@ def finish(
         StageLost: what was staged has outlived ``stageTtl``; nothing was committed.
         StorageError: it is not answered: committed or not, to run the write again is safe.
     """
-    asker = _asker(options)
+    asker = asker_of(options)
     writing = Writing(terms, lambda: asker)
     at_once(writing.commit_stages(_stages(written)))
     report = at_once(writing.publish(on_progress))
@@ -179,7 +178,7 @@ def give_up(options: WriteOptions, terms: WriteTerms, written: Iterable[Written]
 
     What can't be done now goes by time, or by the sweeps of workers.
     """
-    asker = _asker(msgspec.structs.replace(options, retry_for_ms=0))
+    asker = asker_of(msgspec.structs.replace(options, retry_for_ms=0))
     writing = Writing(terms, lambda: asker)
     with suppress(StorageError):
         at_once(writing.discard_stages(_stages(written)))
@@ -194,7 +193,7 @@ def warn_of_history(options: WriteOptions, rows: int) -> None:
     """
     queue = options.queue
     try:
-        history = at_once(_asker(options).storage.stats(queue)).settings.history
+        history = at_once(asker_of(options).storage.stats(queue)).settings.history
     except StorageError:
         return  # the write is done, and this was advice
     if rows <= history:
@@ -246,8 +245,3 @@ def read_written(row: Any) -> Written:
 
 def _stages(written: Iterable[Written]) -> list[StageInfo]:
     return [one.stage for one in written if one.stage is not None]
-
-
-def _asker(options: WriteOptions) -> BlockingAsker:
-    storage = storage_of(options.url, options.tenant)
-    return BlockingAsker(storage, retry_for_s=options.retry_for_ms / 1000)
