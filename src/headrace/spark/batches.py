@@ -24,12 +24,10 @@ from headrace.spark.options import WriteOptions
 from headrace.spark.prepare import prepare
 from headrace.spark.progress import is_remote
 from headrace.spark.shipping import Shipped
-from headrace.spark.writing import terms_of, warn_of_history, write_partition
+from headrace.spark.writing import QUERY_PROPERTY, terms_of, warn_of_history, write_partition
 
 ROWS = 1_000
 """How many rows of a partition are checked at once."""
-
-_QUERY = "sql.streaming.queryId"
 
 
 class RowArguments(TypedDict, total=False):
@@ -185,7 +183,7 @@ def _query_id(df: DataFrame) -> str:
             "Spark Connect does not tell which stream this is: say enqueue_batch(query='...'), a "
             "name that stays when the stream starts again, or per_batch=False with commit='direct'"
         )
-    found = df.sparkSession.sparkContext.getLocalProperty(_QUERY)
+    found = df.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY)
     if not found:
         raise InvalidOption("this is no batch of a stream: say enqueue_batch(query='...')")
     return str(found)

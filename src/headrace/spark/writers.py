@@ -22,6 +22,7 @@ from headrace.spark.known_writes import check_batch
 from headrace.spark.options import WriteOptions
 from headrace.spark.shipping import Shipped
 from headrace.spark.writing import (
+    QUERY_PROPERTY,
     Written,
     check_target,
     finish,
@@ -32,7 +33,6 @@ from headrace.spark.writing import (
 )
 from headrace.staging import WriteTerms
 
-_QUERY = "sql.streaming.queryId"
 _BATCH = "streaming.sql.batchId"
 
 
@@ -140,7 +140,7 @@ class StreamWriter(Shipped, DataSourceStreamArrowWriter):
         context = TaskContext.get()
         return terms_of(
             self._options,
-            write_id=context.getLocalProperty(_QUERY),
+            write_id=context.getLocalProperty(QUERY_PROPERTY),
             batch=int(context.getLocalProperty(_BATCH)),
         )
 

@@ -38,6 +38,9 @@ from headrace.writing import Writing, unheard
 CHECK_S = 2.0
 """How long the storage may be away when a write begins: a task would try for `retryFor`."""
 
+QUERY_PROPERTY = "sql.streaming.queryId"
+"""Under which local property Spark tells the id of a streaming query."""
+
 WRITTEN = "rows long, added long, token string, length long"
 """The columns of what `in_arrow` returns, one row for each partition."""
 
