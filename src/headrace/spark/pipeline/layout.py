@@ -7,6 +7,7 @@ those of UTC. Columns that an older release did not write are null, and those of
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import datetime
 
@@ -39,6 +40,12 @@ RUNS = "runs"
 
 PARTITIONS = ("tenant", "date", "hour", "run")
 """What the folders of events and dead letters are named after, the outermost first."""
+
+FILE = re.compile(
+    r"/(?P<hour>tenant=(?P<tenant>[^/]+)/date=(?P<date>[^/]+)/hour=(?P<at>[0-9]+))"
+    r"/run=(?P<run>[0-9]+)/[^/]+$"
+)
+"""The end of the path of a file of events or dead letters."""
 
 ROLLUP_PARTITIONS = ("width", "tenant", "date", "hour")
 """The same of roll-ups."""

@@ -7,7 +7,6 @@ a bucket can come any more when the archive of the queue has gone past its end.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import reduce
@@ -29,10 +28,6 @@ _ROLLED = "rolled"
 _HOUR_MS = 3_600_000
 _FINER = {"1min": "10s", "1h": "1min"}
 """Of which buckets wider ones are made."""
-
-_FILE = re.compile(
-    r"/(?P<hour>tenant=(?P<tenant>[^/]+)/date=[^/]+/hour=[0-9]+)/run=(?P<run>[0-9]+)/[^/]+$"
-)
 
 
 class RollupReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +110,7 @@ def is_unmoved(
     those = set(hours)
 
     def settled(files: Sequence[str]) -> set[str]:
-        found = filter(None, map(_FILE.search, files))
+        found = filter(None, map(layout.FILE.search, files))
         return {
             file.string
             for file in found
@@ -175,7 +170,7 @@ def _changed(
 ) -> list[str]:
     """Return the hours that have events of new runs, or were not final when last rolled up."""
     changed = set()
-    for file in filter(None, map(_FILE.search, files)):
+    for file in filter(None, map(layout.FILE.search, files)):
         hour, tenant, run = file["hour"], file["tenant"], int(file["run"])
         if tenant in reached:
             before, now = rolled.get(tenant, _Reach()), reached[tenant]

@@ -8,7 +8,6 @@ that who comes after a kill can bring it to its end.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
@@ -35,11 +34,6 @@ _LEFT_FOR = timedelta(days=1)
 
 _KINDS = {layout.EVENTS: ("queue", "number"), layout.DEAD: ("queue", "ended_at")}
 """The order of the rows in a file."""
-
-_FILE = re.compile(
-    r"/(?P<hour>tenant=(?P<tenant>[^/]+)/date=(?P<date>[^/]+)/hour=(?P<at>[0-9]+))"
-    r"/run=(?P<run>[0-9]+)/[^/]+$"
-)
 
 
 class CompactReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,7 +212,7 @@ def _hours(spark: SparkSession, path: str, kind: str) -> list[list[_File]]:
 
 def _file(kind: str, path: str, size: int) -> Iterator[_File]:
     """Yield a file of the archive; nothing where it is none."""
-    match = _FILE.search(path)
+    match = layout.FILE.search(path)
     if match is not None:
         yield _File(
             hour=f"{kind}/{match['hour']}",
