@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.errors import InvalidOption
-from headrace.job import check_name
 from headrace.plain import shown
 from headrace.settings import check_count
 from headrace.spark.pipeline import histogram, layout
@@ -61,8 +60,7 @@ def baseline(
     hourly = layout.read_known(
         spark, layout.path_of(root, layout.ROLLUP, "width=1h"), layout.rollup_schema()
     )
-    if tenant is not None:
-        hourly = hourly.where(F.col("tenant") == check_name(tenant, what="tenant"))
+    hourly = layout.of_tenant(hourly, tenant)
     return drift(hourly, days=days, hours=hours, factor=factor, least=least)
 
 

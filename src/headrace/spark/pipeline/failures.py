@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.events import JobEventKind
-from headrace.job import FailReason, check_name
+from headrace.job import FailReason
 from headrace.spark.pipeline import layout
 from headrace.storage.lines import PART_LIMIT
 
@@ -61,8 +61,7 @@ def failures(
         InvalidOption: ``root`` is empty, ``tenant`` is no name, or an instant has no time zone.
     """
     events = layout.read_known(spark, layout.path_of(root, layout.EVENTS), layout.event_schema())
-    if tenant is not None:
-        events = events.where(F.col("tenant") == check_name(tenant, what="tenant"))
+    events = layout.of_tenant(events, tenant)
     lived_since = None if since is None else since - WORKER_LIFE
     lives = layout.within(events, "at", since=lived_since, until=until)
     return patterns(layout.within(events, "at", since=since, until=until), lives)

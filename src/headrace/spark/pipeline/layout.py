@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 
 from headrace.clock import instant_ms
 from headrace.errors import InvalidOption
+from headrace.job import check_name
 from headrace.plain import shown
 from headrace.spark.events import spark_schema as event_columns
 from headrace.spark.records import spark_schema as dead_letter_columns
@@ -210,6 +211,17 @@ def read_known(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
     """
     found = if_there(lambda: spark.read.schema(schema).parquet(path))
     return spark.createDataFrame([], schema) if found is None else found.select(*schema.names)
+
+
+def of_tenant(frame: DataFrame, tenant: str | None) -> DataFrame:
+    """Return the rows of a tenant; None: those of all.
+
+    Raises:
+        InvalidOption: that is no name of a tenant.
+    """
+    if tenant is None:
+        return frame
+    return frame.where(F.col("tenant") == check_name(tenant, what="tenant"))
 
 
 def within(
