@@ -84,20 +84,6 @@ __all__ = [
     "writes_in_bulk",
 ]
 
-VERBS: Mapping[str, Verb] = verbs_of(
-    Producer,
-    Consumer,
-    Maintenance,
-    Inspector,
-    Admin,
-    Scheduler,
-    BulkWriter,
-    BulkReader,
-    Doctor,
-    Beater,
-)
-"""What every verb is."""
-
 
 class Storage(
     Producer,
@@ -136,6 +122,10 @@ class Storage(
 
         Later calls connect again; a second call is no error.
         """
+
+
+VERBS: Mapping[str, Verb] = verbs_of(*Storage.__bases__, Beater)
+"""What every verb is."""
 
 
 def keeps_schedules(storage: object) -> bool:
