@@ -56,7 +56,7 @@ test-spark: $(VENV)/.spark java redis ## Run the tests of the Spark bridge, two 
 test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos soak, the whole model, many kills
 	@$(PYTEST) -m slow $(ARGS)
 
-test-spark-slow: $(VENV)/.spark java redis ## Run what takes minutes of the Spark bridge: a cluster of two hosts, many kills
+test-spark-slow: $(VENV)/.spark java redis valgrind ## Run what takes minutes of the Spark bridge: a cluster of two hosts, many kills
 	@$(PYTEST) -n 1 -m slow tests/spark $(ARGS)
 
 test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose

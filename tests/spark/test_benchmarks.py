@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +55,6 @@ def test_the_p99_of_roll_ups_is_within_one_percent(stand: Stand) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("vgdb") is None, reason="valgrind is not installed")
 def test_the_instructions_of_a_row_are_counted(stand: Stand) -> None:
     found = counts.count("direct", 9, stand)
     assert found[counts.INSTRUCTIONS] == pytest.approx(23_000, rel=0.1)
