@@ -11,6 +11,7 @@ from headrace.context import Context, current_job
 from headrace.draft import JobDraft
 from headrace.errors import (
     AppImportError,
+    ArchiveInUse,
     EventsLost,
     FailPermanently,
     HeadraceError,
@@ -90,6 +91,7 @@ __all__ = [
     "Alias",
     "App",
     "AppImportError",
+    "ArchiveInUse",
     "At",
     "AttemptOutcome",
     "Blueprint",

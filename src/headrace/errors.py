@@ -26,6 +26,7 @@
     ├── LifespanTimeout           the app's lifespan did not start or end in time
     ├── ScheduleNotFound          there is no such schedule (also a LookupError)
     ├── EventsLost                events were trimmed before they were read
+    ├── ArchiveInUse              somebody else does to an archive what one may do at a time
     ├── SnoozeLimit               a job has asked to snooze too often; kept in its error history
     └── JobError                  what waiting for a job can raise
         ├── JobFailed             the job is a dead letter
@@ -153,6 +154,10 @@ class ScheduleNotFound(HeadraceError, LookupError):
 
 class EventsLost(HeadraceError):
     """Events were trimmed before they were read, or their numbers began anew."""
+
+
+class ArchiveInUse(HeadraceError):
+    """Somebody else does to an archive what only one may do at a time; nothing was changed."""
 
 
 class SnoozeLimit(HeadraceError):

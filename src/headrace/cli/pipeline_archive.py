@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -68,14 +69,17 @@ def archive_command(
 
     ROOT is the path or URI of a folder that Spark knows. All events of jobs, and all dead letters
     with their arguments, come once each. A run that is cut off is gone on with by the next. A root
-    and tenant has one archiver at a time. With --follow and -o json, each run is one JSON document
-    on a line of its own.
+    and tenant has one archiver at a time; where ROOT is on a disk another one is refused. With
+    --follow and -o json, each run is one JSON document on a line of its own.
     """
     names = [check_name(name, what="queue") for name in queue]
     url = url_for_spark(target)
-    run(_queues(target, names))  # whether the storage is there is said before Spark starts
+    # Whether the storage is there, and has anything, is said before Spark starts.
+    if not run(_queues(target, names)) and not follow:
+        note(f"There are no queues yet in {target.where}: the first job makes one.")
+        return
     with archive.spark() as spark:
-        from headrace.spark.pipeline.archive import archive as archived
+        from headrace.spark.pipeline.archive import archiving
         from headrace.spark.pipeline.archiver import held_bytes
 
         if events_cap is not None:
@@ -83,30 +87,29 @@ def archive_command(
                 f"Each queue may hold about {held_bytes(events_cap):,} bytes of events for readers."
             )
 
-        async def look() -> None:
+        async def look(add: Callable[[Sequence[str]], ArchiveReport]) -> None:
             queues = await _queues(target, names)
             if not queues:
-                if not follow:
-                    note(f"There are no queues yet in {target.where}: the first job makes one.")
                 return
             try:
-                report = archived(
-                    spark,
-                    archive.root,
-                    queues=queues,
-                    url=url,
-                    tenant=target.tenant_name,
-                    reader=reader,
-                    events_cap=events_cap,
-                    fail_on_data_loss=not allow_loss,
-                )
+                report = add(queues)
             except EventsLost as error:
                 raise EventsLost(f"{error} (on the command line: --allow-loss)") from error
             if not follow or report.events or report.dead_letters or report.lost:
                 _show(report, output=output, is_one_of_many=follow)
 
         pause_s = max(interval, LEAST_INTERVAL_S)
-        run(look_forever(look, every_s=pause_s) if follow else look())
+        with archiving(
+            spark,
+            archive.root,
+            url=url,
+            tenant=target.tenant_name,
+            reader=reader,
+            events_cap=events_cap,
+            fail_on_data_loss=not allow_loss,
+        ) as add:
+            looks = partial(look, add)
+            run(look_forever(looks, every_s=pause_s) if follow else looks())
 
 
 async def _queues(target: Target, names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ import msgspec
 
 from headrace import errors
 from headrace.description import told
-from headrace.errors import EventsLost, HeadraceError, StorageError, UsageError
+from headrace.errors import ArchiveInUse, EventsLost, HeadraceError, StorageError, UsageError
 from headrace.spark.requirements import check_pyspark
 
 
@@ -120,7 +120,7 @@ def _end_with_asker() -> None:
 def _reply(call: PipelineCall) -> PipelineReply:
     try:
         return PipelineReply(_report(call))
-    except (UsageError, StorageError, EventsLost) as error:
+    except (UsageError, StorageError, EventsLost, ArchiveInUse) as error:
         return PipelineReply(error=type(error).__name__, message=str(error))
     except Exception as error:
         message = str(error) if isinstance(error, HeadraceError) else told(error)

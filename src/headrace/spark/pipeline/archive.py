@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -14,6 +16,7 @@ from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, check_name
 from headrace.settings import check_count
 from headrace.spark.pipeline.archiver import Archiver, ArchiveReport
+from headrace.spark.pipeline.locks import Work, held
 
 _MOST_ENTRIES = 10_000_000
 _LEAST_EVERY_MS = 100
@@ -38,7 +41,9 @@ def archive(
 
     The first run of a queue begins with the first event that is kept. From then on the queue keeps
     what is not archived, up to its ``events_cap``. A root and tenant has one archiver at a time;
-    another root takes another ``reader``.
+    another root takes another ``reader``. On a file system of this host, or one that hosts share
+    with its locks, a second archiver is refused; on object stores, on HDFS and through Spark
+    Connect see yourself that there is none.
 
     Args:
         spark: a session, classic or of Spark Connect.
@@ -55,27 +60,22 @@ def archive(
 
     Raises:
         InvalidOption: an argument is not valid, or what is kept of the archive can't be read.
+        ArchiveInUse: there is another archiver of this root and tenant; nothing was changed.
         EventsLost: see ``fail_on_data_loss``; nothing was acknowledged.
         TooManyReaders: a queue has as many as it may.
         StorageError: the storage can't be reached, or can't be used.
     """
     names = _checked_queues(queues)
-    archiver = Archiver(
+    with archiving(
         spark,
         root,
         url=url,
-        tenant=check_name(tenant, what="tenant"),
-        reader=check_name(reader, what="reader"),
-        fails_on_loss=fail_on_data_loss,
-    )
-    if events_cap is not None:
-        archiver.raise_cap(names, check_count(events_cap, name="events_cap", most=_MOST_ENTRIES))
-    state = archiver.state()
-    if state.plan is None or state.is_done:
-        return archiver.begin(names, state)
-    resumed = archiver.go_on(state.plan)
-    begun = archiver.begin(names, archiver.state())
-    return _sum(resumed, begun)
+        tenant=tenant,
+        reader=reader,
+        events_cap=events_cap,
+        fail_on_data_loss=fail_on_data_loss,
+    ) as add:
+        return add(names)
 
 
 def follow(
@@ -89,8 +89,8 @@ def follow(
     reader: str = "archive",
     events_cap: int | None = None,
     fail_on_data_loss: bool = True,
-) -> Iterator[ArchiveReport]:
-    """Call `archive` again and again, and yield each report.
+) -> Generator[ArchiveReport, None, None]:
+    """Archive again and again, as the one archiver until this is closed, and yield each report.
 
     Args:
         spark: as for `archive`, like all that is not named here.
@@ -106,24 +106,67 @@ def follow(
 
     Raises:
         InvalidOption: ``every`` is not valid, or as for `archive`.
+        ArchiveInUse: as for `archive`.
         EventsLost: as for `archive`.
         TooManyReaders: as for `archive`.
         StorageError: as for `archive`; call it again to go on.
     """
     pause_s = duration_ms(every, name="every", least_ms=_LEAST_EVERY_MS) / 1000
-    while True:
-        begun = time.monotonic()
-        yield archive(
-            spark,
-            root,
-            queues=queues,
-            url=url,
-            tenant=tenant,
-            reader=reader,
-            events_cap=events_cap,
-            fail_on_data_loss=fail_on_data_loss,
-        )
-        time.sleep(max(0.0, begun + pause_s - time.monotonic()))
+    names = _checked_queues(queues)
+    with archiving(
+        spark,
+        root,
+        url=url,
+        tenant=tenant,
+        reader=reader,
+        events_cap=events_cap,
+        fail_on_data_loss=fail_on_data_loss,
+    ) as add:
+        while True:
+            begun = time.monotonic()
+            yield add(names)
+            time.sleep(max(0.0, begun + pause_s - time.monotonic()))
+
+
+@contextmanager
+def archiving(
+    spark: SparkSession,
+    root: str | os.PathLike[str],
+    *,
+    url: str = "",
+    tenant: str = DEFAULT_TENANT,
+    reader: str = "archive",
+    events_cap: int | None = None,
+    fail_on_data_loss: bool = True,
+) -> Iterator[Callable[[Sequence[str]], ArchiveReport]]:
+    """Be the archiver of a root and tenant while a block runs, and yield what archives queues.
+
+    Arguments and errors are those of `archive`.
+    """
+    if events_cap is not None:
+        check_count(events_cap, name="events_cap", most=_MOST_ENTRIES)
+    archiver = Archiver(
+        spark,
+        root,
+        url=url,
+        tenant=check_name(tenant, what="tenant"),
+        reader=check_name(reader, what="reader"),
+        fails_on_loss=fail_on_data_loss,
+    )
+    with held(spark, root, Work.ARCHIVE, tenants=[tenant]):
+        yield partial(_add, archiver, events_cap)
+
+
+def _add(archiver: Archiver, events_cap: int | None, queues: Sequence[str]) -> ArchiveReport:
+    """Go on with what was cut off, and add what is new."""
+    if events_cap is not None:
+        archiver.raise_cap(queues, events_cap)
+    state = archiver.state()
+    if state.plan is None or state.is_done:
+        return archiver.begin(queues, state)
+    resumed = archiver.go_on(state.plan)
+    begun = archiver.begin(queues, archiver.state())
+    return _sum(resumed, begun)
 
 
 def _checked_queues(queues: Sequence[str]) -> list[str]:

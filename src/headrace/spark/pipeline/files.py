@@ -14,6 +14,11 @@ from headrace.errors import InvalidOption
 from headrace.spark.pipeline.layout import path_of
 
 
+def is_classic(spark: SparkSession) -> bool:
+    """Whether a session has a JVM of its own; one of Spark Connect has none."""
+    return getattr(spark, "_jvm", None) is not None
+
+
 class Files:
     """The files of an archive; paths are relative to its root.
 
@@ -27,14 +32,14 @@ class Files:
 
     def __init__(self, spark: SparkSession, root: str | os.PathLike[str]) -> None:
         self._root = path_of(root)
-        self._jvm: Any = getattr(spark, "_jvm", None)
-        if self._jvm is None:
+        if not is_classic(spark):
             raise InvalidOption(
                 "compaction and retention need a classic session, such as "
                 "SparkSession.builder.master('local[*]').getOrCreate(): Spark Connect gives no "
                 "access to the file system of the archive"
             )
-        settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 (there is no other way to it)
+        self._jvm: Any = spark._jvm  # noqa: SLF001 (there is no other way to it)
+        settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 (nor to this)
         self._system = self._path("").getFileSystem(settings)
 
     def exists(self, path: str) -> bool:
@@ -85,6 +90,11 @@ class Files:
         finally:
             stream.close()
         self.rename(half, path)
+
+    def on_this_host(self, path: str) -> Any | None:
+        """Return a file as Java knows those of this host, None where the archive is elsewhere."""
+        uri = self._system.makeQualified(self._path(path)).toUri()
+        return self._jvm.java.io.File(uri.getPath()) if uri.getScheme() == "file" else None
 
     def _matches(self, pattern: str) -> list[tuple[str, int]]:
         statuses = self._system.globStatus(self._path(pattern)) or []
