@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from pyspark.sql import SparkSession
 
 from headrace import ArchiveInUse
-from headrace.spark.pipeline import archive, follow
+from headrace.spark.pipeline import archive, compact, follow, retain, rollup
 from headrace.spark.pipeline.locks import Work, held
+from tests.spark.support.archives import AT, add_run, event, events_of
 from tests.spark.support.worked import done, work
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
@@ -27,6 +30,26 @@ with path.open("w") as file:
     signal.pause()
 """
 """A process that locks a file as Java does."""
+
+CALLS: dict[str, Callable[[SparkSession, Path], Any]] = {
+    "compact": compact,
+    "retain": lambda spark, root: retain(spark, root, days=1),
+    "rollup": rollup,
+}
+REFUSED = {
+    Work.ARCHIVE: [],
+    Work.ROLLUP: ["retain", "rollup"],
+    Work.UPKEEP: ["compact", "retain"],
+}
+"""What can't be done while something else is."""
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an archive of tenant `shop`."""
+    root = tmp_path_factory.mktemp("archive")
+    add_run(events_of(spark, [event("completed", at=AT)]), root, run=1)
+    return root
 
 
 def holder(root: Path, work: Work, *, tenant: str = "shop") -> WorkerProcess:
@@ -59,6 +82,22 @@ def test_a_second_archiver_is_refused_until_the_first_has_died(
         other.kill()
         anyio.run(other.wait)
         assert archive(spark, root, queues=["orders"], url=redis_url).events > 0
+
+
+@pytest.mark.parametrize("work", list(Work))
+def test_what_others_would_spoil_is_refused_and_all_else_is_not(
+    spark: SparkSession, shop: Path, work: Work
+) -> None:
+    with holder(shop, work) as other:
+        assert anyio.run(holds, other)
+        for name, call in CALLS.items():
+            if name in REFUSED[work]:
+                with pytest.raises(ArchiveInUse, match=r"tenant 'shop'.* wait until it has ended"):
+                    call(spark, shop)
+            else:
+                call(spark, shop)
+    for name in REFUSED[work]:
+        CALLS[name](spark, shop)
 
 
 async def test_who_is_refused_in_a_process_takes_nothing_from_who_holds_there(

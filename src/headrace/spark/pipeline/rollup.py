@@ -21,6 +21,7 @@ from headrace.clock import datetime_of, instant_ms
 from headrace.job import check_name
 from headrace.spark.pipeline import layout, runs
 from headrace.spark.pipeline.buckets import merged, rolled_up
+from headrace.spark.pipeline.locks import Work, held
 
 _ROLLED = "rolled"
 """The folder of what was rolled up already."""
@@ -63,8 +64,8 @@ def rollup(
 
     Reads the hours that were added to or have become final since the last time, and writes each of
     them whole. It may be run at any time, beside the archiver and a compaction, again, and after a
-    crash at any point: the result is the same, or will be by the next time. An archive takes one
-    at a time.
+    crash at any point: the result is the same, or will be by the next time. A tenant's part of an
+    archive takes one at a time, and no retention meanwhile; on a disk another one is refused.
 
     Args:
         spark: a session.
@@ -75,10 +76,19 @@ def rollup(
     Raises:
         InvalidOption: ``root`` is empty, ``tenant`` is no name, ``since`` has no time zone, or what
             is kept of the archive can't be read.
+        ArchiveInUse: another roll-up or a retention is at work there; nothing was changed.
     """
     since_ms = None if since is None else instant_ms(since, name="since")
-    asked = None if tenant is None else [check_name(tenant, what="tenant")]
-    tenants = runs.tenants(spark, root) if asked is None else asked
+    if tenant is not None:
+        check_name(tenant, what="tenant")
+    tenants = [name for name in runs.tenants(spark, root) if tenant in {None, name}]
+    with held(spark, root, Work.ROLLUP, tenants=tenants):
+        return _brought_up(spark, root, tenants, since_ms)
+
+
+def _brought_up(
+    spark: SparkSession, root: str | os.PathLike[str], tenants: Sequence[str], since_ms: int | None
+) -> RollupReport:
     # Before the files are listed: what has been archived until then is among them.
     reached = {name: reach for name in tenants if (reach := _reached(spark, root, name)).until_ms}
     if not reached:

@@ -21,6 +21,7 @@ from headrace.job import check_name
 from headrace.settings import check_count
 from headrace.spark.pipeline import layout, runs
 from headrace.spark.pipeline.files import Files
+from headrace.spark.pipeline.locks import Work, held
 
 FILE_BYTES = 256 * 1024 * 1024
 """About how large the files of an hour get that has more than one."""
@@ -99,7 +100,8 @@ def compact(
     For the moment in which the files of an hour are exchanged, some milliseconds, a reader may find
     none of that hour, or some; after a kill in that very moment, until the next call. A query that
     has begun before may fail since its files are gone: run it again. On object stores renaming is
-    slow and not one step: use it where the archive is on HDFS or a disk.
+    slow and not one step: use it where the archive is on HDFS or a disk. A tenant's part of an
+    archive takes one compaction or retention at a time; on a disk another one is refused.
 
     Args:
         spark: a classic session.
@@ -110,20 +112,22 @@ def compact(
     Raises:
         InvalidOption: ``root`` is empty, ``tenant`` is no name, ``before`` has no time zone, the
             session is one of Spark Connect, or what is kept of the archive can't be read.
+        ArchiveInUse: another compaction or retention is at work there; nothing was changed.
     """
     files = Files(spark, root)
     until = datetime_of(wall_clock() if before is None else instant_ms(before, name="before"))
-    if tenant is not None:
-        check_name(tenant, what="tenant")
-    _clear(files)
+    tenants = _tenants(files, tenant)
     hours = count_before = count_after = 0
-    for kind in _KINDS:
-        for found in _mergeable(spark, root, kind, tenant=tenant, until=until):
-            parts = -(-sum(one.size for one in found) // FILE_BYTES)
-            if len(found) > parts:
-                _merge(spark, root, files, kind, found, parts=parts)
-                hours, count_before = hours + 1, count_before + len(found)
-                count_after += parts
+    with held(spark, root, Work.UPKEEP, tenants=tenants):
+        for name in tenants:
+            _clear(files, name)
+        for kind in _KINDS:
+            for found in _mergeable(spark, root, kind, tenants=tenants, until=until):
+                parts = -(-sum(one.size for one in found) // FILE_BYTES)
+                if len(found) > parts:
+                    _merge(spark, root, files, kind, found, parts=parts)
+                    hours, count_before = hours + 1, count_before + len(found)
+                    count_after += parts
     return CompactReport(hours=hours, files_before=count_before, files_after=count_after)
 
 
@@ -137,7 +141,8 @@ def retain(
 ) -> RetainReport:
     """Delete the events and dead letters of whole days that are older; roll-ups stay.
 
-    It may be killed at any point, and run again.
+    It may be killed at any point, and run again. A tenant's part of an archive takes it alone, but
+    for the archiver: it may not be compacted or rolled up meanwhile, which on a disk is refused.
 
     Args:
         spark: a classic session.
@@ -149,32 +154,46 @@ def retain(
     Raises:
         InvalidOption: ``root`` is empty, ``days`` is out of bounds, ``tenant`` is no name, or the
             session is one of Spark Connect.
+        ArchiveInUse: another compaction, retention or roll-up is at work there; nothing was
+            deleted.
     """
     first = datetime.now(UTC).date() - timedelta(
         days=check_count(days, name="days", most=_MOST_DAYS)
     )
-    whose = "*" if tenant is None else check_name(tenant, what="tenant")
     files = Files(spark, root)
-    pattern = f"{{{','.join(_KINDS)}}}/tenant={whose}/date=*"
-    old = [path for path in files.found(pattern) if _day(path) < first]
+    tenants = _tenants(files, tenant)
+    found = (path for name in tenants for path in files.found(f"{_of(name)}/date=*"))
+    old = [path for path in found if _day(path) < first]
     if not dry_run:
-        for path in old:
-            files.delete(path)
+        with held(spark, root, Work.UPKEEP, Work.ROLLUP, tenants=tenants):
+            for path in old:
+                files.delete(path)
     return RetainReport(partitions=len(old))
+
+
+def _tenants(files: Files, tenant: str | None) -> list[str]:
+    """Return whose events and dead letters there are: of a tenant, None for all."""
+    whose = "*" if tenant is None else check_name(tenant, what="tenant")
+    return sorted({path.rpartition("tenant=")[2] for path in files.found(_of(whose))})
+
+
+def _of(tenant: str) -> str:
+    """Return the pattern of the folders with the events and dead letters of a tenant."""
+    return f"{{{','.join(_KINDS)}}}/tenant={tenant}"
 
 
 def _day(path: str) -> date:
     return date.fromisoformat(path.rpartition("date=")[2])
 
 
-def _clear(files: Files) -> None:
+def _clear(files: Files, tenant: str) -> None:
     """Bring what was cut off to its end, and delete what was left behind."""
-    for work in files.found(f"{_BESIDE}/*/tenant=*/date=*/hour=*"):
+    for work in files.found(f"{_BESIDE}/{_of(tenant)}/date=*/hour=*"):
         if files.exists(f"{work}/note"):
             _exchange(files, work, msgspec.json.decode(files.read(f"{work}/note"), type=_Merge))
         files.delete(work)
     before_ms = wall_clock() - _LEFT_FOR // timedelta(milliseconds=1)
-    for path in files.older(f"{{{','.join(_KINDS)}}}/tenant=*/.spark-staging-*", before_ms):
+    for path in files.older(f"{_of(tenant)}/.spark-staging-*", before_ms):
         files.delete(path)
 
 
@@ -183,14 +202,14 @@ def _mergeable(
     root: str | os.PathLike[str],
     kind: str,
     *,
-    tenant: str | None,
+    tenants: Sequence[str],
     until: datetime,
 ) -> Iterator[list[_File]]:
     """Yield the files of each hour that is over, but for those of a run that is not."""
     last_done: dict[str, int] = {}
     for hour in _hours(spark, layout.path_of(root, kind), kind):
         name = hour[0].tenant
-        if tenant in {None, name} and hour[0].until <= until:
+        if name in tenants and hour[0].until <= until:
             if name not in last_done:
                 last_done[name] = runs.read_state(spark, root, name).last_done
             found = [one for one in hour if one.run <= last_done[name]]
