@@ -18,13 +18,25 @@ from pyspark.sql import functions as F
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace.errors import InvalidOption
-from headrace.spark.pipeline import baseline, failures, layout, plot, rollup, runs
+from headrace.spark.pipeline import (
+    baseline,
+    compact,
+    failures,
+    layout,
+    plot,
+    rollup,
+    runs,
+    upkeep,
+)
 from headrace.spark.pipeline.buckets import rolled_up
 from headrace.spark.pipeline.rollup import RollupReport, is_unmoved
 from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone
 from tests.spark.support.archives import AT, add_run, event, events_of
+from tests.spark.support.broken_files import Killed, breaking
 
 HOUR = timedelta(hours=1)
+UNTIL_EXCHANGE = 2
+"""Changes of a compaction before it hides the first file: it clears its place, and notes it."""
 
 
 class Whole(NamedTuple):
@@ -198,6 +210,23 @@ def test_a_roll_up_that_failed_half_way_is_made_good_by_the_next(
     [one] = tmp_path.glob("rollup/width=10s/tenant=shop/date=2026-01-31/hour=02/*.parquet")
     one.unlink()  # as if the end had come between two partitions
     archived(spark, tmp_path, whole.events[100:])
+    rollup(spark, tmp_path)
+    assert all_kept(spark, tmp_path) == whole.rows
+
+
+@pytest.mark.parametrize("hidden", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_an_hour_that_a_killed_compaction_hides_is_rolled_up_when_it_is_back(
+    spark: SparkSession, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: int
+) -> None:
+    archived(spark, tmp_path, whole.events[:100], whole.events[100:])
+    with monkeypatch.context() as patch:
+        patch.setattr(upkeep, "Files", breaking(UNTIL_EXCHANGE + hidden))
+        with pytest.raises(Killed):
+            compact(spark, tmp_path)
+    assert len(list(tmp_path.glob("_compacting/*/*/*/*/old/run=*"))) == hidden
+    rollup(spark, tmp_path)
+    assert all_kept(spark, tmp_path) != whole.rows
+    assert compact(spark, tmp_path).hours == 0
     rollup(spark, tmp_path)
     assert all_kept(spark, tmp_path) == whole.rows
 

@@ -16,9 +16,9 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace.errors import InvalidOption
 from headrace.spark.pipeline import compact, dead_letters, events, layout, retain, runs, upkeep
-from headrace.spark.pipeline.files import Files
 from headrace.spark.pipeline.runs import RunDone, RunPlan
 from headrace.spark.pipeline.upkeep import CompactReport, RetainReport
+from tests.spark.support.broken_files import Killed, breaking
 
 AT = datetime(2026, 1, 31, 2, 30, tzinfo=UTC)
 HOUR = "tenant=shop/date=2026-01-31/hour=02"
@@ -130,30 +130,6 @@ def test_columns_of_every_release_are_kept(spark: SparkSession, root: Path) -> N
     ]
 
 
-class _Killed(Exception):
-    """The disk did nothing more."""
-
-
-def breaking(after: int) -> type[Files]:
-    """Return files on which only so many changes are made: what a kill leaves."""
-    left = count(after, -1)
-
-    class BreakingFiles(Files):
-        def rename(self, path: str, to: str) -> None:
-            self._change()
-            super().rename(path, to)
-
-        def delete(self, path: str) -> None:
-            self._change()
-            super().delete(path)
-
-        def _change(self) -> None:
-            if next(left) == 0:
-                raise _Killed
-
-    return BreakingFiles
-
-
 def test_a_compaction_that_is_cut_off_at_any_change_is_brought_to_its_end(
     spark: SparkSession, three_runs: Path, tmp_path: Path
 ) -> None:
@@ -165,7 +141,7 @@ def test_a_compaction_that_is_cut_off_at_any_change_is_brought_to_its_end(
             patch.setattr(upkeep, "Files", breaking(changes))
             try:
                 compact(spark, root)
-            except _Killed:
+            except Killed:
                 is_cut_off = True
             else:
                 is_cut_off = False

@@ -39,6 +39,12 @@ ROLLUP = "rollup"
 RUNS = "runs"
 """Folders of an archive."""
 
+COMPACTING = "_compacting"
+"""The folder of what is merged; readers of Parquet pass over names that begin like this."""
+
+NOTE = "note"
+"""The name of what says there that the files of an hour are being exchanged."""
+
 PARTITIONS = ("tenant", "date", "hour", "run")
 """What the folders of events and dead letters are named after, the outermost first."""
 

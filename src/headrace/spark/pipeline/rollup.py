@@ -93,15 +93,19 @@ def _brought_up(
     reached = {name: reach for name in tenants if (reach := _reached(spark, root, name)).until_ms}
     if not reached:
         return RollupReport(partitions=0, rows=0, final_until=None)
+    # A compaction hides files of an hour for a moment; one that is killed then, until the next one.
+    hidden = _hidden(spark, root)
     events, rolled = _archived(spark, root), _rolled(spark, root)
     files = events.inputFiles()
-    hours = _changed(files, reached, rolled, since_ms)
+    hours = [hour for hour in _changed(files, reached, rolled, since_ms) if hour not in hidden]
     partitions, rows = _make(spark, root, events, hours, reached) if hours else (0, 0)
     is_new = any(rolled.get(name) != reach for name, reach in reached.items())
-    last_runs = {name: reach.run for name, reach in reached.items()}
-    # A compaction hides the files of an hour for a moment, which may have been that of the reading.
-    if is_new and is_unmoved(files, _archived(spark, root).inputFiles(), hours, last_runs):
-        _remember(spark, root, reached)
+    if is_new and not hidden | _hidden(spark, root):
+        now = _archived(spark, root).inputFiles()
+        seen = [*hours, *_changed(now, reached, rolled, since_ms)]
+        last_runs = {name: reach.run for name, reach in reached.items()}
+        if is_unmoved(files, now, seen, last_runs):
+            _remember(spark, root, reached)
     untils = chain.from_iterable(reach.until_ms.values() for reach in reached.values())
     return RollupReport(partitions=partitions, rows=rows, final_until=datetime_of(min(untils)))
 
@@ -132,6 +136,18 @@ def is_unmoved(
 
 def _archived(spark: SparkSession, root: str | os.PathLike[str]) -> DataFrame:
     return layout.read_known(spark, layout.path_of(root, layout.EVENTS), layout.event_schema())
+
+
+def _hidden(spark: SparkSession, root: str | os.PathLike[str]) -> set[str]:
+    """Return the hours of which a compaction exchanges the files, or has left them half exchanged.
+
+    Asked before files are listed: one that begins later shows in another list of them.
+    """
+    folder = layout.path_of(root, layout.COMPACTING, layout.EVENTS)
+    path = f"{folder}/tenant=*/date=*/hour=*/{layout.NOTE}"
+    notes = layout.if_there(lambda: spark.read.text(path))
+    found = [] if notes is None else notes.inputFiles()
+    return {note.rpartition(f"/{layout.EVENTS}/")[2].rpartition("/")[0] for note in found}
 
 
 def _reached(spark: SparkSession, root: str | os.PathLike[str], tenant: str) -> _Reach:

@@ -26,9 +26,6 @@ from headrace.spark.pipeline.locks import Work, held
 FILE_BYTES = 256 * 1024 * 1024
 """About how large the files of an hour get that has more than one."""
 
-_BESIDE = "_compacting"
-"""The folder of what is merged; readers of Parquet pass over names that begin like this."""
-
 _MOST_DAYS = 36_500
 _LEFT_FOR = timedelta(days=1)
 """How long what a killed run has left is left alone: it may not have been killed."""
@@ -188,9 +185,11 @@ def _day(path: str) -> date:
 
 def _clear(files: Files, tenant: str) -> None:
     """Bring what was cut off to its end, and delete what was left behind."""
-    for work in files.found(f"{_BESIDE}/{_of(tenant)}/date=*/hour=*"):
-        if files.exists(f"{work}/note"):
-            _exchange(files, work, msgspec.json.decode(files.read(f"{work}/note"), type=_Merge))
+    for work in files.found(f"{layout.COMPACTING}/{_of(tenant)}/date=*/hour=*"):
+        if files.exists(f"{work}/{layout.NOTE}"):
+            _exchange(
+                files, work, msgspec.json.decode(files.read(f"{work}/{layout.NOTE}"), type=_Merge)
+            )
         files.delete(work)
     before_ms = wall_clock() - _LEFT_FOR // timedelta(milliseconds=1)
     for path in files.older(f"{_of(tenant)}/.spark-staging-*", before_ms):
@@ -253,14 +252,14 @@ def _merge(
     parts: int,
 ) -> None:
     merge = _Merge(found[0].hour, sorted({one.run for one in found}))
-    work = f"{_BESIDE}/{merge.hour}"
+    work = f"{layout.COMPACTING}/{merge.hour}"
     files.delete(work)
     sources = [layout.path_of(root, f"{merge.hour}/run={run}") for run in merge.runs]
     reader = spark.read.options(mergeSchema=True, recursiveFileLookup=True)
     rows = reader.parquet(*sources).coalesce(parts).sortWithinPartitions(*_KINDS[kind])
     writer = rows.write.options(**{"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"})
     writer.parquet(layout.path_of(root, work, "merged"))
-    files.write(f"{work}/note", msgspec.json.encode(merge))
+    files.write(f"{work}/{layout.NOTE}", msgspec.json.encode(merge))
     _exchange(files, work, merge)
     files.delete(work)
 
