@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from benchmarks.growth.points import Values
+from benchmarks.spark.usage import Usage
 from headrace import SyncApp
 from headrace.sync.queue import SyncQueue
 from tests.support.redis_server import RedisServer
@@ -26,7 +27,7 @@ KEPT = 10_000_000
 """Ended jobs, and entries of events, that the queue keeps: all."""
 RATE = "a second"
 COSTS = ("JVM", "Python", "Redis")
-"""Microseconds of a processor for a row, by who has used it."""
+"""Microseconds of a processor for a row, by who has used it; this process is one of Python's."""
 
 _CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -55,6 +56,7 @@ class Stand:
         self.rows = rows
         self.directory = directory
         self._numbers = count(1)
+        self._usage = Usage(self._user)
 
     @property
     def url(self) -> str:
@@ -85,36 +87,19 @@ class Stand:
             rows: how many it has to bring.
             action: may return how many it has brought.
         """
-        before, start = self._used_s(), time.perf_counter()
+        before, start = self._usage.read(), time.perf_counter()
         brought = action()
         seconds = time.perf_counter() - start
         assert brought in (None, rows)
-        used = zip(self._used_s(), before, strict=True)
-        costs = [1e6 * (after_s - before_s) / rows for after_s, before_s in used]
-        return {RATE: rows / seconds, **dict(zip(COSTS, costs, strict=True))}
+        after = self._usage.read()
+        costs = {name: 1e6 * (after[name] - before[name]) / rows for name in COSTS}
+        return {RATE: rows / seconds, **costs}
 
-    def _used_s(self) -> tuple[float, float, float]:
-        """Return the processor time of the JVM, of Python, this process included, and of Redis."""
-        while True:
-            # A process that ends meanwhile leaves its time to its parent, which was read before it.
-            with suppress(psutil.NoSuchProcess):
-                return self._read_used_s()
-
-    def _read_used_s(self) -> tuple[float, float, float]:
-        jvm_s = python_s = redis_s = 0.0
-        me = psutil.Process()
-        for process in (me, *me.children(recursive=True)):
-            times = process.cpu_times()
-            used_s = times.user + times.system
-            # Who has ended was one of Spark's Python processes, also where the JVM is the parent.
-            python_s += times.children_user + times.children_system
-            if process.pid == self.server.pid:
-                redis_s += used_s
-            elif process.name() == "java":
-                jvm_s += used_s
-            else:
-                python_s += used_s
-        return jvm_s, python_s, redis_s
+    def _user(self, process: psutil.Process) -> str:
+        """Return under which of `COSTS` the time of a process goes."""
+        if process.pid == self.server.pid:
+            return "Redis"
+        return "JVM" if process.name() == "java" else "Python"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
@@ -16,9 +17,21 @@ from benchmarks.spark import counts, growth, pipeline, plots, reads, results, wr
 from benchmarks.spark.__main__ import main, parts
 from benchmarks.spark.parts import Part, measured
 from benchmarks.spark.stand import RATE, Stand
+from tests.spark.support.trees import ProcessTree
 from tests.support.redis_server import RedisServer
+from tests.support.until import until
 
 ROWS = 1_000
+DAEMON = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if not os.fork():
+    while time.process_time() < 0.2:
+        pass
+    print(os.getpid(), flush=True)
+signal.pause()
+"""
+"""Has a worker that has worked, and takes no note of its end, as Spark's Python daemon does."""
 
 
 @pytest.fixture
@@ -45,6 +58,20 @@ def test_growth_is_measured_in_writing_and_in_reading(
     for point in measured(stand, replace(part, cases=cases), rounds=1):
         assert point.median(RATE) > 0
         assert point.median(growth.READ) > 0
+
+
+async def test_a_worker_that_ends_meanwhile_takes_no_time_away(
+    stand: Stand, tmp_path: Path
+) -> None:
+    with ProcessTree(sys.executable, "-c", DAEMON, directory=tmp_path) as daemon:
+        worker = psutil.Process(int(await until(lambda: daemon.stdout)))
+
+        def end() -> None:
+            worker.kill()
+            psutil.wait_procs([worker])
+
+        costs = stand.measured(1, end)
+    assert costs["Python"] >= 0
 
 
 @pytest.mark.slow
