@@ -46,6 +46,7 @@ from headrace.errors import (
     UnknownTask,
     UsageError,
     WaitTimeout,
+    WriteNotFound,
 )
 from headrace.events import JobEventKind
 from headrace.handle import JobHandle
@@ -173,6 +174,7 @@ __all__ = [
     "UsageError",
     "WaitTimeout",
     "Worker",
+    "WriteNotFound",
     "WriteReport",
     "__version__",
     "add_job_fields",

@@ -25,6 +25,8 @@
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
     ├── ScheduleNotFound          there is no such schedule (also a LookupError)
+    ├── WriteNotFound             no such bulk write was committed, or it is not known any more
+    │                             (also a LookupError)
     ├── EventsLost                events were trimmed before they were read
     ├── ArchiveInUse              somebody else does to an archive what one may do at a time
     ├── SnoozeLimit               a job has asked to snooze too often; kept in its error history
@@ -150,6 +152,10 @@ class LifespanTimeout(HeadraceError):
 
 class ScheduleNotFound(HeadraceError, LookupError):
     """There is no schedule of that id; nothing was changed."""
+
+
+class WriteNotFound(HeadraceError, LookupError):
+    """The queue knows no bulk write of that id: none was committed, or its ``keep`` is over."""
 
 
 class EventsLost(HeadraceError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace import InvalidOption, SyncApp, WaitTimeout
+from headrace import InvalidOption, SyncApp, WaitTimeout, WriteNotFound
+from headrace.request import JobRequest
 from headrace.spark import enqueue_dataframe, failures_by_error, prepare, results
+from headrace.storage.connect import open_blocking
+from headrace.storage.steps import at_once
+from headrace.testing.contract.bulk_steps import ContractWriter
 from tests.support.threads import blocked_until, working
 
 ADDED = ("state", "reason", "result", "has_result", "error", "message", "frame")
@@ -109,6 +114,62 @@ def test_jobs_are_waited_for(
     assert capsys.readouterr().err.splitlines()[-1] == "Jobs: 4 of 4"
 
 
+@pytest.fixture
+def committed(url: str, app: SyncApp[None]) -> str:
+    """Commit a write of jobs 0 to 2, of which 0 is there already, and leave it so; return its id.
+
+    So does a driver that dies before it publishes.
+    """
+
+    @app.task(name="halve", queue="q")
+    def halve(number: int) -> int:
+        return number // 2
+
+    payload = b'{"number":2}'
+    jobs = [JobRequest(id=str(n), queue="q", task="halve", payload=payload) for n in range(3)]
+    halve.options(id="0").enqueue(2)
+    with closing(open_blocking(url)) as storage:
+        writer = ContractWriter(storage, "w", queue="q")
+        at_once(writer.stage(*jobs))
+        at_once(writer.commit())
+    return "w"
+
+
+def test_a_write_that_is_committed_is_published_before_its_jobs_are_waited_for(
+    spark: SparkSession,
+    app: SyncApp[None],
+    url: str,
+    committed: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    df = of_ids(spark, "0", "1", "2")
+    said: dict[str, Any] = {"queue": "q", "url": url, "wait": True, "progress": True}
+    with pytest.raises(WaitTimeout, match="3 of 3 jobs of write 'w' are not stored in queue 'q'"):
+        results(df, **said, write_id=committed, timeout=0)
+    assert capsys.readouterr().err == ""
+    with working(app):
+        found = results(df, **said, write_id=committed, timeout=60)
+    assert [row.state for row in found.collect()] == ["completed"] * 3
+    told = capsys.readouterr().err.splitlines()
+    assert (told[0], told[-1]) == ("Jobs stored: 3 of 3", "Jobs: 3 of 3")
+
+
+def test_a_write_that_is_not_known_is_not_waited_for(spark: SparkSession, url: str) -> None:
+    df = of_ids(spark, "0")
+    with pytest.raises(WriteNotFound, match="write 'w' is not known in queue 'q': it was never"):
+        results(df, queue="q", url=url, wait=True, write_id="w")
+
+
+def test_a_report_says_what_to_wait_for(spark: SparkSession, app: SyncApp[None], url: str) -> None:
+    df = of_ids(spark, "a", "b").selectExpr("id", "'{}' as payload")
+    for report in (
+        enqueue_dataframe(df, task="t", queue="q", url=url, commit="atomic"),
+        enqueue_dataframe(df, task="t", queue="q", url=url),
+    ):
+        with pytest.raises(WaitTimeout, match="2 of 2 jobs of queue 'q' have not ended"):
+            results(df, queue="q", url=url, wait=True, write_id=report.write_id, timeout=0)
+
+
 def test_ids_are_made_again_of_the_rows(spark: SparkSession, app: SyncApp[None], url: str) -> None:
     rows = spark.sql("select 7 as number, 'ann' as user union all select 8, 'bob'")
     enqueue_dataframe(prepare(rows, task="t", id_from=["number", "user"]), queue="q", url=url)
@@ -132,6 +193,8 @@ def test_ids_are_made_again_of_the_rows(spark: SparkSession, app: SyncApp[None],
         ({"queue": "q", "id_from": "m", "id_column": "job"}, "no column 'm'"),
         ({"queue": "q", "task": "t"}, "it needs id_from"),
         ({"queue": "q", "timeout": 3}, "for wait=True"),
+        ({"queue": "q", "write_id": "w"}, "for wait=True"),
+        ({"queue": "q", "wait": True, "write_id": ""}, "write_id '' is not valid"),
         ({"queue": "q", "wait": True, "timeout": -1}, "timeout=-1 is out of bounds"),
     ],
 )

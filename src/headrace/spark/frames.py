@@ -15,7 +15,7 @@ from headrace.spark.arguments import WriteArguments, options_of
 from headrace.spark.columns import check_columns
 from headrace.spark.known_writes import check_batch, known
 from headrace.spark.options import WriteOptions
-from headrace.spark.progress import drawn, spark_followed
+from headrace.spark.progress import drawn, of_write, spark_followed
 from headrace.spark.raised import as_raised
 from headrace.spark.writing import (
     CHECK_S,
@@ -151,9 +151,7 @@ def _atomically(
         written = _written(df, options, terms, is_shown=is_shown)
         try:
             with drawn(f"Jobs of queue {options.queue}", is_shown=is_shown) as draw:
-                report = finish(
-                    options, terms, written, on_progress=lambda info: draw(info.added, info.jobs)
-                )
+                report = finish(options, terms, written, on_progress=of_write(draw))
         except HeadraceError as error:
             error.add_note(f"run it again with write_id={terms.write_id!r}: nothing comes twice")
             raise

@@ -16,6 +16,8 @@ from typing import Any
 import click
 from pyspark.sql import SparkSession
 
+from headrace.storage.values import WriteInfo
+
 Draw = Callable[[int, int], None]
 """Draws how much is done, and of how much; the latter may change."""
 
@@ -44,6 +46,11 @@ def drawn(label: str, *, is_shown: bool) -> Iterator[Draw]:
                 bar.update(done - bar.pos)
 
             yield draw
+
+
+def of_write(draw: Draw) -> Callable[[WriteInfo], None]:
+    """Return what draws how far a write is published; at the end duplicates are done, too."""
+    return lambda info: draw(info.jobs if info.is_published else info.added, info.jobs)
 
 
 class _Lines:

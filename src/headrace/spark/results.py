@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -20,7 +19,7 @@ from headrace.spark.ids import column_of, hashed, key_names
 from headrace.spark.json_columns import quoted
 from headrace.spark.progress import drawn
 from headrace.spark.shipping import Shipped
-from headrace.spark.waits import Jobs, Wait, asker_of, ends_of
+from headrace.spark.waits import Jobs, Patience, Wait, asker_of, ends_of, wait_published
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.steps import at_once
 from headrace.storage.values import End
@@ -57,6 +56,7 @@ def results(
     id_from: str | Sequence[str] | None = None,
     task: str | None = None,
     wait: bool = False,
+    write_id: str | None = None,
     timeout: Duration | None = None,
     progress: bool = False,
 ) -> DataFrame:
@@ -83,18 +83,26 @@ def results(
         task: with which they were made.
         wait: block until all of the jobs have ended; ids for which there is no job count as ended.
             The ids are held on the driver meanwhile.
-        timeout: the longest to wait, in seconds or as a `timedelta`; default: as long as it takes.
-        progress: draw on standard error how many have ended.
+        write_id: with ``wait``: of the atomic write that brings the jobs in, as its report says it;
+            None of a direct one. What was committed may be published later, by workers, so before
+            anything else this blocks until all of it is stored.
+        timeout: the longest to wait for both, in seconds or as a `timedelta`; default: as long as
+            it takes.
+        progress: draw on standard error how many are stored, and how many have ended.
 
     Raises:
         InvalidOption: an argument is not valid, or a column is missing or has a name that is added.
-        WaitTimeout: some jobs have not ended in time; the message says how many.
+        WriteNotFound: the queue knows no write ``write_id``: it was never committed, or longer ago
+            than its ``keep_write``.
+        WaitTimeout: some jobs are not stored, or have not ended in time; the message says how many.
         StorageError: the storage is away for over a minute, or refuses.
     """
     jobs = Jobs(check_name(queue, what="queue"), url, check_name(tenant, what="tenant"), id_column)
     timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
-    if not wait and (timeout is not None or progress):
-        raise InvalidOption("timeout and progress are for wait=True")
+    if write_id is not None:
+        check_text(write_id, what="write_id")
+    if not wait and (write_id is not None or timeout is not None or progress):
+        raise InvalidOption("write_id, timeout and progress are for wait=True")
     if wait and df.isStreaming:
         raise InvalidOption("wait=True is for a DataFrame that ends: a stream has more jobs")
     if id_from is not None:
@@ -103,7 +111,7 @@ def results(
         raise InvalidOption("task goes into the ids that are made, so it needs id_from")
     _check(df, id_column)
     if wait:
-        _wait(df, jobs, timeout_ms, is_shown=progress)
+        _wait(df, jobs, write_id, Patience(timeout_ms), is_shown=progress)
     schema = StructType([*df.schema.fields, *_ADDED.fields])
     return df.mapInArrow(_WithOutcomes(jobs), schema)
 
@@ -170,13 +178,17 @@ def _check(df: DataFrame, id_column: str) -> None:
         raise InvalidOption(f"{', '.join(taken)} would be added: drop or rename what is there")
 
 
-def _wait(df: DataFrame, jobs: Jobs, timeout_ms: int | None, *, is_shown: bool) -> None:
-    """Block until all have ended."""
-    until = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+def _wait(
+    df: DataFrame, jobs: Jobs, write_id: str | None, patience: Patience, *, is_shown: bool
+) -> None:
+    """Block until all are there and have ended."""
+    if write_id is not None:
+        with drawn("Jobs stored", is_shown=is_shown) as draw:
+            wait_published(jobs, write_id, patience, draw)
     table = df.select(F.col(quoted(jobs.id_column)).alias("id")).toArrow()
     ids = table.column("id").drop_null()
     with drawn("Jobs", is_shown=is_shown) as draw:
-        Wait(jobs, ids, draw).run(until)
+        Wait(jobs, ids, draw).run(patience)
 
 
 class _WithOutcomes(Shipped):

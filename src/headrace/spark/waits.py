@@ -1,17 +1,20 @@
-"""Jobs of many ids: how they stand, and a wait until all of them have ended."""
+"""Jobs of many ids: how they stand, and waits until all of them are there and have ended."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import msgspec
 import pyarrow as pa
 
-from headrace.errors import WaitTimeout
-from headrace.spark.progress import Draw
+from headrace.errors import WaitTimeout, WriteNotFound
+from headrace.plain import shown
+from headrace.spark.progress import Draw, of_write
 from headrace.spark.storages import storage_of
+from headrace.storage.base import check_writes_in_bulk
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.steps import at_once
 from headrace.storage.values import End
@@ -49,6 +52,69 @@ def ends_of(asker: BlockingAsker, jobs: Jobs, ids: Sequence[str]) -> list[End]:
     return at_once(asker.ask(partial(asker.storage.outcomes, jobs.queue, ids)))
 
 
+class Patience:
+    """How long somebody waits, and how often to look meanwhile.
+
+    Args:
+        timeout_ms: the longest, None for as long as it takes.
+    """
+
+    def __init__(self, timeout_ms: int | None) -> None:
+        self._started_at = time.monotonic()
+        self._until = math.inf if timeout_ms is None else self._started_at + timeout_ms / 1000
+
+    @property
+    def waited(self) -> str:
+        """How long it has been, for a message."""
+        return f"{time.monotonic() - self._started_at:.3g} s"
+
+    def looks(self) -> Iterator[None]:
+        """Yield for each look: at once, then after longer and longer pauses, and at the end."""
+        pause_s = FIRST_PAUSE_S
+        yield
+        while (left_s := self._until - time.monotonic()) > 0:
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            yield
+
+
+def wait_published(jobs: Jobs, write_id: str, patience: Patience, draw: Draw) -> None:
+    """Block until all that an atomic write has committed is stored, by whoever publishes it.
+
+    Args:
+        jobs: where they will be.
+        write_id: the write.
+        patience: how long to wait.
+        draw: told how many are stored, and of how many.
+
+    Raises:
+        WriteNotFound: the queue knows no such write.
+        WaitTimeout: it was not published in time.
+        StorageRefused: the storage has no bulk writes.
+    """
+    asker = asker_of(jobs)
+    check_writes_in_bulk(asker.storage)
+    tell, left = of_write(draw), ""
+    for _ in patience.looks():
+        info = at_once(asker.ask(partial(asker.storage.read_write, jobs.queue, write_id)))
+        if info is None:
+            raise WriteNotFound(
+                f"write {shown(write_id)} is not known in queue {jobs.queue!r}: it was never "
+                "committed there, or its keep_write is over; if it is that old, leave write_id out"
+            )
+        tell(info)
+        if info.is_published:
+            return
+        left = f"{info.jobs - info.added:,} of {info.jobs:,} jobs"
+    raise WaitTimeout(
+        f"{left} of write {shown(write_id)} are not stored in queue {jobs.queue!r} after "
+        f"{patience.waited}: see that workers serve it and that the storage has room, and wait "
+        "again",
+        job_id="",
+        queue=jobs.queue,
+    )
+
+
 class Wait:
     """Waits for the jobs of some ids, 500 after the other: the last to end may be any of them.
 
@@ -63,27 +129,23 @@ class Wait:
         self._asker = asker_of(jobs)
         self._ids = ids
         self._draw = draw
-        self._started_at = time.monotonic()
 
-    def run(self, until: float | None) -> None:
+    def run(self, patience: Patience) -> None:
         """Block until they have ended.
 
         Raises:
-            WaitTimeout: it is later than that.
+            WaitTimeout: they have not in time.
         """
         for begin in range(0, len(self._ids), BATCH_LIMIT):
             left = self._ids[begin : begin + BATCH_LIMIT].to_pylist()
             end = begin + len(left)
-            pause_s = FIRST_PAUSE_S
-            while left := self._unended(left):
+            for _ in patience.looks():
+                left = self._unended(left)
                 self._draw(end - len(left), len(self._ids))
-                if until is not None:
-                    if time.monotonic() >= until:
-                        raise self._late(len(left) + self._unended_from(end))
-                    pause_s = min(pause_s, max(0.0, until - time.monotonic()))
-                time.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            self._draw(end, len(self._ids))
+                if not left:
+                    break
+            else:
+                raise self._late(len(left) + self._unended_from(end), patience)
 
     def _unended_from(self, begin: int) -> int:
         return sum(
@@ -94,11 +156,10 @@ class Wait:
     def _unended(self, ids: Sequence[str]) -> list[str]:
         return [end.id for end in ends_of(self._asker, self._jobs, ids) if not is_end(end)]
 
-    def _late(self, left: int) -> WaitTimeout:
-        jobs, waited_s = self._jobs, time.monotonic() - self._started_at
+    def _late(self, left: int, patience: Patience) -> WaitTimeout:
         return WaitTimeout(
-            f"{left:,} of {len(self._ids):,} jobs of queue {jobs.queue!r} have not ended after "
-            f"{waited_s:.3g} s: see that workers serve it, and wait again",
+            f"{left:,} of {len(self._ids):,} jobs of queue {self._jobs.queue!r} have not ended "
+            f"after {patience.waited}: see that workers serve it, and wait again",
             job_id="",
-            queue=jobs.queue,
+            queue=self._jobs.queue,
         )
