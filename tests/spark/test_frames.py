@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -15,14 +16,17 @@ import pyarrow as pa
 import pytest
 from anyio import to_thread
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import App, InvalidOption, InvalidRows, ReplyLost, StorageUnavailable, SyncApp
 from headrace.spark import FrameReport, enqueue_dataframe, prepare, results
+from tests.spark.support.gates import Gate, pass_gate
+from tests.spark.support.stages import stages_left
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
-from tests.support.threads import working
+from tests.support.threads import blocked_until, working
 
 
 @dataclass
@@ -154,6 +158,39 @@ def test_a_row_that_is_no_job_stops_an_atomic_write(spark: SparkSession, redis_u
         numbered(spark, 600), queue="q", url=url, commit="atomic", write_id="w"
     )
     assert (fixed.added, fixed.is_known) == (600, False)
+
+
+def test_what_other_partitions_have_staged_is_dropped_with_the_one_that_fails(
+    spark: SparkSession, url: str, app: SyncApp[None], tmp_path: Path
+) -> None:
+    gate = Gate(tmp_path / "gate")
+    path = gate.path
+
+    def fail_late(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if TaskContext.get().partitionId() == 1:
+                pass_gate(path)
+                raise RuntimeError("it fails")
+            yield batch
+
+    jobs = numbered(spark, 1_000)
+    jobs = jobs.mapInArrow(fail_late, jobs.schema)
+    with gate, ThreadPoolExecutor(1) as thread:
+        write = thread.submit(enqueue_dataframe, jobs, queue="q", url=url, commit="atomic")
+        blocked_until(lambda: write.done() or tasks_done(spark) == 1)
+        assert stages_left(url) == 1
+        gate.open()
+        with pytest.raises(PySparkException, match="it fails"):
+            write.result()
+    assert stages_left(url) == 0
+    assert waiting(app, "q") == 0
+
+
+def tasks_done(spark: SparkSession) -> int:
+    """Return how many tasks Spark has done of the stage that it is at."""
+    tracker = spark.sparkContext.statusTracker()
+    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numCompletedTasks for stage in found if stage)
 
 
 async def test_a_lost_answer_to_a_commit_says_under_which_name_to_write_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -13,6 +14,7 @@ from headrace.options import spelled_out
 from headrace.plain import shown
 from headrace.spark.arguments import WriteArguments, options_of
 from headrace.spark.columns import check_columns
+from headrace.spark.hearing import StagesHeard
 from headrace.spark.known_writes import check_batch, known
 from headrace.spark.options import WriteOptions
 from headrace.spark.progress import drawn, of_write, spark_followed
@@ -23,12 +25,14 @@ from headrace.spark.writing import (
     Written,
     check_target,
     finish,
+    give_up,
     in_arrow,
     read_written,
     terms_of,
     warn_of_history,
 )
 from headrace.staging import WriteTerms
+from headrace.storage.values import StageInfo
 from headrace.views.value import PublicValue
 from headrace.views.writes import WriteReport
 
@@ -134,13 +138,17 @@ def write_frame(
 
 
 def _written(
-    df: DataFrame, options: WriteOptions, terms: WriteTerms | None, *, is_shown: bool
+    df: DataFrame,
+    options: WriteOptions,
+    terms: WriteTerms | None,
+    *,
+    tell: Callable[[StageInfo], None] | None = None,
+    is_shown: bool,
 ) -> list[Written]:
     label = f"Rows to queue {options.queue}"
+    in_partition = in_arrow(options, terms, tell)
     with as_raised(), spark_followed(df.sparkSession, label, is_shown=is_shown):
-        return [
-            read_written(row) for row in df.mapInArrow(in_arrow(options, terms), WRITTEN).collect()
-        ]
+        return [read_written(row) for row in df.mapInArrow(in_partition, WRITTEN).collect()]
 
 
 def _atomically(
@@ -148,15 +156,28 @@ def _atomically(
 ) -> FrameReport:
     report = known(options, terms)
     if report is None:
-        written = _written(df, options, terms, is_shown=is_shown)
+        written = _staged(df, options, terms, is_shown=is_shown)
         try:
             with drawn(f"Jobs of queue {options.queue}", is_shown=is_shown) as draw:
                 report = finish(options, terms, written, on_progress=of_write(draw))
         except HeadraceError as error:
+            give_up(options, terms, written)
             error.add_note(f"run it again with write_id={terms.write_id!r}: nothing comes twice")
             raise
     check_batch(report, terms)
     return _report(report)
+
+
+def _staged(
+    df: DataFrame, options: WriteOptions, terms: WriteTerms, *, is_shown: bool
+) -> list[Written]:
+    """Return what all partitions have staged; if one fails, drop what the others have."""
+    with StagesHeard(df.sparkSession) as heard:
+        try:
+            return _written(df, options, terms, tell=heard.tell, is_shown=is_shown)
+        except BaseException:
+            give_up(options, terms, [Written(one.jobs, stage=one) for one in heard.stages()])
+            raise
 
 
 def _report(report: WriteReport) -> FrameReport:

@@ -213,23 +213,38 @@ def warn_of_history(options: WriteOptions, rows: int) -> None:
 
 
 def in_arrow(
-    options: WriteOptions, terms: WriteTerms | None
+    options: WriteOptions,
+    terms: WriteTerms | None,
+    tell: Callable[[StageInfo], None] | None = None,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what `DataFrame.mapInArrow` calls on each partition, see `write_partition`.
 
     It yields one row with the columns of `WRITTEN`, which `read_written` reads.
+
+    Args:
+        options: of the write.
+        terms: of an atomic one.
+        tell: told by each attempt what it has staged; it goes to executors.
     """
-    return _InArrow(options, terms)
+    return _InArrow(options, terms, tell)
 
 
 class _InArrow(Shipped):
-    def __init__(self, options: WriteOptions, terms: WriteTerms | None) -> None:
+    def __init__(
+        self,
+        options: WriteOptions,
+        terms: WriteTerms | None,
+        tell: Callable[[StageInfo], None] | None,
+    ) -> None:
         self._options = options
         self._terms = terms
+        self._tell = tell
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = write_partition(batches, self._options, self._terms)
         stage = written.stage
+        if stage is not None and self._tell is not None:
+            self._tell(stage)
         row = {
             "rows": written.rows,
             "added": written.added,
