@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from typing import Any, Literal, TypedDict
 
-from headrace.clock import Duration, duration_ms
+from headrace.clock import Duration
 from headrace.errors import InvalidOption
-from headrace.job import check_name, check_text
 from headrace.nearest import nearest
 from headrace.plain import shown
-from headrace.settings import check_count, check_flag
-from headrace.spark.options import LEAST_MS, WriteOptions
-from headrace.spark.urls import check_shared
-from headrace.storage.limits import BATCH_LIMIT
+from headrace.spark.options import WRITE, WriteOptions
 
 
 class WriteArguments(TypedDict, total=False):
@@ -61,63 +57,23 @@ def options_of(said: WriteArguments) -> WriteOptions:
     """
     fields: dict[str, Any] = {}
     for name, value in said.items():
-        if name not in _CHECKS:
-            meant = nearest(name, _CHECKS)
-            advice = f"did you mean {meant}?" if meant else f"known are {', '.join(_CHECKS)}"
+        option = _OPTIONS.get(name)
+        if option is None:
+            meant = nearest(name, _OPTIONS)
+            advice = f"did you mean {meant}?" if meant else f"known are {', '.join(_OPTIONS)}"
             raise InvalidOption(f"{shown(name)} is no argument of a write: {advice}")
         if value is not None:
-            field, check = _CHECKS[name]
-            fields[field] = check(value, name)
+            fields[option.field] = option.check(name, value)
     return WriteOptions(**fields)
 
 
-def _url(value: str, _name: str) -> str:
-    return check_shared(value) if value else ""
+def _argument(option: str) -> str:
+    """Return the name of an option as Python spells it."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", option)
 
 
-def _word(value: str, name: str) -> str:
-    return check_name(value, what=name)
-
-
-def _text(value: str, name: str) -> str:
-    return check_text(value, what=name)
-
-
-def _is_atomic(value: str, name: str) -> bool:
-    if value not in {"direct", "atomic"}:
-        raise InvalidOption(f"{name}={shown(value)} is not known: use direct or atomic")
-    return value == "atomic"
-
-
-def _flag(value: bool, name: str) -> bool:  # noqa: FBT001 (it is what is checked)
-    return check_flag(value, name=name)
-
-
-def _batch_size(value: int, name: str) -> int:
-    return check_count(value, name=name, most=BATCH_LIMIT)
-
-
-def _kept(value: Duration, name: str) -> int:
-    return duration_ms(value, name=name, least_ms=LEAST_MS)
-
-
-def _tried(value: Duration, name: str) -> int:
-    return duration_ms(value, name=name)
-
-
-_CHECKS: dict[str, tuple[str, Callable[[Any, str], object]]] = {
-    "queue": ("queue", _word),
-    "url": ("url", _url),
-    "tenant": ("tenant", _word),
-    "task": ("task", _text),
-    "commit": ("is_atomic", _is_atomic),
-    "id_column": ("id_column", _text),
-    "payload_column": ("payload_column", _text),
-    "allow_random_ids": ("allows_random_ids", _flag),
-    "replace_ended": ("replaces_ended", _flag),
-    "batch_size": ("batch_size", _batch_size),
-    "stage_ttl": ("stage_ttl_ms", _kept),
-    "keep_write": ("keep_write_ms", _kept),
-    "retry_for": ("retry_for_ms", _tried),
+_OPTIONS = {
+    name: option
+    for name, option in ((_argument(said), option) for said, option in WRITE.items())
+    if name in WriteArguments.__annotations__
 }
-"""Where an argument goes, and how it is checked."""

@@ -1,6 +1,7 @@
-"""What the text of an option says: each function is given its name, for the error, and its text.
+"""What options say: each function is given an option's name, for the error, and its value.
 
-All of them raise `InvalidOption` where it says nothing that is valid.
+Some read the text of an option, since Spark passes no other, and some check what a program passes
+or such text has said. All of them raise `InvalidOption` of what is not valid.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from headrace.clock import duration_ms, instant_ms
+from headrace.clock import Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
 from headrace.job import JobState, check_name, check_text
-from headrace.plain import shown
+from headrace.plain import plain_text, shown
+from headrace.settings import check_count, check_flag
 from headrace.spark.urls import check_shared
 from headrace.storage.exports import EXPORTED
 
@@ -20,8 +22,8 @@ ALL_QUEUES = "*"
 
 
 def url(_name: str, text: str) -> str:
-    """Return the address of a storage that processes share."""
-    return check_shared(text)
+    """Return the address of a storage that processes share; "" is what each process says."""
+    return check_shared(text) if text else ""
 
 
 def name(name: str, text: str) -> str:
@@ -53,46 +55,65 @@ def states(name: str, text: str) -> tuple[JobState, ...]:
 def one_of(*words: str) -> Callable[[str, str], str]:
     """Return what reads one of these words, in capitals or not."""
 
-    def parse(name: str, text: str) -> str:
-        if text.lower() not in words:
-            raise InvalidOption(f"{name}={shown(text)} is not known: use {' or '.join(words)}")
-        return text.lower()
+    def check(name: str, word: str) -> str:
+        found = plain_text(word)
+        if found is None or found.lower() not in words:
+            raise InvalidOption(f"{name}={shown(word)} is not known: use {' or '.join(words)}")
+        return found.lower()
 
-    return parse
+    return check
 
 
-def is_atomic(name: str, text: str) -> bool:
+_COMMITS = one_of("direct", "atomic")
+_FLAGS = one_of("true", "false")
+
+
+def is_atomic(name: str, word: str) -> bool:
     """Return whether a commit is ``atomic``, else ``direct``."""
-    return one_of("direct", "atomic")(name, text) == "atomic"
+    return _COMMITS(name, word) == "atomic"
 
 
-def flag(name: str, text: str) -> bool:
-    """Return whether it is ``true``, else ``false``."""
-    return one_of("true", "false")(name, text) == "true"
+def flag(name: str, value: bool) -> bool:  # noqa: FBT001 (it is what is checked)
+    """Return a truth value."""
+    return check_flag(value, name=name)
 
 
-def whole_number(most: int) -> Callable[[str, str], int]:
-    """Return what reads a number from 1 on."""
-
-    def parse(name: str, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,18}", text) or not 1 <= int(text) <= most:
-            raise InvalidOption(f"{name}={shown(text)} is not valid: use 1 to {most:,}")
-        return int(text)
-
-    return parse
+def read_flag(name: str, text: str) -> bool:
+    """Return whether text is ``true``, else ``false``."""
+    return _FLAGS(name, text) == "true"
 
 
-def seconds(least_ms: int) -> Callable[[str, str], int]:
-    """Return what reads seconds, as milliseconds."""
+def count(most: int) -> Callable[[str, int], int]:
+    """Return what checks a whole number from 1 on."""
 
-    def parse(name: str, text: str) -> int:
-        try:
-            number = float(text)
-        except ValueError:
-            raise InvalidOption(f"{name}={shown(text)} is not valid: use seconds") from None
-        return duration_ms(number, name=name, least_ms=least_ms)
+    def check(name: str, value: int) -> int:
+        return check_count(value, name=name, most=most)
 
-    return parse
+    return check
+
+
+def read_count(name: str, text: str) -> int:
+    """Return a whole number that text says."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise InvalidOption(f"{name}={shown(text)} is not valid: use a whole number")
+    return int(text)
+
+
+def duration(least_ms: int) -> Callable[[str, Duration], int]:
+    """Return what checks a duration, and makes it milliseconds."""
+
+    def check(name: str, value: Duration) -> int:
+        return duration_ms(value, name=name, least_ms=least_ms)
+
+    return check
+
+
+def read_seconds(name: str, text: str) -> float:
+    """Return a number of seconds that text says."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidOption(f"{name}={shown(text)} is not valid: use seconds") from None
 
 
 def instant(name: str, text: str) -> int:

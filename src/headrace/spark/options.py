@@ -101,11 +101,22 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
     retry_for_ms: int = 60_000
 
 
-class _Option(NamedTuple):
-    """Where an option goes, and how its text is read; the name is there for the error."""
+def _as_it_is(_name: str, text: str) -> str:
+    return text
+
+
+class Option(NamedTuple):
+    """Where an option goes, and how its value is read; each function is told its name, too.
+
+    Attributes:
+        field: where it goes.
+        check: returns what is kept of a value that a program may pass.
+        read: returns such a value of text, which is all that Spark passes.
+    """
 
     field: str
-    parse: Callable[[str, str], Any]
+    check: Callable[[str, Any], Any]
+    read: Callable[[str, str], Any] = _as_it_is
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
@@ -114,7 +125,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     Raises:
         InvalidOption: one is not known, out of bounds, or does not go with another.
     """
-    found = _parsed(WriteOptions, options, _WRITE, _READ, "write")
+    found = _parsed(WriteOptions, options, WRITE, _READ, "write")
     if found.write_id and not found.is_atomic:
         raise InvalidOption(
             f"writeId={shown(found.write_id)} is for commit=atomic: a direct write is safe to run "
@@ -129,7 +140,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     Raises:
         InvalidOption: one is not known, out of bounds, or does not go with another.
     """
-    found = _parsed(ReadOptions, options, _READ, _WRITE, "read")
+    found = _parsed(ReadOptions, options, _READ, WRITE, "read")
     said = {name.lower() for name in options}
     if found.read == "events":
         _refuse(said, {"states"}, "read=jobs")
@@ -153,8 +164,8 @@ def _refuse(said: set[str], names: set[str], where: str) -> None:
 def _parsed(
     kind: type[_O],
     options: Mapping[str, str],
-    known: Mapping[str, _Option],
-    others: Mapping[str, _Option],
+    known: Mapping[str, Option],
+    others: Mapping[str, Option],
     verb: str,
 ) -> _O:
     by_lower = {name.lower(): name for name in known}
@@ -166,12 +177,12 @@ def _parsed(
                 continue
             raise _unknown(given, known, others, verb)
         option = known[name]
-        values[option.field] = option.parse(name, text)
+        values[option.field] = option.check(name, option.read(name, text))
     return kind(**values)
 
 
 def _unknown(
-    given: str, known: Mapping[str, _Option], others: Mapping[str, _Option], verb: str
+    given: str, known: Mapping[str, Option], others: Mapping[str, Option], verb: str
 ) -> InvalidOption:
     lower = given.lower()
     if lower in _OF_PREPARE:
@@ -186,38 +197,52 @@ def _unknown(
 
 
 def _spelt(lower: str) -> str:
-    return next(name for name in (*_WRITE, *_READ) if name.lower() == lower)
+    return next(name for name in (*WRITE, *_READ) if name.lower() == lower)
+
+
+def _flag(field: str) -> Option:
+    return Option(field, option_values.flag, option_values.read_flag)
+
+
+def _count(field: str, most: int) -> Option:
+    return Option(field, option_values.count(most), option_values.read_count)
+
+
+def _duration(field: str, least_ms: int) -> Option:
+    return Option(field, option_values.duration(least_ms), option_values.read_seconds)
 
 
 _SHARED = {
-    "url": _Option("url", option_values.url),
-    "tenant": _Option("tenant", option_values.name),
-    "retryFor": _Option("retry_for_ms", option_values.seconds(0)),
+    "url": Option("url", option_values.url),
+    "tenant": Option("tenant", option_values.name),
+    "retryFor": _duration("retry_for_ms", 0),
 }
-_WRITE = {
+WRITE: Mapping[str, Option] = {
     **_SHARED,
-    "queue": _Option("queue", option_values.name),
-    "task": _Option("task", option_values.text),
-    "commit": _Option("is_atomic", option_values.is_atomic),
-    "writeId": _Option("write_id", option_values.text),
-    "idColumn": _Option("id_column", option_values.text),
-    "payloadColumn": _Option("payload_column", option_values.text),
-    "allowRandomIds": _Option("allows_random_ids", option_values.flag),
-    "replaceEnded": _Option("replaces_ended", option_values.flag),
-    "batchSize": _Option("batch_size", option_values.whole_number(BATCH_LIMIT)),
-    "stageTtl": _Option("stage_ttl_ms", option_values.seconds(LEAST_MS)),
-    "keepWrite": _Option("keep_write_ms", option_values.seconds(LEAST_MS)),
+    "queue": Option("queue", option_values.name),
+    "task": Option("task", option_values.text),
+    "commit": Option("is_atomic", option_values.is_atomic),
+    "writeId": Option("write_id", option_values.text),
+    "idColumn": Option("id_column", option_values.text),
+    "payloadColumn": Option("payload_column", option_values.text),
+    "allowRandomIds": _flag("allows_random_ids"),
+    "replaceEnded": _flag("replaces_ended"),
+    "batchSize": _count("batch_size", BATCH_LIMIT),
+    "stageTtl": _duration("stage_ttl_ms", LEAST_MS),
+    "keepWrite": _duration("keep_write_ms", LEAST_MS),
 }
+"""The options of a write by their names."""
+
 _READ = {
     **_SHARED,
-    "read": _Option("read", option_values.one_of("events", "jobs", "dead")),
-    "queue": _Option("queues", option_values.queues),
-    "states": _Option("states", option_values.states),
-    "startingOffsets": _Option("starting", option_values.offsets("earliest", "latest")),
-    "endingOffsets": _Option("ending", option_values.offsets("latest")),
-    "startingTimestamp": _Option("starting_ms", option_values.instant),
-    "endingTimestamp": _Option("ending_ms", option_values.instant),
-    "maxEventsPerTrigger": _Option("max_events", option_values.whole_number(MOST_EVENTS)),
-    "minPartitions": _Option("min_partitions", option_values.whole_number(MOST_PARTITIONS)),
-    "failOnDataLoss": _Option("fails_on_loss", option_values.flag),
+    "read": Option("read", option_values.one_of("events", "jobs", "dead")),
+    "queue": Option("queues", option_values.queues),
+    "states": Option("states", option_values.states),
+    "startingOffsets": Option("starting", option_values.offsets("earliest", "latest")),
+    "endingOffsets": Option("ending", option_values.offsets("latest")),
+    "startingTimestamp": Option("starting_ms", option_values.instant),
+    "endingTimestamp": Option("ending_ms", option_values.instant),
+    "maxEventsPerTrigger": _count("max_events", MOST_EVENTS),
+    "minPartitions": _count("min_partitions", MOST_PARTITIONS),
+    "failOnDataLoss": _flag("fails_on_loss"),
 }
