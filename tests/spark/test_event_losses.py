@@ -7,12 +7,14 @@ import warnings
 from random import Random
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from msgspec import structs
+from pyspark.sql.datasource import DataSourceStreamReader
 
 from headrace import SyncApp
 from headrace.spark.event_readers import stream_reader
 from headrace.spark.options import ReadOptions
 from tests.spark.support.events import enqueue, last_of
+from tests.spark.support.micro_batches import next_end
 
 STEPS = 15
 
@@ -27,7 +29,11 @@ def lost(told: list[warnings.WarningMessage]) -> int:
 @pytest.mark.parametrize("seed", range(3))
 def test_each_event_is_read_once_or_counted(url: str, app: SyncApp[None], seed: int) -> None:
     chance = Random(seed)
-    options = ReadOptions(url=url, queues=("q",), starting="earliest", fails_on_loss=False)
+
+    def started() -> DataSourceStreamReader:
+        most = chance.choice([50, 500, 5_000])
+        options = ReadOptions(url=url, queues=("q",), starting="earliest", max_events=most)
+        return stream_reader(structs.replace(options, fails_on_loss=False))
 
     def disturb() -> None:
         if chance.random() < 0.3:
@@ -35,17 +41,15 @@ def test_each_event_is_read_once_or_counted(url: str, app: SyncApp[None], seed: 
         for _ in range(chance.randrange(3)):
             enqueue(app, chance.choice([1, 20, 700, 2_500]))
 
-    reader, found = stream_reader(options), []
+    reader, found = started(), []
     begin = reader.initialOffset()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for step in range(STEPS):
+        for _ in range(STEPS):
             disturb()
             if chance.random() < 0.3:
-                reader = stream_reader(options)  # a restart
-            most = chance.choice([50, 500, 5_000])
-            limit = ReadMaxRows(most) if step < STEPS - 1 else ReadAllAvailable()
-            end = reader.latestOffset(begin, limit)
+                reader = started()  # a restart
+            end = next_end(reader, begin)
             disturb()
             for part in reader.partitions(begin, end):
                 if chance.random() < 0.3:

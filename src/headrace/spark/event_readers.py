@@ -130,14 +130,17 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             EventsLost: some are not there any more, and `failOnDataLoss` is not false.
         """
+        source = _source(self._options)
         begun, ends = from_json(start), from_json(end)
         self._start = ends
+        if not self._options.queues:
+            # One that is gone, where pyspark 4.1 did not say that it was read.
+            ends = {**dict.fromkeys(begun, EventOffset()), **ends}
         starts = {
-            queue: begun.get(queue, EventOffset())
+            queue: begun[queue] if queue in begun else self._added(source, queue)
             for queue, place in ends.items()
             if queue in begun or not place.is_before_all
         }
-        source = _source(self._options)
         return _partitions(source, self._options, offsets.planned(source, starts, ends=ends))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -150,15 +153,18 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where each queue goes on, and where those begin that are read from now on."""
         queues = dict.fromkeys(offsets.queues_of(source, self._options))
         if self._options.queues:
-            # One that the option has named since the last start. What it had lost before is none of
-            # this query's concern.
-            added = {
-                queue: offsets.earliest(source, queue) for queue in queues if queue not in begun
-            }
+            added = {queue: self._added(source, queue) for queue in queues if queue not in begun}
             return {queue: begun[queue] for queue in queues if queue in begun}, added
         if self._target is not None:
             queues = {queue: None for queue in queues if queue in self._target}
         return {**{queue: EventOffset() for queue in queues}, **begun}, {}
+
+    def _added(self, source: EventSource, queue: str) -> EventOffset:
+        """Return where a queue begins that an offset does not have.
+
+        What one had lost before the option has named it is none of this query's concern.
+        """
+        return offsets.earliest(source, queue) if self._options.queues else EventOffset()
 
 
 def _source(options: ReadOptions, *, most_s: float = math.inf) -> EventSource:
