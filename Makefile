@@ -12,6 +12,9 @@ QUICK := tests/unit tests/model tests/promises tests/storage/test_contract.py te
 	tests/testing/test_run.py tests/app/test_enqueue.py tests/app/test_results.py tests/worker/test_worker.py \
 	-k "not [file and not TestFile and not fifty_thousand"
 
+# The oldest versions that the Spark extra promises, and the oldest pandas that Spark Connect takes with them.
+OLDEST_SPARK := pyspark==4.1.0 pyarrow==18.0.0 pandas==2.2.0
+
 # $(call apt,PACKAGE): install one Debian package, as root or by sudo.
 define apt
 if [ "$$(id -u)" = 0 ]; then as_root="env"; \
@@ -28,7 +31,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo flights quick test test-spark test-slow test-spark-slow test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
+.PHONY: help setup setup-spark demo flights quick test test-spark test-slow test-spark-slow test-spark-oldest test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind java
 
 help: ## Show the targets
@@ -58,6 +61,9 @@ test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos
 
 test-spark-slow: $(VENV)/.spark java redis valgrind ## Run what takes minutes of the Spark bridge: a cluster of two hosts, many kills
 	@$(PYTEST) -n 1 -m slow tests/spark $(ARGS)
+
+test-spark-oldest: ## Run the tests of the Spark bridge on the oldest versions that it promises (ARGS="-m slow -n 1")
+	@$(MAKE) --no-print-directory test-spark VENV=build/oldest PINNED="$(OLDEST_SPARK)"
 
 test-mutants: $(VENV)/.dev redis ## See that the chaos soak finds storages out that are wrong on purpose
 	@$(BIN)/python -m pytest -m mutants tests/chaos $(ARGS)
@@ -135,7 +141,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.spark: pyproject.toml | $(BIN)/python
 	@echo "headrace: installing the package, its tools and Spark into $(VENV)"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[spark-dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[spark-dev]' $(PINNED)
 	@touch $(VENV)/.core $(VENV)/.dev $@
 
 # The package redis-server would start a service on port 6379 and enable it at boot. The same binary is in
