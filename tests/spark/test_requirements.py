@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pyspark
 import pytest
+from packaging.version import Version
 
 from headrace import MissingRequirement
 from headrace.spark import requirements
@@ -64,6 +67,22 @@ def test_a_package_without_metadata_says_its_version_itself(tmp_path: Path) -> N
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("package", "oldest"), [("pyspark", requirements.PYSPARK), ("pyarrow", requirements.PYARROW)]
+)
+def test_the_oldest_version_is_the_same_wherever_it_is_said(
+    package: str, oldest: tuple[int, int]
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    [promised] = re.findall(
+        rf"\b{package}>=([0-9.]+)", " ".join([*extras["spark"], *extras["spark-cluster"]])
+    )
+    makefile = (ROOT / "Makefile").read_text()
+    [tried] = re.findall(rf"^OLDEST_SPARK := .*\b{package}==([0-9.]+)", makefile, re.M)
+    assert Version(promised) == Version(tried) == Version(".".join(map(str, oldest)))
 
 
 def test_java_is_looked_for_where_spark_does(
