@@ -157,9 +157,14 @@ def raise_or_warn(losses: Iterable[Loss], *, fails: bool) -> None:
     for loss in losses:
         if fails:
             raise loss.error()
-        fields = {"queue": loss.queue, "after": loss.after, "count": loss.count}
-        write_line(logging.WARNING, "spark.events_lost", **fields)
+        log_loss(loss)
         warnings.warn(str(loss), UserWarning, stacklevel=2)
+
+
+def log_loss(loss: Loss) -> None:
+    """Say in the log what was lost."""
+    fields = {"queue": loss.queue, "after": loss.after, "count": loss.count}
+    write_line(logging.WARNING, "spark.events_lost", **fields)
 
 
 def _behind(place: EventPlace | None) -> EventOffset:

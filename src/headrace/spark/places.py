@@ -45,6 +45,27 @@ class EventOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.n if self.n or self.is_before_all else None
 
 
+class Advice(msgspec.Struct, frozen=True):
+    """What to do about a loss.
+
+    Attributes:
+        trimmed: about events that were trimmed.
+        anew: where numbers began anew.
+    """
+
+    trimmed: str
+    anew: str
+
+
+READ_ON = Advice(
+    "raise the queue's events (headrace queue configure --events), name a reader that holds them "
+    "back (Queue.acknowledge), or set failOnDataLoss=false to go on without them",
+    "read from other offsets (a stream: with a new checkpoint), or set failOnDataLoss=false to go "
+    "on with what there is",
+)
+"""To who reads by the data source."""
+
+
 class Loss(msgspec.Struct, frozen=True):
     """Events that a reader has missed.
 
@@ -78,20 +99,9 @@ class Loss(msgspec.Struct, frozen=True):
             "offset was never one"
         )
 
-    def error(self) -> EventsLost:
+    def error(self, advice: Advice = READ_ON) -> EventsLost:
         """Return what to raise: it also says what to do."""
-        if self.is_trimmed:
-            advice = (
-                "raise the queue's events (headrace queue configure --events), name a reader that "
-                "holds them back (Queue.acknowledge), or set failOnDataLoss=false to go on without "
-                "them"
-            )
-        else:
-            advice = (
-                "read from other offsets (a stream: with a new checkpoint), or set "
-                "failOnDataLoss=false to go on with what there is"
-            )
-        return EventsLost(f"{self}: {advice}")
+        return EventsLost(f"{self}: {advice.trimmed if self.is_trimmed else advice.anew}")
 
 
 class Span(msgspec.Struct, frozen=True):

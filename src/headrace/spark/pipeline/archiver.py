@@ -23,7 +23,7 @@ from headrace.spark.pipeline import runs
 from headrace.spark.pipeline.intake import Intake
 from headrace.spark.pipeline.layout import path_of
 from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone, RunPlan, State
-from headrace.spark.places import Loss
+from headrace.spark.places import Advice
 from headrace.spark.raised import as_raised
 from headrace.spark.storages import storage_of
 from headrace.storage.base import check_reads_in_bulk
@@ -35,8 +35,10 @@ from headrace.storage.steps import at_once
 EVENT_BYTES = 105
 """About what an event takes that is held back, in a directory; on Redis it is a little less."""
 
-
-_ADVICE = "archive more often, or raise events_cap; fail_on_data_loss=False goes on without them"
+_ADVICE = Advice(
+    "archive more often, or raise events_cap; fail_on_data_loss=False goes on without them",
+    "fail_on_data_loss=False goes on with what there is",
+)
 
 
 class ArchiveReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +142,7 @@ class Archiver:
         if taken.missing and self._fails_on_loss:
             raise EventsLost(
                 f"{taken.missing} events of run {plan.run} were trimmed before they were archived: "
-                f"{_ADVICE}"
+                f"{_ADVICE.trimmed}"
             )
         runs.write(self._spark, self._root, self._tenant, RunDone(plan.run))
         write_line(logging.INFO, "spark.archive_done", run=plan.run)
@@ -180,30 +182,15 @@ class Archiver:
         lost, parts = sum(place.n for place in new.values()), []
         for span in offsets.planned(storage, starts):
             if span.loss is not None:
+                if self._fails_on_loss:
+                    raise span.loss.error(_ADVICE)
+                offsets.log_loss(span.loss)
                 lost += span.loss.count or span.start.n
-                self._refuse_loss(span.loss)
             dead = reached.get(span.queue, Reached()).dead
             start = Reached(events=span.start, dead=dead)
             end = Reached(events=span.end, dead=_last_dead(storage, span.queue, dead))
             parts.append(Part(queue=span.queue, start=start, end=end))
         return parts, lost
-
-    def _refuse_loss(self, loss: Loss) -> None:
-        queue, after = loss.queue, loss.after
-        fields = {"queue": queue, "after": after, "count": loss.count}
-        if not self._fails_on_loss:
-            write_line(logging.WARNING, "spark.events_lost", **fields)
-        elif loss.count:
-            raise EventsLost(
-                f"{loss.count} events of queue {queue!r} after number {after} were trimmed before "
-                f"they were archived: {_ADVICE}"
-            )
-        else:
-            raise EventsLost(
-                f"the events of queue {queue!r} do not go on behind number {after}: numbers began "
-                "anew, since the storage was emptied or set back, or the queue deleted. "
-                "fail_on_data_loss=False goes on with what there is"
-            )
 
 
 def _last_dead(storage: BlockingStorage, queue: str, before: str) -> str:
