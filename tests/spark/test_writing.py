@@ -277,9 +277,10 @@ def test_a_queue_that_forgets_too_early_is_warned_of(
 ) -> None:
     app.queue("default").configure(history=10)
     with warnings.catch_warnings():
-        warn_of_history(options, 10)
+        warn_of_history(options, 10, ["id", "payload"])
+        warn_of_history(options, 11, ["id", "payload", "queue"])
     with pytest.warns(UserWarning, match=r"11 rows .* 'default', .* 10 ended jobs.*--history 11`"):
-        warn_of_history(options, 11)
+        warn_of_history(options, 11, ["id", "payload"])
 
 
 def told(batches: Iterator[pa.RecordBatch]) -> Written:

@@ -24,7 +24,7 @@ from headrace.spark.options import WriteOptions
 from headrace.spark.prepare import prepare
 from headrace.spark.progress import is_remote
 from headrace.spark.shipping import Shipped
-from headrace.spark.writing import QUERY_PROPERTY, terms_of, warn_of_history, write_partition
+from headrace.spark.writing import QUERY_PROPERTY, terms_of, write_partition
 
 ROWS = 1_000
 """How many rows of a partition are checked at once."""
@@ -118,9 +118,8 @@ class EnqueueBatch(Shipped):
         terms = None
         if options.is_atomic:
             terms = terms_of(options, write_id=f"stream:{query}", batch=batch_id)
-        report = write_frame(df, options, terms, check_s=options.retry_for_ms / 1000)
-        if terms is None and "queue" not in df.columns:
-            warn_of_history(options, report.rows)
+        check_s = options.retry_for_ms / 1000
+        write_frame(df, options, terms, is_named=terms is not None, check_s=check_s)
 
 
 @spelled_out(WriteArguments)

@@ -102,10 +102,7 @@ def enqueue_dataframe(
         )
     name = "" if write_id is None else check_text(write_id, what="write_id")
     terms = terms_of(options, write_id=name) if options.is_atomic else None
-    report = write_frame(df, options, terms, is_shown=progress)
-    if write_id is None and "queue" not in df.columns:
-        warn_of_history(options, report.rows)
-    return report
+    return write_frame(df, options, terms, is_named=write_id is not None, is_shown=progress)
 
 
 def write_frame(
@@ -113,15 +110,20 @@ def write_frame(
     options: WriteOptions,
     terms: WriteTerms | None,
     *,
+    is_named: bool,
     check_s: float = CHECK_S,
     is_shown: bool = False,
 ) -> FrameReport:
     """Write a DataFrame, and return what became of it.
 
+    It warns where the queue forgets the ids of jobs too early to tell the write when it is run
+    again.
+
     Args:
         df: rows with columns of jobs.
         options: of the write.
         terms: of an atomic one.
+        is_named: whether a write that is run again will be known by its name.
         check_s: how long the storage may be away before anything runs.
         is_shown: whether it is drawn how far it is.
 
@@ -130,8 +132,16 @@ def write_frame(
     """
     check_columns(df.schema, options)
     check_target(options, for_s=check_s)
-    if terms is not None:
-        return _atomically(df, options, terms, is_shown=is_shown)
+    if terms is None:
+        report = _directly(df, options, is_shown=is_shown)
+    else:
+        report = _atomically(df, options, terms, is_shown=is_shown)
+    if not is_named:
+        warn_of_history(options, report.rows, df.columns)
+    return report
+
+
+def _directly(df: DataFrame, options: WriteOptions, *, is_shown: bool) -> FrameReport:
     written = _written(df, options, None, is_shown=is_shown)
     rows, added = sum(one.rows for one in written), sum(one.added for one in written)
     return FrameReport(rows=rows, added=added, duplicates=rows - added, queue=options.queue)

@@ -45,8 +45,7 @@ def batch_writer(options: WriteOptions, schema: StructType) -> DataSourceArrowWr
     """
     check_columns(schema, options)
     check_target(options)
-    has_one_queue = "queue" not in schema.fieldNames()
-    return BatchWriter(options, is_warning=has_one_queue and not options.write_id)
+    return BatchWriter(options, schema.fieldNames())
 
 
 def stream_writer(options: WriteOptions, schema: StructType) -> DataSourceStreamArrowWriter:
@@ -81,13 +80,13 @@ class BatchWriter(Shipped, DataSourceArrowWriter):
 
     Args:
         options: of the write.
-        is_warning: whether to warn where the queue forgets too early.
+        columns: of the rows.
     """
 
-    def __init__(self, options: WriteOptions, *, is_warning: bool) -> None:
+    def __init__(self, options: WriteOptions, columns: Sequence[str]) -> None:
         self._options = options
         self._terms = terms_of(options) if options.is_atomic else None
-        self._is_warning = is_warning
+        self._columns = columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionMessage:
         """Write one partition on an executor."""
@@ -99,8 +98,8 @@ class BatchWriter(Shipped, DataSourceArrowWriter):
         written = list(_written(messages))
         if self._terms is not None:
             finish(self._options, self._terms, written)
-        if self._is_warning:
-            warn_of_history(self._options, sum(one.rows for one in written))
+        if not self._options.write_id:
+            warn_of_history(self._options, sum(one.rows for one in written), self._columns)
 
     def abort(self, messages: Messages) -> None:
         """End a write that failed: in a partition, or in `commit`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -189,11 +189,20 @@ def give_up(options: WriteOptions, terms: WriteTerms, written: Iterable[Written]
             at_once(writing.publish())
 
 
-def warn_of_history(options: WriteOptions, rows: int) -> None:
+def warn_of_history(options: WriteOptions, rows: int, columns: Collection[str]) -> None:
     """Warn on the driver where a queue remembers fewer ended jobs than were written.
 
-    The ids of the others are free again once they have run, and the same rows would run twice.
+    The ids of the others are free again once they have run, and the same rows would run twice: it
+    is for writes that are told by the ids of their jobs alone. Where rows name their queues, none
+    is looked at.
+
+    Args:
+        options: of the write.
+        rows: how many were written.
+        columns: of the rows.
     """
+    if "queue" in columns:
+        return
     queue = options.queue
     try:
         history = at_once(asker_of(options).storage.stats(queue)).settings.history
