@@ -289,6 +289,26 @@ def test_where_there_is_nothing_that_is_said(
     assert (ran.code, ran.out, ran.err) == (0, "", told.format(tmp_path) + "\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rollup",),
+        ("baseline",),
+        ("failures",),
+        ("plot",),
+        ("compact",),
+        ("retain", "--days", "3", "--yes"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_folder_that_is_not_there_is_refused(
+    cli: Cli, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran = cli(*words, tmp_path / "nowhere")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
+    assert ran.err.startswith(f"Error: there is no folder '{tmp_path}/nowhere': ")
+
+
 def test_what_is_wrong_is_said_in_a_line(cli: Cli, tmp_path: Path) -> None:
     for words, told in (
         (("rollup", tmp_path, "--conf", "x"), "'x' is not a setting: use NAME=VALUE"),

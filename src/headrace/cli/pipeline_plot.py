@@ -45,7 +45,7 @@ def plot_command(
     from headrace.spark.requirements import check_matplotlib
 
     check_matplotlib()
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.plots import plot
 
         files = plot(

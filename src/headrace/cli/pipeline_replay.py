@@ -59,7 +59,7 @@ def replay_command(
         check_can_ask()
     url = url_for_spark(target)
     run(_check(target))
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.replay import replay
 
         make = partial(

@@ -67,7 +67,7 @@ def rollup_command(
     Brings the roll-ups of the archive in ROOT up to date: counts, error rates, and percentiles of
     wait and run, of each queue and task. It may be run again at any time.
     """
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.rollup import rollup
 
         report = rollup(spark, archive.root, tenant=tenant, since=since)
@@ -106,7 +106,7 @@ def baseline_command(
     Times are 99th percentiles, by the roll-ups of the archive in ROOT: of the last hours, and of
     the days before. Tasks that have drifted come first.
     """
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.baseline import baseline
 
         rows = documents(
@@ -171,7 +171,7 @@ def failures_command(
     that have their task, type, function and message in common, but for what varies in a message, as
     numbers and ids do.
     """
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.failures import failures
 
         frame = failures(spark, archive.root, since=since, until=until, tenant=tenant)

@@ -50,6 +50,21 @@ class SparkArchive(msgspec.Struct, frozen=True):
             warnings.showwarning = _note_warning
             yield spark
 
+    @contextmanager
+    def reading(self) -> Iterator[SparkSession]:
+        """Start Spark for what is made of an archive that is there.
+
+        Raises:
+            InvalidOption: there is no such folder.
+            MissingRequirement: Java is missing or too old.
+            HeadraceError: Spark did not start, or can't do what is asked.
+        """
+        with self.spark() as spark:
+            from headrace.spark.pipeline.files import check_there
+
+            check_there(spark, self.root)
+            yield spark
+
 
 def _note_warning(message: Warning | str, *_where: object, **_rest: object) -> None:
     note(f"Note: {message}")

@@ -32,7 +32,7 @@ def compact_command(
     It may run beside "headrace pipeline archive". What was cut off is brought to its end by the
     next one.
     """
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.upkeep import compact
 
         report = compact(spark, archive.root, tenant=tenant, before=before)
@@ -64,7 +64,7 @@ def retain_command(
     """
     if not (yes or dry_run):
         check_can_ask()
-    with archive.spark() as spark:
+    with archive.reading() as spark:
         from headrace.spark.pipeline.upkeep import retain
 
         make = partial(retain, spark, archive.root, days=days, tenant=tenant)

@@ -11,7 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import InvalidOption
+from headrace.plain import shown
 from headrace.spark.pipeline.layout import path_of
+from headrace.spark.progress import is_remote
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -109,3 +111,16 @@ class Files:
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{path}".rstrip("/"))
+
+
+def check_there(spark: SparkSession, root: str | os.PathLike[str]) -> None:
+    """See that there is a folder for an archive; Spark Connect can't tell.
+
+    Raises:
+        InvalidOption: there is none, or ``root`` is empty.
+    """
+    if not is_remote(spark) and not Files(spark, root).exists(""):
+        raise InvalidOption(
+            f"there is no folder {shown(os.fspath(root))}: "
+            '"headrace pipeline archive" makes it; is it another one that you mean?'
+        )
