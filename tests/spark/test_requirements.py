@@ -25,6 +25,25 @@ def install(folder: Path, package: str, version: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
 
 
+def linked(folder: Path, left_out: str) -> Path:
+    """Return a folder with all that is installed here but what a pattern fits."""
+    for package in Path(pyspark.__file__).parents[1].iterdir():
+        if not package.match(left_out):
+            (folder / package.name).symlink_to(package)
+    return folder
+
+
+def run(program: str, packages: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program that sees nothing but our sources and what is in a folder."""
+    path = [str(ROOT / "src"), str(packages)]
+    return subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {path}; {program}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("package", "version", "check"),
     [("pyspark", "4.0.1", "check_pyspark"), ("pyarrow", "17.0.0", "check_pyarrow")],
@@ -43,14 +62,7 @@ def test_what_is_too_old_is_refused(
 
 
 def test_what_is_not_installed_is_said_at_the_first_name(tmp_path: Path) -> None:
-    for package in Path(pyspark.__file__).parents[1].iterdir():
-        if not package.name.startswith("pyspark"):
-            (tmp_path / package.name).symlink_to(package)
-    path = [str(ROOT / "src"), str(tmp_path)]
-    program = f"import sys; sys.path[:0] = {path}; import headrace.spark; headrace.spark.prepare"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=False
-    )
+    done = run("import headrace.spark; headrace.spark.prepare", linked(tmp_path, "pyspark*"))
     assert done.stderr.splitlines()[-1] == (
         "headrace.errors.MissingRequirement: pyspark 4.1 or newer is not installed: "
         "pip install 'pyspark>=4.1,<5' 'pyarrow>=18'"
@@ -58,15 +70,43 @@ def test_what_is_not_installed_is_said_at_the_first_name(tmp_path: Path) -> None
 
 
 def test_a_package_without_metadata_says_its_version_itself(tmp_path: Path) -> None:
-    for package in Path(pyspark.__file__).parents[1].iterdir():
-        if not package.match("pyspark-*.dist-info"):
-            (tmp_path / package.name).symlink_to(package)
-    path = [str(ROOT / "src"), str(tmp_path)]
-    program = f"import sys; sys.path[:0] = {path}; import headrace.spark; headrace.spark.register"
+    packages = linked(tmp_path, "pyspark-*.dist-info")
+    assert run("import headrace.spark; headrace.spark.register", packages).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "told"),
+    [
+        ("pyspark", "archive", "pyspark 4.1 or newer is not installed: pip install 'pyspark>=4.1"),
+        ("pyarrow", "rollup", "pyarrow 18.0 or newer is not installed: pip install 'pyarrow>=18'"),
+        (
+            "matplotlib",
+            "plot",
+            "matplotlib 3.10 or newer is not installed: pip install 'matplotlib",
+        ),
+    ],
+)
+def test_a_command_says_what_is_missing(
+    package: str, command: str, told: str, tmp_path: Path
+) -> None:
+    words = ["headrace", "pipeline", command, "archive"]
+    program = f"sys.argv = {words}; from headrace.cli import main; main()"
+    done = run(program, linked(tmp_path, f"{package}*"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    assert done.stderr.startswith(f"Error: {told}")
+
+
+def test_a_command_says_that_java_is_missing(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     done = subprocess.run(
-        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "headrace", "pipeline", "rollup", tmp_path],
+        env={**environment, "PATH": os.devnull},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.stderr == ""
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    assert done.stderr.startswith("Error: Spark needs Java 17 or newer, and PATH has no java: ")
 
 
 @pytest.mark.parametrize(

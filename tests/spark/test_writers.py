@@ -163,6 +163,9 @@ def test_map_in_arrow_writes_as_well(jobs: DataFrame, url: str, app: SyncApp[Non
 def test_a_queue_is_never_overwritten(jobs: DataFrame, url: str) -> None:
     with pytest.raises(PySparkException, match=r"a queue is never overwritten.*mode\('append'\)"):
         jobs.write.format("headrace").mode("overwrite").option("url", url).save()
+    for mode in ("error", "ignore"):  # Spark's own words; "error" is what it has if none is said
+        with pytest.raises(PySparkException, match=r'"headrace" cannot be written .* "Append"'):
+            jobs.write.format("headrace").mode(mode).option("url", url).save()
 
 
 def test_a_server_that_is_down_is_said_at_once(jobs: DataFrame) -> None:
