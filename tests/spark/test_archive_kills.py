@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from headrace import SyncApp
 from headrace.spark.pipeline import archive
+from tests.spark.support.archives import counted
 from tests.spark.support.trees import ProcessTree
 from tests.spark.support.worked import dead, done, work
 from tests.support.until import until
@@ -29,12 +30,6 @@ def archived(root: Path) -> Counter[tuple[str, int]]:
         return Counter()
     table = ds.dataset(f"{root}/events", partitioning="hive").to_table(["queue", "number"])
     return Counter(zip(table["queue"].to_pylist(), table["number"].to_pylist(), strict=True))
-
-
-def letters(root: Path) -> Counter[str]:
-    """Return how often each dead letter is there for who reads without Spark."""
-    table = ds.dataset(f"{root}/dead", partitioning="hive").to_table(["job_id"])
-    return Counter(table["job_id"].to_pylist())
 
 
 def told(url: str) -> Counter[tuple[str, int]]:
@@ -83,5 +78,5 @@ def test_what_is_killed_at_any_step_is_made_up_for(
     report = archive(spark, root, queues=["orders"], url=url)
     assert report.lost == 0
     assert archived(root) == told(url)
-    assert letters(root) == expected
+    assert counted(root, "job_id", kind="dead") == expected
     assert archive(spark, root, queues=["orders"], url=url).events == 0

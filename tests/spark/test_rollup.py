@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
@@ -31,7 +30,7 @@ from headrace.spark.pipeline import (
 from headrace.spark.pipeline.buckets import rolled_up
 from headrace.spark.pipeline.rollup import RollupReport, is_unmoved
 from headrace.spark.pipeline.runs import Looked, Part, Reached, RunDone
-from tests.spark.support.archives import AT, add_run, event, events_of
+from tests.spark.support.archives import AT, all_kept, archived, event, events_of, history
 from tests.spark.support.broken_files import Killed, breaking
 
 HOUR = timedelta(hours=1)
@@ -46,38 +45,9 @@ class Whole(NamedTuple):
     rows: list[Row]
 
 
-def history(seed: int, begin: datetime, end: datetime, count: int) -> list[Mapping[str, Any]]:
-    """Return events in the order in which they happened, the last of each queue at the end."""
-    draw = random.Random(seed)
-    ats = sorted(begin + (end - begin) * draw.random() for _ in range(count))
-    ats[-2:] = [end, end]
-    return [
-        event(
-            draw.choice(["active", "completed", "retrying"]),
-            at=at,
-            queue=("a", "b")[number % 2],
-            task=draw.choice(["mail", "charge"]),
-            start=1,
-            run_ms=int(draw.lognormvariate(4, 2)),
-            wait_ms=3,
-        )
-        for number, at in enumerate(ats)
-    ]
-
-
-def archived(spark: SparkSession, root: Path, *runs: Iterable[Mapping[str, Any]]) -> None:
-    for run, events in enumerate(runs, 1 + len(list(root.glob("events/*/*/*/run=*")))):
-        add_run(events_of(spark, events).coalesce(1), root, run=run)
-
-
 def kept(spark: SparkSession, root: Path, width: str) -> list[Row]:
     found = layout.rollups(spark, root, width)
     return found.orderBy("tenant", "queue", "task", "bucket").collect()
-
-
-def all_kept(spark: SparkSession, root: Path) -> list[Row]:
-    found = layout.read_known(spark, f"{root}/rollup", layout.rollup_schema())
-    return found.orderBy("width", "tenant", "queue", "task", "bucket").collect()
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from headrace.errors import InvalidOption
 from headrace.spark.pipeline import compact, dead_letters, events, layout, retain, runs, upkeep
 from headrace.spark.pipeline.runs import RunDone, RunPlan
 from headrace.spark.pipeline.upkeep import CompactReport, RetainReport
+from tests.spark.support.archives import counted
 from tests.spark.support.broken_files import Killed, breaking
 
 AT = datetime(2026, 1, 31, 2, 30, tzinfo=UTC)
@@ -66,10 +67,7 @@ def root(three_runs: Path, tmp_path: Path) -> Path:
 
 def numbers(root: Path) -> Counter[int]:
     """Return how often each event is there for who reads without Spark."""
-    if not any(root.glob("events/tenant=*/date=*/hour=*/run=*/*.parquet")):
-        return Counter()
-    table = ds.dataset(f"{root}/events", partitioning="hive").to_table(["number"])
-    return Counter(table["number"].to_pylist())
+    return counted(root, "number")
 
 
 def files(root: Path) -> list[str]:

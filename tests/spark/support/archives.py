@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -51,6 +54,52 @@ def add_run(frame: DataFrame, root: Path, *, run: int) -> None:
         plan = RunPlan(run=run, first=run, lost=0, parts=[], reached={**reached, **places})
         runs.write(spark, root, tenant, plan)
         runs.write(spark, root, tenant, RunDone(run))
+
+
+def history(seed: int, begin: datetime, end: datetime, count: int) -> list[Mapping[str, Any]]:
+    """Return events in the order in which they happened, the last of each queue at the end.
+
+    Args:
+        seed: of what is drawn.
+        begin: the first instant.
+        end: the last.
+        count: how many.
+    """
+    draw = random.Random(seed)
+    ats = sorted(begin + (end - begin) * draw.random() for _ in range(count))
+    ats[-2:] = [end, end]
+    return [
+        event(
+            draw.choice(["active", "completed", "retrying"]),
+            at=at,
+            queue=("a", "b")[number % 2],
+            task=draw.choice(["mail", "charge"]),
+            start=1,
+            run_ms=int(draw.lognormvariate(4, 2)),
+            wait_ms=3,
+        )
+        for number, at in enumerate(ats)
+    ]
+
+
+def archived(spark: SparkSession, root: Path, *runs: Iterable[Mapping[str, Any]]) -> None:
+    """Write further runs of events into an archive."""
+    for run, events in enumerate(runs, 1 + len(list(root.glob("events/*/*/*/run=*")))):
+        add_run(events_of(spark, events).coalesce(1), root, run=run)
+
+
+def all_kept(spark: SparkSession, root: Path) -> list[Row]:
+    """Return the roll-ups of all widths, in a fixed order."""
+    found = layout.read_known(spark, f"{root}/rollup", layout.rollup_schema())
+    return found.orderBy("width", "tenant", "queue", "task", "bucket").collect()
+
+
+def counted(root: Path, column: str, *, kind: str = layout.EVENTS) -> Counter[Any]:
+    """Return how often each value of a column is there for who reads without Spark."""
+    if not any(root.glob(f"{kind}/tenant=*/date=*/hour=*/run=*/*.parquet")):
+        return Counter()
+    table = ds.dataset(f"{root}/{kind}", partitioning="hive").to_table([column])
+    return Counter(table[column].to_pylist())
 
 
 def add_dead_letters(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 from headrace.spark.pipeline.files import Files
@@ -11,8 +12,18 @@ class Killed(Exception):
     """The disk did nothing more."""
 
 
-def breaking(after: int) -> type[Files]:
-    """Return files on which only so many changes are made."""
+def kill() -> None:
+    """End what is on the way."""
+    raise Killed
+
+
+def breaking(after: int, then: Callable[[], None] = kill) -> type[Files]:
+    """Return files on which only so many changes are made.
+
+    Args:
+        after: how many.
+        then: what is done in place of the next one, in which it ends or waits for good.
+    """
     left = count(after, -1)
 
     class BreakingFiles(Files):
@@ -26,6 +37,6 @@ def breaking(after: int) -> type[Files]:
 
         def _change(self) -> None:
             if next(left) == 0:
-                raise Killed
+                then()
 
     return BreakingFiles
