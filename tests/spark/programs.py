@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 import pyarrow
+import pytest
+from py4j.protocol import Py4JError
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark import enqueue_dataframe
+from headrace.spark.pipeline import compact, rollup, upkeep
+from headrace.spark.pipeline.files import Files
 from headrace.testing.contract.steps import QUEUE
+from tests.spark.support.broken_files import breaking
 from tests.spark.support.gates import pass_gate
 from tests.spark.support.rows import TASK, numbered, save, to_jobs
 from tests.spark.support.sessions import session
@@ -142,6 +150,54 @@ def stream(scratch: str, url: str, folder: str, batch: int) -> None:
     say("ended")
 
 
+def keep(scratch: str, works: list[dict[str, Any]]) -> None:
+    """Compact or roll up archives at once, and tell of each that has ended.
+
+    One that has a ``stop`` tells when it has made so many changes, and goes no further.
+    """
+    spark = session("local[2,3]", scratch=Path(scratch))
+    stops = {one["root"]: one["stop"] for one in works if "stop" in one}
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(works)) as threads:
+        if stops:
+            stop_at(stops, patch)
+        list(threads.map(lambda one: _keep(spark, **one), works))
+
+
+def _keep(spark: SparkSession, *, function: str, root: str, stop: int | None = None) -> None:
+    functions: dict[str, Callable[..., Any]] = {"compact": compact, "rollup": rollup}
+    try:
+        functions[function](spark, root)
+    except (PySparkException, Py4JError) as error:  # files may be exchanged while they are read
+        say("failed", root=root, function=function, error=str(error))
+    else:
+        say("ended", root=root, function=function)
+
+
+def stop_at(stops: dict[str, int], patch: pytest.MonkeyPatch) -> None:
+    """Have works on archives be held for good after so many changes, by the roots of these.
+
+    A change of a roll-up is one of its tables of Spark.
+    """
+    rolling = sys.modules[rollup.__module__]
+    overwrite, counts = vars(rolling)["_overwrite"], {root: count() for root in stops}
+
+    def hold(root: str) -> None:
+        say("held", root=root)
+        threading.Event().wait()
+
+    def files(spark: SparkSession, root: str) -> Files:
+        return breaking(stops[root], partial(hold, root))(spark, root)
+
+    def stopping(frame: DataFrame, path: str, *partition: str) -> None:
+        [root] = [root for root in stops if path.startswith(f"{root}/")]
+        if next(counts[root]) == stops[root]:
+            hold(root)
+        overwrite(frame, path, *partition)
+
+    patch.setattr(upkeep, "Files", files)
+    patch.setattr(rolling, "_overwrite", stopping)
+
+
 SMALL_BATCHES = {"spark__sql__execution__arrow__maxRecordsPerBatch": "500"}
 SPECULATION = {
     **SMALL_BATCHES,
@@ -181,6 +237,7 @@ def slowed(frame: DataFrame, gate: str) -> DataFrame:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
+    "keep": keep,
     "remote": remote,
     "speculate": speculate,
     "stream": stream,
