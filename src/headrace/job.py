@@ -171,9 +171,10 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     Instants are milliseconds since the epoch by the storage's clock, 0 for none.
 
     ``failures`` counts handler errors, ``stalls`` worker deaths and ``starts`` claims.
-    ``progress`` is what the last attempt has said of itself, from 0 to 1, None if it said nothing.
-    ``put_back`` is why workers have put the job back since its handler last ran, None if none has
-    or the job has ended; its ``at_ms`` is when the first of them did.
+    ``max_stalls`` and ``keep_ms`` are those of `Job`. ``progress`` is what the last attempt has
+    said of itself, from 0 to 1, None if it said nothing. ``put_back`` is why workers have put the
+    job back since its handler last ran, None if none has or the job has ended; its ``at_ms`` is
+    when the first of them did.
     """
 
     id: str
@@ -200,6 +201,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     progress: float | None = None
     progress_text: str = ""
     put_back: ErrorInfo | None = None
+    max_stalls: int = DEFAULT_MAX_STALLS
+    keep_ms: int = DEFAULT_KEEP_MS
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):

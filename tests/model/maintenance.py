@@ -109,6 +109,8 @@ class InspectorModel(State):
             progress=job.progress,
             progress_text=job.progress_text,
             put_back=job.cause,
+            max_stalls=job.max_stalls,
+            keep_ms=job.keep,
         )
 
     def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:

@@ -22,6 +22,7 @@ from headrace.storage import (
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ENDED,
+    HOUR_MS,
     QUEUE,
     UNENDED,
     ContractClient,
@@ -101,7 +102,16 @@ class ExportContract(Contract):
     ) -> None:
         names = ["c", "a", "d", "b", "e"]
         for number, name in enumerate(names):
-            await bring(state, client, worker, name, payload=b"." * number, options=b'{"n":1}')
+            await bring(
+                state,
+                client,
+                worker,
+                name,
+                payload=b"." * number,
+                options=b'{"n":1}',
+                keep_ms=HOUR_MS + number,
+                max_stalls=number + 2,
+            )
             await advance(1)
         expected = [await record_of(storage, name) for name in names]
         before = await dump()
@@ -109,6 +119,9 @@ class ExportContract(Contract):
         assert await archive.read() == names
         assert await dump() == before
         assert [r for page in archive.pages for r in page.records] == expected
+        assert [(r.keep_ms - HOUR_MS, r.max_stalls - 2) for r in expected] == list(
+            zip(range(5), range(5), strict=True)
+        )
         assert [page.has_more for page in archive.pages] == [True, True, False]
 
     async def test_a_job_that_ended_in_this_very_millisecond_waits_for_a_later_call(

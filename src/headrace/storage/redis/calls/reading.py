@@ -7,7 +7,15 @@ from typing import Any
 
 import msgspec
 
-from headrace.job import DEFAULT_LANE, DEFAULT_PRIORITY, ErrorInfo, JobRecord, JobState
+from headrace.job import (
+    DEFAULT_KEEP_MS,
+    DEFAULT_LANE,
+    DEFAULT_MAX_STALLS,
+    DEFAULT_PRIORITY,
+    ErrorInfo,
+    JobRecord,
+    JobState,
+)
 from headrace.storage.exports import ExportPage, export_cursor, not_a_cursor, place_behind
 from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.redis import keys
@@ -113,6 +121,8 @@ def _record(queue: str, words: list[Any]) -> JobRecord:
         progress=progress,
         progress_text=progress_text,
         put_back=None if its_state.is_terminal else _put_back(fields),
+        max_stalls=read_number(fields.get(b"max_stalls"), DEFAULT_MAX_STALLS),
+        keep_ms=read_number(fields.get(b"keep_ms"), DEFAULT_KEEP_MS),
     )
 
 
