@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from headrace import Context, InvalidOption, Job, SyncApp
 from headrace.spark.pipeline import replay
+from headrace.storage.connect import open_blocking
+from headrace.storage.steps import at_once
 from tests.spark.support.archives import add_dead_letters
 from tests.spark.support.worked import dead, work
 from tests.support.threads import blocked_until, working
@@ -83,6 +87,35 @@ def test_what_is_asked_for_runs_again_as_it_was(
     assert [handle.result() for handle in again] == [5, 7]
     assert sorted(shop.charged) == [(5, {"to": "us"}), (7, {"to": "us"})]
     assert ids(shop.app, "orders", "failed") == {"c5", "c7", "c100"}
+
+
+def asked_again(url: str, job_id: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return what a replayed job asks for."""
+    with closing(open_blocking(url)) as storage:
+        record = at_once(storage.get("orders", job_id))
+    return {name: getattr(record, name) for name in names}
+
+
+def test_a_replayed_job_asks_for_all_that_its_dead_letter_did(
+    spark: SparkSession, url: str, tmp_path: Path
+) -> None:
+    # Nor need its arguments be such as a handler here could read.
+    asked: dict[str, Any] = {
+        "payload": b"[1]",
+        "priority": 8,
+        "max_stalls": 7,
+        "keep_ms": 120_000,
+        "options": b'{"headers":{"to":"us"},"keep_ms":240000}',
+    }
+    work(url, dead(["a"]), **asked)
+    add_dead_letters(spark, url, tmp_path / "new")
+    assert replay(spark, tmp_path / "new", url=url, write_id="new").added == 1
+    assert asked_again(url, "replay:new:a", asked) == asked
+
+    add_dead_letters(spark, url, tmp_path / "old", without=["max_stalls", "keep_ms"])
+    assert replay(spark, tmp_path / "old", url=url, write_id="old").added == 1
+    old = {**asked, "max_stalls": 3, "keep_ms": 240_000}
+    assert asked_again(url, "replay:old:a", asked) == old
 
 
 def test_the_same_replay_brings_nothing_twice_even_if_its_jobs_are_gone(

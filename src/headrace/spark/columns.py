@@ -45,13 +45,15 @@ ASKED = {
     "expires_at": INSTANT,
     "keep": _SECONDS,
     "max_attempts": _COUNT,
+    "max_stalls": _COUNT,
     "timeout": _SECONDS,
+    "keep_ms": _COUNT,
     "options": TEXT,
 }
 """What a column may ask of each job; null says nothing.
 
-``options`` are those of another job as they are stored, in JSON; what another column says goes
-before. ``lane`` is its kind of slot.
+``options`` are those of another job as they are stored, in JSON, and ``keep_ms`` is its own; what
+another column says goes before. ``lane`` is its kind of slot.
 """
 
 

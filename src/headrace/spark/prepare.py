@@ -28,7 +28,7 @@ from headrace.spark.json_columns import check_storable, has_floats, has_no_json,
 Value: TypeAlias = Column | str | int | float
 """An option of jobs: a column, the name of one, or a number for all."""
 
-_OPTIONS = [name for name in ASKED if name not in {"task", "queue", "options"}]
+_OPTIONS = [name for name in ASKED if name not in {"task", "queue", "keep_ms", "options"}]
 
 
 def prepare(
@@ -91,8 +91,9 @@ def prepare(
         queue: the name of the queue, or a column of names, for direct writes; default: the write
             says it.
         options: of jobs, by name: ``priority``, ``lane``, ``delay``, ``run_at``, ``expires_in``,
-            ``expires_at``, ``keep``, ``max_attempts``, ``timeout``, as `TaskCall.options` has them,
-            durations in seconds. A column, the name of one, or a number. Null: not said.
+            ``expires_at``, ``keep``, ``max_attempts``, ``max_stalls``, ``timeout``, as
+            `TaskCall.options` has them, durations in seconds. A column, the name of one, or a
+            number. Null: not said.
         salt: sets ids of ``id_from`` apart from those of other writes of equal rows.
 
     Returns:

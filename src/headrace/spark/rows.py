@@ -27,7 +27,7 @@ from headrace.job import (
     check_text,
     new_job_id,
 )
-from headrace.options import JobOptions, check_stored, encode_stored
+from headrace.options import OPTIONS, JobOptions, check_stored, encode_stored
 from headrace.plain import shown
 from headrace.request import JobRequest, asked
 from headrace.settings import TaskSettings
@@ -41,7 +41,7 @@ LaneOf = Callable[[str, str], str]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL = r"[\x00-\x1f\x7f-\x{9f}]"
-_APART = {"task", "lane", "options"}
+_APART = {"task", "lane", "keep_ms", "options"}
 """Columns that are no options of a call."""
 
 _REST = JobRequest.__struct_fields__[4:]
@@ -139,14 +139,18 @@ class _Batch:
                 f"the payload of {self._row(index)} is {sizes[index].as_py():,} bytes, the limit "
                 f"is {PAYLOAD_LIMIT_BYTES:,}: store the data elsewhere and pass their key"
             )
+        if not self._options.takes_any_payload:
+            self._check_objects(payloads)
+        is_large = payloads.type in (pa.large_string(), pa.large_binary())
+        return payloads.cast(pa.large_binary() if is_large else pa.binary())
+
+    def _check_objects(self, payloads: pa.Array) -> None:
         # The rest of it is for the worker to read: to parse each would cost more than all else.
         if (index := _first(pc.invert(pc.starts_with(payloads, "{")))) is not None:
             raise InvalidRows(
                 f"the payload of {self._row(index)} is no JSON object: it has to begin with a "
                 "brace, as what prepare(...) or to_json(struct(...)) makes does"
             )
-        is_large = payloads.type in (pa.large_string(), pa.large_binary())
-        return payloads.cast(pa.large_binary() if is_large else pa.binary())
 
     def _values(self, name: str) -> list[Any]:
         kind, column = ASKED[name], self._columns[name]
@@ -175,7 +179,7 @@ class _Batch:
             raise InvalidOption("no task is named: fill the column 'task', or say the option task")
         settings = TaskSettings(queue=self._options.queue)
         template = JobTemplate(check_text(task, what="task name"), settings, _job_options(said))
-        blank = _with_stored(template.blank, said.get("options"))
+        blank = _as_another(template.blank, said)
         lane = said.get("lane")
         if lane is None:
             lane = self._lane_of(blank.queue, blank.task)
@@ -228,14 +232,18 @@ def _job_options(said: Mapping[str, Any]) -> JobOptions:
     return cast(JobOptions, given)
 
 
-def _with_stored(blank: JobRequest, options: str | None) -> JobRequest:
-    """Return a job that asks for what the stored options of another one say, and it does not."""
-    if options is None:
+def _as_another(blank: JobRequest, said: Mapping[str, Any]) -> JobRequest:
+    """Return a job that asks for what another one did, where nothing else is said of it."""
+    stored: dict[str, Any] = {}
+    if said.get("options") is not None:
+        stored = msgspec.json.decode(check_stored(said["options"].encode()) or b"{}")
+        asked_for = msgspec.json.decode(blank.options or b"{}")
+        blank = replace(blank, options=encode_stored({**stored, **asked_for}))
+    if said.get("keep") is not None:
         return blank
-    asked_for = msgspec.json.decode(blank.options or b"{}")
-    stored = {**msgspec.json.decode(check_stored(options.encode()) or b"{}"), **asked_for}
-    keep_ms = stored.get("keep_ms", blank.keep_ms)
-    return replace(blank, options=encode_stored(stored), keep_ms=keep_ms)
+    if said.get("keep_ms") is not None:
+        return replace(blank, keep_ms=OPTIONS["keep"].check(said["keep_ms"]))
+    return replace(blank, keep_ms=stored.get("keep_ms", blank.keep_ms))
 
 
 def _instant(name: str, at_us: int) -> datetime:

@@ -102,8 +102,19 @@ def counted(root: Path, column: str, *, kind: str = layout.EVENTS) -> Counter[An
     return Counter(table[column].to_pylist())
 
 
-def add_dead_letters(spark: SparkSession, url: str, root: Path, *, run: int = 1) -> None:
-    """Write the dead letters of all queues into an archive as a run of the archiver does."""
+def add_dead_letters(
+    spark: SparkSession, url: str, root: Path, *, run: int = 1, without: Iterable[str] = ()
+) -> None:
+    """Write the dead letters of all queues into an archive as a run of the archiver does.
+
+    Args:
+        spark: a session.
+        url: where the queues are.
+        root: of the archive.
+        run: the number of the run.
+        without: columns that its release did not know.
+    """
     letters = spark.read.format("headrace").options(url=url, read="dead", queue="*").load()
+    letters = letters.drop(*without)
     found = layout.with_partitions(letters, "ended_at", run=run)
     found.write.partitionBy(*layout.PARTITIONS).mode("append").parquet(f"{root}/dead")

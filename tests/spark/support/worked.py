@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from typing import Any
+
+from msgspec.structs import replace
 
 from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Completed, Failed, Outcome
@@ -34,6 +37,7 @@ def work(
     queue: str = QUEUE,
     tenant: str = TENANT,
     run_ms: int = 3,
+    **asked: Any,
 ) -> None:
     """Bring in a job for each outcome, by its id, and end it so.
 
@@ -43,12 +47,12 @@ def work(
         queue: which queue.
         tenant: whose.
         run_ms: how long each has run.
+        **asked: what each asks for beyond a plain one.
     """
     incarnation = f"hand-{secrets.token_hex(6)}"
     with closing(open_blocking(url, tenant=tenant)) as storage:
         jobs = [
-            JobRequest(id=name, queue=queue, task=TASK, payload=payload_of(name))
-            for name in outcomes
+            replace(JobRequest(name, queue, TASK, payload_of(name)), **asked) for name in outcomes
         ]
         call = CallId(incarnation, 1)
         at_once(storage.register(queue, _info(incarnation)))

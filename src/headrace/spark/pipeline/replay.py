@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -13,11 +14,16 @@ from headrace.errors import InvalidOption
 from headrace.job import DEFAULT_TENANT, ID_LIMIT_BYTES, check_name, check_text, new_job_id
 from headrace.plain import shown
 from headrace.settings import check_count
-from headrace.spark.frames import FrameReport, enqueue_dataframe
+from headrace.spark.frames import FrameReport, write_frame
+from headrace.spark.options import WriteOptions
 from headrace.spark.pipeline.layout import dead_letters
+from headrace.spark.writing import terms_of
 
 WRITE_ID_LIMIT_BYTES = 128
 """Of a replay's write id, with which the id of each of its jobs begins."""
+
+_KEPT = ("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "options")
+"""What a job asks for as its dead letter did."""
 
 
 def replay(
@@ -35,8 +41,11 @@ def replay(
 ) -> FrameReport:
     """Enqueue archived dead letters again, as new jobs.
 
-    Payload, options, priority, lane and how long the record is kept are as they were; counts and
-    errors begin anew. A job that has failed for good several times is replayed once, as it last
+    Each asks for what the dead letter did: its payload, whatever that is, options, priority, lane,
+    ``max_stalls``, and how long its record is kept. Counts and errors begin anew, it may start at
+    once, and it does not expire. In archives of releases that did not write them, ``max_stalls`` is
+    not known, nor a ``keep`` that its task has said: then they are the defaults. A job that has
+    failed for good several times is replayed once, as it last
     was. What is still a dead letter in its queue stays there, and is no obstacle.
 
     Each queue gets its jobs as a whole or not at all. A replay that was interrupted is finished by
@@ -76,19 +85,18 @@ def replay(
     if dry_run:
         return _report(queue, write_id, [], rows=chosen.count())
     jobs = chosen.select("queue", *_columns(write_id, is_moved=queue is not None))
+    to = WriteOptions(
+        url=url, tenant=tenant, is_atomic=True, write_id=write_id, takes_any_payload=True
+    )
     reports = [
-        enqueue_dataframe(
-            of_queue,
-            queue=name,
-            url=url,
-            tenant=tenant,
-            commit="atomic",
-            write_id=write_id,
-            progress=progress,
-        )
+        _enqueued(of_queue, replace(to, queue=name), is_shown=progress)
         for name, of_queue in _by_queue(jobs, queue)
     ]
     return _report(queue, write_id, reports, rows=sum(report.rows for report in reports))
+
+
+def _enqueued(jobs: DataFrame, to: WriteOptions, *, is_shown: bool) -> FrameReport:
+    return write_frame(jobs, to, terms_of(to), is_named=True, is_shown=is_shown)
 
 
 def _report(
@@ -148,4 +156,4 @@ def _columns(write_id: str, *, is_moved: bool) -> list[Column]:
     room = ID_LIMIT_BYTES - len(prefix.encode())
     short = F.when(F.octet_length(name) <= room, name).otherwise(F.sha2(name.cast("binary"), 256))
     job_id = F.concat(F.lit(prefix), short).alias("id")
-    return [job_id, *map(F.col, ("payload", "task", "priority", "lane", "options"))]
+    return [job_id, *map(F.col, _KEPT)]
