@@ -19,6 +19,7 @@ from headrace.spark.places import EventOffset, to_json
 from headrace.storage.event_pages import EventPlace
 from headrace.testing.contract.delete_queue import next_millisecond
 from tests.spark.support.events import enqueue, entries, first_of, last_of, trim
+from tests.spark.support.micro_batches import SPARK_SAYS_LIMITS
 
 redis = pytest.mark.parametrize("url", ["redis"], indirect=True)
 """The readers by themselves are tested on both storages; a stream of Spark takes seconds."""
@@ -156,9 +157,11 @@ def test_a_stream_goes_on_where_it_was_stopped(app: SyncApp[None], files: IntoFi
     for _ in range(8):
         enqueue(app, 20)
         next_millisecond()
-    query = files.run(maxEventsPerTrigger=50)
-    rows = [progress.numInputRows for progress in query.recentProgress]
-    assert [count for count in rows if count] == [40, 40, 40, 40]
+    # pyspark 4.1 has one micro-batch a run, and no limit for the first after a restart.
+    runs, expected = (1, [40, 40, 40, 40]) if SPARK_SAYS_LIMITS else (2, [40, 120])
+    queries = [files.run(maxEventsPerTrigger=50) for _ in range(runs)]
+    rows = [progress.numInputRows for query in queries for progress in query.recentProgress]
+    assert [count for count in rows if count] == expected
     assert files.numbers() == list(range(1, 161))
     enqueue(app, 5_000)
     enqueue(app, 200, queue="r")
