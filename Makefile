@@ -139,7 +139,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/.core $@
 
-$(VENV)/.spark: pyproject.toml | $(BIN)/python
+$(VENV)/.spark: pyproject.toml $(if $(PINNED),Makefile) | $(BIN)/python
 	@echo "headrace: installing the package, its tools and Spark into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[spark-dev]' $(PINNED)
 	@touch $(VENV)/.core $(VENV)/.dev $@
