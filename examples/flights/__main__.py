@@ -142,11 +142,12 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="only so many flights")
     options = parser.parse_args()
     with ExitStack() as stack:
-        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        kept = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = kept.resolve()  # what is started here works in other directories
         folder.mkdir(parents=True, exist_ok=True)
         url = options.url or stack.enter_context(own_server(folder))
         session = stack.enter_context(own_session())
-        move(session, url, folder.resolve(), options.limit)
+        move(session, url, folder, options.limit)
 
 
 @contextmanager

@@ -27,20 +27,22 @@ def own_server(folder: Path) -> Iterator[str]:
     command += ["--dir", str(folder), "--logfile", str(folder / "redis.log")]
     server = subprocess.Popen(command)  # noqa: S603 (arguments of its own)
     try:
-        wait_until_open(port)
+        wait_until_open(server, port)
         yield f"redis://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait()
 
 
-def wait_until_open(port: int) -> None:
+def wait_until_open(server: subprocess.Popen[bytes], port: int) -> None:
     """Wait for the server to take connections."""
     give_up_at = time.monotonic() + START_S
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
         except ConnectionRefusedError:
+            if server.poll() is not None:
+                sys.exit(f"redis-server has ended with {server.returncode}: see what it says above")
             if time.monotonic() > give_up_at:
                 raise
             time.sleep(0.01)

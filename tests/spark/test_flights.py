@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,8 +17,9 @@ from tests.support.until import patience
 @pytest.mark.slow
 def test_flights_become_jobs_and_come_back(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "examples.flights", "--limit", "1500", "--keep", tmp_path],
-        cwd=ROOT,
+        [sys.executable, "-m", "examples.flights", "--limit", "1500", "--keep", "kept"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=patience(90),
@@ -30,5 +32,5 @@ def test_flights_become_jobs_and_come_back(tmp_path: Path) -> None:
     assert re.search(r"<number> was cancelled *\| +[1-9]", printed)
     [events] = re.findall(r"([0-9,]+) events", printed)
     assert int(events.replace(",", "")) >= 3 * 1500
-    plots = sorted(path.name for path in (tmp_path / "plots").iterdir())
+    plots = sorted(path.name for path in (tmp_path / "kept" / "plots").iterdir())
     assert plots == ["errors.png", "latency.png", "throughput.png"]
