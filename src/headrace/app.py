@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -34,6 +35,7 @@ from headrace.json_codec import JSON, JsonCodec
 from headrace.known import KnownTasks
 from headrace.lifespan import Lifespan, check_lifespan
 from headrace.modules import check_modules, import_tree
+from headrace.one_process import made_again
 from headrace.options import (
     SharedOptions,
     TaskDefaults,
@@ -179,7 +181,10 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
         if isinstance(self.codec, JsonCodec):
             conversions = self.codec.conversions
             said |= {"encoders": conversions.encoders, "decoders": conversions.decoders}
-        return partial(type(self), **said), (self.url,)
+        make: Any = partial(type(self), **said)
+        if self.url.startswith("memory://"):
+            return made_again, (make, self.url, os.getpid())
+        return make, (self.url,)
 
     def _declare(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
         function = function_of(function)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,3 +41,20 @@ def test_what_is_of_this_process_says_what_to_send(kind: str) -> None:
     make, advice = LIVE[kind]
     with pytest.raises(UsageError, match=rf"^{kind} is of this process .*pickled: .*{advice}"):
         pickle.dumps({"captured": make()})
+
+
+@pytest.mark.parametrize("kept", [asynchronous, app], ids=["App", "SyncApp"])
+def test_what_is_in_memory_is_refused_where_nobody_would_look_for_it(
+    kept: App | SyncApp, tmp_path: Path
+) -> None:
+    assert repr(pickle.loads(pickle.dumps(kept))).partition(",")[0] == repr(kept).partition(",")[0]  # noqa: S301 (it is ours)
+    path = tmp_path / "pickled"
+    path.write_bytes(pickle.dumps(kept))
+    program = f"import pickle; pickle.load(open({str(path)!r}, 'rb'))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "headrace.errors.UsageError: memory:// is in the memory of another process, which has sent "
+        "this: use a storage that processes share, redis:// or file://"
+    )
