@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headrace import SyncApp
 from headrace.spark import enqueue_batch, enqueue_dataframe, enqueue_partition
 from headrace.testing.contract.steps import QUEUE
 from tests.spark.support.rows import TASK, numbered, save
 
 URL = "memory://jobs"
-WORDS = "memory://.* one process"
+WORDS = "memory://.* (one|another) process"
 
 
 def read(spark: SparkSession, what: str) -> Any:
@@ -25,12 +26,22 @@ def enqueue(spark: SparkSession) -> Any:
     return enqueue_dataframe(frame, url=URL, queue=QUEUE, task=TASK)
 
 
+def call(spark: SparkSession) -> None:
+    app = SyncApp(URL)
+
+    def enqueue_all(rows: Any) -> None:
+        app.enqueue_many(app.task_ref(TASK, queue=QUEUE).job() for _ in rows)
+
+    spark.range(10).foreachPartition(enqueue_all)
+
+
 WAYS: dict[str, Callable[[SparkSession], Any]] = {
     "save direct": lambda spark: save(numbered(spark, 10, has_ids=True), URL),
     "save atomic": lambda spark: save(numbered(spark, 10), URL, commit="atomic"),
     "enqueue_dataframe": enqueue,
     "enqueue_batch": lambda _: enqueue_batch(url=URL, queue=QUEUE, task=TASK, id_from=["row"]),
     "enqueue_partition": lambda _: enqueue_partition(url=URL, queue=QUEUE, task=TASK),
+    "an app of one's own": call,
     "read events": lambda spark: read(spark, "events"),
     "read jobs": lambda spark: read(spark, "jobs"),
 }
