@@ -70,12 +70,17 @@ class FailReason(StrEnum):
 
 
 class EnqueueOutcome(StrEnum):
-    """What became of a request to enqueue; ``unknown`` to a handle that enqueued nothing."""
+    """What became of a request to enqueue; ``unknown`` to a handle that enqueued nothing.
+
+    ``updated``: a job of its id was there, and what it asks for was set in that one, or waits to
+    run after it.
+    """
 
     QUEUED = "queued"
     SCHEDULED = "scheduled"
     DUPLICATE = "duplicate"
     COMPLETED = "completed"
+    UPDATED = "updated"
     UNKNOWN = "unknown"
 
 
@@ -99,7 +104,9 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     encoded. ``delay_ms`` and ``expires_in_ms`` count from the storage's clock; ``run_at_ms`` and
     ``expires_at_ms`` are instants; 0 means none. ``lane`` is the kind of slot that it needs; "": as
     workers have said of its task. ``options`` are those that the storage only keeps: an object of
-    names and values for who reads them, such as its worker.
+    names and values for who reads them, such as its worker, in two parts with a newline between:
+    those that are its data, and those about its retries. The second may be left out, with the
+    newline.
     """
 
     id: str
@@ -174,7 +181,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``max_stalls`` and ``keep_ms`` are those of `Job`. ``progress`` is what the last attempt has
     said of itself, from 0 to 1, None if it said nothing. ``put_back`` is why workers have put the
     job back since its handler last ran, None if none has or the job has ended; its ``at_ms`` is
-    when the first of them did.
+    when the first of them did. ``has_next`` tells of an active job that one of its id
+    is blocked by it, and runs next.
     """
 
     id: str
@@ -203,6 +211,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     put_back: ErrorInfo | None = None
     max_stalls: int = DEFAULT_MAX_STALLS
     keep_ms: int = DEFAULT_KEEP_MS
+    has_next: bool = False
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 
 from headrace.forks import on_fork
 from headrace.job import Job
+from headrace.update import Update
 
 
 class JobRequest(Job, frozen=True):
@@ -26,6 +27,7 @@ class JobRequest(Job, frozen=True):
         replaces_ended: a failed or cancelled record of its id makes room for it; else any record
             stands.
         channel: which channel is told how the job ends, "" for none.
+        update: what it changes of a job of its id that waits or runs; None: nothing.
         era: if it is the current one's number, a task made the job, and it was not sent yet. Only
             `fresh` sets it, and no copy has it.
     """
@@ -34,6 +36,7 @@ class JobRequest(Job, frozen=True):
     is_plain: bool = False
     replaces_ended: bool = True
     channel: str = ""
+    update: Update | None = None
     era: int = 0
 
     def __post_init__(self) -> None:
@@ -77,12 +80,19 @@ _DEFAULTS = {
         if not field.required and field.name != "priority"
     },
     "channel": "",
+    "update": None,
 }
 _values = attrgetter(*_DEFAULTS)
 
 
 def asked(request: JobRequest) -> list[tuple[str, Any]]:
-    """Return what a job asks for, by name, that differs from the default; its tier is apart."""
+    """Return what a job asks for, by name, that differs from the default; its tier is apart.
+
+    Of an update that is its `Update.word`.
+    """
     values = _values(request)
     # Without a step of Python for each field: most are as they are by default.
-    return list(compress(zip(_DEFAULTS, values, strict=True), map(ne, values, _DEFAULTS.values())))
+    pairs = list(compress(zip(_DEFAULTS, values, strict=True), map(ne, values, _DEFAULTS.values())))
+    if request.update is not None:
+        pairs[-1] = ("update", request.update.word)
+    return pairs

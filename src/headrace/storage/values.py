@@ -212,7 +212,8 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     the window fell in it. ``workers`` counts the incarnations that beat within their lease.
     ``oldest_ms`` is how long the heads of the queue's lanes have been ready, of these the longest.
     ``queued`` counts the jobs of all lanes, ``lanes`` those of each lane beside the default one
-    that has any, by name.
+    that has any, by name. ``blocked`` counts those that wait for the end of the active one of their
+    id.
     """
 
     queue: str
@@ -236,6 +237,7 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     runs_ms: dict[int, int]
     settings: QueueSettings
     lanes: dict[str, int] = {}
+    blocked: int = 0
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -77,8 +77,8 @@ class Admin(Protocol):
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
         """Delete jobs that are in ``state``, with all that belongs to them; return how many.
 
-        Jobs that have moved on are spared, and active ones always. Each leaves an event. Channels
-        of jobs that had not ended are told, with ``state`` None.
+        Jobs that have moved on are spared, and active and blocked ones always. Each leaves an
+        event. Channels of jobs that had not ended are told, with ``state`` None.
         """
 
     @writes()

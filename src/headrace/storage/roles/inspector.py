@@ -99,8 +99,8 @@ class Inspector(Protocol):
         """Return a page of the jobs in a state.
 
         Queued ones come lane by lane, the default lane first and the others by name, and in each in
-        the order of their claims; delayed ones by their due time, ended ones newest first, active
-        ones in any. A job that stays where it is is listed
+        the order of their claims; delayed ones by their due time, ended ones newest first, blocked
+        ones oldest first, active ones in any. A job that stays where it is is listed
         once, however many others come and go; one that moves may be missed or repeated.
 
         Args:

@@ -36,6 +36,33 @@ class Producer(Protocol):
         be there, and ``is_plain`` that nothing after it differs from its default: both may be
         ignored.
 
+        A job with an ``update`` meets the one of its id so; its ``replaces_ended`` is True:
+
+        - It has ended: it makes room, also a completed one.
+        - It waits: it is changed in place by the update's parts, and the job is ``updated``. Data
+          are task, payload, lane, tier, ``keep_ms`` and the first part of ``options``; retry is
+          ``max_stalls`` and the second part. A time is compared with the present one, and none or
+          a past one is now. With a new time, which brings its expiry, the job is ``scheduled`` if
+          it lies ahead, and else ``queued`` at the tail. A job that was queued and still is keeps
+          its place, unless its lane or tier is another: then it goes to the tail of that. One that
+          keeps its time keeps its state. The counts that may be reset are failures and stalls,
+          with the error history and ``put_back``; never the starts.
+        - It is active: a successor is stored, ``blocked``, and the job is ``updated``. That begins
+          as a copy of the active one's data and retry, with nothing counted and no time, and is
+          changed by the update's parts: it takes the time unless the update never sets it.
+          One that is there already is changed likewise, its time by comparison where it has taken
+          one, and what all the updates change is remembered together. There is one of an id at
+          most.
+
+        The step that ends an active job makes it room for its successor, which is ``queued`` at the
+        tail, or ``scheduled`` if its time lies ahead, as a new job; nothing is kept of the ended
+        one but what has been told of it. The step that lets an active job wait again changes it by
+        its successor, once its own outcome is counted, as a waiting one: by the parts that the
+        updates have named together, its time by comparison with the one that it would wait for.
+        Then there is no successor. The ``channel`` of a job that is ``updated`` is added to those
+        of the one that it changes, the waiting one or the successor, whose record and result are
+        kept for a minute at least.
+
         A client has two calls in flight at most, which may arrive in either order, so the last two
         numbers of a client and queue are remembered, for ten minutes.
 
@@ -45,7 +72,9 @@ class Producer(Protocol):
         """
 
     @writes()
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+    async def cancel(
+        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+    ) -> list[CancelOutcome]:
         """Cancel jobs and return an outcome for each id, in order.
 
         A waiting job ends ``cancelled`` in this step and never starts. An active one is
@@ -54,6 +83,10 @@ class Producer(Protocol):
         that completes or fails first keeps that outcome. At every such request the owner's channel,
         if it has one, is told an `End` with ``state`` active. A cancelled job is ``cancelled``
         again, another ended one ``finished``, an unknown id ``not_found``: these change nothing.
+
+        The successor of an active job goes with it, and its channels are told an `End` that is
+        cancelled. With ``only_next`` it goes alone: the id is ``cancelled``, and ``not_found``
+        where there is none. Nothing is kept of it.
         """
 
     @writes(is_durable=False, repeats=True)
@@ -65,7 +98,9 @@ class Producer(Protocol):
         A result of more than 64 KiB is left out (``is_cut``), here and in messages.
 
         A job has 64 channels at most; others are passed over. Channels outlive retries, and hear
-        of one end, or of a purge as of an unknown job. A redriven job has none.
+        of one end, or of a purge as of an unknown job. A redriven job has none. Of an active job
+        with a successor this tells how the active one stands, and adds the channel to the
+        successor's.
 
         Args:
             queue: the jobs' queue.
