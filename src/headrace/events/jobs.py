@@ -12,6 +12,8 @@ class JobEventKind(StrEnum):
 
     QUEUED = "queued"
     SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    UPDATED = "updated"
     ACTIVE = "active"
     RETRYING = "retrying"
     SNOOZED = "snoozed"
@@ -47,8 +49,10 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
         incarnation: that ran the job.
         wait_ms: how long it had waited, on ``active``.
         run_ms: how long an attempt ran, where one ended.
-        detail: the reason of a dead letter, a cancelled job, a snooze or a job that was put back;
-            why a job was queued: ``due`` or ``redriven``; the state in which one was purged; the
+        detail: the reason of a dead letter, a cancelled job, a snooze or a job that was put back,
+            ``next`` of one that was cancelled while it was blocked; why a job was queued: ``due``,
+            ``redriven`` or ``next``; ``next`` on ``scheduled``, too, where it was blocked by the
+            one of its id that has ended; the state in which one was purged; the
             error's type on ``retrying`` and ``stalled``; ``retired`` or ``reaped`` on ``left``; the
             fraction, a space and the text on ``progress``.
         error: the qualified name of the exception's type.

@@ -20,7 +20,8 @@ _ERROR = ("error", "message", "frame")
 _INCARNATION = ("worker", "host", "version", "app_version")
 PARTS = {
     JobEventKind.QUEUED: ("detail",),
-    JobEventKind.SCHEDULED: ("due_ms",),
+    JobEventKind.SCHEDULED: ("due_ms", "detail"),
+    JobEventKind.UPDATED: ("due_ms",),
     JobEventKind.RETRYING: (*_ERROR, "due_ms"),
     JobEventKind.SNOOZED: ("detail", "due_ms"),
     JobEventKind.PUT_BACK: ("detail", "due_ms"),
