@@ -1,4 +1,5 @@
--- End waiting jobs and ask active ones to stop. Reply: a verdict an id. An unknown id leaves no trace.
+-- End waiting jobs and ask active ones to stop, or end successors alone. Reply: a verdict an id. An
+-- unknown id leaves no trace.
 local VERDICTS = { cancelled = 'cancelled', completed = 'finished', failed = 'finished' }
 
 local function ask_to_stop(unit, job)
@@ -10,7 +11,10 @@ local function ask_to_stop(unit, job)
   end
 end
 
-local function cancel(unit, id)
+local function cancel(unit, id, only_next)
+  if only_next then
+    return 'not_found'
+  end
   local job = record.load_waiting(unit, id)
   if not job then
     return 'not_found'
@@ -26,9 +30,10 @@ end
 
 function functions.cancel(roots, args)
   local unit = unit.open(roots[1])
+  local only_next = args[1] == '1'
   local verdicts = {}
-  for i, id in ipairs(args) do
-    verdicts[i] = cancel(unit, id)
+  for i = 2, #args do
+    verdicts[i - 1] = cancel(unit, args[i], only_next)
   end
   unit:close()
   return verdicts

@@ -73,9 +73,11 @@ class NotedStorage(SqliteStorage):
             if outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
                 self._stored(job, occurrence)
 
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+    async def cancel(
+        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+    ) -> list[CancelOutcome]:
         """Cancel jobs; an active one hears of it now and not at a beat."""
-        outcomes = await super().cancel(queue, job_ids)
+        outcomes = await super().cancel(queue, job_ids, only_next=only_next)
         pairs = zip(job_ids, outcomes, strict=True)
         self._stopping(queue, [i for i, outcome in pairs if outcome is CancelOutcome.REQUESTED])
         return outcomes

@@ -73,9 +73,10 @@ def read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
     return [_OUTCOMES[word] for word in reply.split()]
 
 
-def cancel(root: str, job_ids: Sequence[str]) -> Call[list[CancelOutcome]]:
+def cancel(root: str, job_ids: Sequence[str], *, only_next: bool) -> Call[list[CancelOutcome]]:
     """Build ``cancel``."""
-    return Call("cancel", root, job_ids, lambda reply: [CancelOutcome(w.decode()) for w in reply])
+    words = [f"{only_next:d}", *job_ids]
+    return Call("cancel", root, words, lambda reply: [CancelOutcome(w.decode()) for w in reply])
 
 
 def watch(root: str, job_ids: Sequence[str], channel: str) -> Call[list[End]]:

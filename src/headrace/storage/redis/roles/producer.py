@@ -24,8 +24,11 @@ class RedisProducer(RedisRole):
             await self._introduce(queue)
         return await self._client.run(producer.enqueue(root, jobs, call))
 
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        return await self._client.run(producer.cancel(self._root(queue), job_ids))
+    async def cancel(
+        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+    ) -> list[CancelOutcome]:
+        call = producer.cancel(self._root(queue), job_ids, only_next=only_next)
+        return await self._client.run(call)
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         return await self._client.run(producer.watch(self._root(queue), job_ids, channel))

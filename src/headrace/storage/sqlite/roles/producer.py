@@ -23,8 +23,13 @@ class SqliteProducer(SqliteRole):
             "enqueue", lambda s: enqueue.enqueue(s, self._name(queue), jobs, call)
         )
 
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        return await self._do("cancel", lambda s: cancel.cancel(s, self._name(queue), job_ids))
+    async def cancel(
+        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+    ) -> list[CancelOutcome]:
+        name = self._name(queue)
+        return await self._do(
+            "cancel", lambda s: cancel.cancel(s, name, job_ids, only_next=only_next)
+        )
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:
         return await self._do(

@@ -14,10 +14,12 @@ from headrace.storage.sqlite.wake import notify
 from headrace.storage.values import End
 
 
-def cancel(step: Step, name: QueueName, job_ids: Sequence[str]) -> list[CancelOutcome]:
-    """End waiting jobs and ask active ones to stop."""
+def cancel(
+    step: Step, name: QueueName, job_ids: Sequence[str], *, only_next: bool
+) -> list[CancelOutcome]:
+    """End waiting jobs and ask active ones to stop, or end successors alone."""
     unit = find_unit(step, name)
-    if unit is None:
+    if unit is None or only_next:
         return [CancelOutcome.NOT_FOUND] * len(job_ids)
     known = load(unit, job_ids)
     outcomes = [_cancel(unit, known.get(job_id)) for job_id in job_ids]
