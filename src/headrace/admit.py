@@ -9,10 +9,11 @@ from msgspec.structs import force_setattr, replace
 
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
-from headrace.options import check_fields, check_stored
+from headrace.options import check_fields
 from headrace.plain import shown
 from headrace.request import JobRequest, asked, era, fresh
 from headrace.settings import check_flag
+from headrace.stored_options import check_stored
 
 
 def admit(job: Job) -> JobRequest:

@@ -10,14 +10,14 @@ import msgspec
 
 from headrace.clock import Duration
 from headrace.job import Job
-from headrace.options import encode_stored, job_fields
+from headrace.options import job_fields
 from headrace.request import JobRequest
 from headrace.retry import Retry
 from headrace.settings import TaskSettings, check_headers
+from headrace.stored_options import decode_stored, encode_stored
 
 _JOB_FIELDS = frozenset(Job.__struct_fields__)
 _ONE_OF_TWO = (("delay_ms", "run_at_ms"), ("expires_in_ms", "expires_at_ms"))
-_read_stored = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class JobDraft:
@@ -31,7 +31,7 @@ class JobDraft:
 
     def __init__(self, request: JobRequest) -> None:
         self._request = request
-        self._stored = _read_stored(request.options) if request.options else {}
+        self._stored = decode_stored(request.options)
         self._changes: dict[str, Any] = {}
         self.headers: dict[str, str] = dict(self._stored.get("headers", {}))
 

@@ -14,14 +14,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, cast, get_type_hints
 
-import msgspec
-
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
-from headrace.plain import cut, shown
+from headrace.plain import shown
 from headrace.retry import (
     ErrorKinds,
     Retry,
@@ -230,7 +228,6 @@ _TASK_OPTIONS = {
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 CALL_OPTIONS = frozenset(JobOptions.__annotations__)
-_STORED_CHECKS = {option.field: option.check for option in OPTIONS.values() if option.is_stored}
 
 
 def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
@@ -292,37 +289,6 @@ def _kept(
             kept.get("result_ttl_ms"), kept.get("keep_ms"), base
         )
     return kept
-
-
-def encode_stored(fields: Mapping[str, Any]) -> bytes:
-    """Return those of the fields that are stored as `Job.options`; nothing is said in no bytes."""
-    stored = {
-        field: value
-        for field, value in fields.items()
-        if field in _STORED_CHECKS and value is not None and value != {}
-    }
-    return msgspec.json.encode(stored) if stored else b""
-
-
-def check_stored(encoded: bytes) -> bytes:
-    """Return the options of a job that anybody made, without those that nobody knows.
-
-    Raises:
-        InvalidOption: they can't be read, or a value is out of bounds.
-    """
-    if not encoded:
-        return b""
-    try:
-        found = msgspec.json.decode(encoded, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InvalidOption(f"the options can't be read ({cut(str(error))})") from None
-    return encode_stored(
-        {
-            field: _STORED_CHECKS[field](value)
-            for field, value in found.items()
-            if field in _STORED_CHECKS and value is not None
-        }
-    )
 
 
 _JOB_CHECKS = {

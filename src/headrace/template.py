@@ -7,9 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
-from headrace.options import JobOptions, encode_stored, job_fields
+from headrace.options import JobOptions, job_fields
 from headrace.request import JobRequest, fresh
 from headrace.settings import TaskSettings
+from headrace.stored_options import encode_stored
 
 _JOB_FIELDS = frozenset(Job.__struct_fields__)
 

@@ -34,7 +34,7 @@ from headrace.cli.options import (
 from headrace.cli.policies import SaidPolicy, on_policy
 from headrace.cli.stored_schedules import GROUPS, echo_stored, id_argument, open_schedules
 from headrace.cli.timings import SaidTiming, on_timing
-from headrace.options import JobOptions, encode_stored, job_fields, task_settings
+from headrace.options import JobOptions, job_fields, task_settings
 from headrace.policy import check_body, check_to_come
 from headrace.schedule import CLOCKS_DIFFER_MS, JobBody, ScheduleBody
 from headrace.schedule_records import (
@@ -43,6 +43,7 @@ from headrace.schedule_records import (
     change_schedule,
     known_schedule,
 )
+from headrace.stored_options import decode_stored, encode_stored
 
 
 class JobEdit(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ class JobEdit(msgspec.Struct, frozen=True):
             own["payload"] = make_job(
                 self.app, self.app, before.task, arguments=self.arguments, options=options
             ).payload
-        kept = msgspec.json.decode(before.options) if before.options else {}
+        kept = decode_stored(before.options)
         return replace(before, options=encode_stored({**kept, **self.fields}), **own)
 
 

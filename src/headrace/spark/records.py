@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from headrace.frames import innermost_frame
 from headrace.job import ErrorInfo, JobRecord, JobState
 from headrace.storage.exports import cursor_behind
+from headrace.stored_options import as_one_object
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _US_A_MS = 1000
@@ -92,7 +93,7 @@ def _row(tenant: str, record: JobRecord) -> tuple[object, ...]:
         record.changed_ms * _US_A_MS,
         record.run_ms if record.starts else None,
         record.payload,
-        record.options.decode(errors="replace") or None,
+        as_one_object(record.options).decode(errors="replace") or None,
         record.result,
         record.result is not None,
         last.type or None,

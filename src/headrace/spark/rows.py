@@ -13,7 +13,6 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
@@ -27,13 +26,14 @@ from headrace.job import (
     check_text,
     new_job_id,
 )
-from headrace.options import OPTIONS, JobOptions, check_stored, encode_stored
+from headrace.options import OPTIONS, JobOptions
 from headrace.plain import shown
 from headrace.request import JobRequest, asked
 from headrace.settings import TaskSettings
 from headrace.spark.columns import ASKED, INSTANT, TEXT
 from headrace.spark.options import WriteOptions
 from headrace.storage.batches import batches
+from headrace.stored_options import check_stored, decode_stored, encode_stored
 from headrace.template import JobTemplate
 
 T = TypeVar("T")
@@ -236,8 +236,8 @@ def _as_another(blank: JobRequest, said: Mapping[str, Any]) -> JobRequest:
     """Return a job that asks for what another one did, where nothing else is said of it."""
     stored: dict[str, Any] = {}
     if said.get("options") is not None:
-        stored = msgspec.json.decode(check_stored(said["options"].encode()) or b"{}")
-        asked_for = msgspec.json.decode(blank.options or b"{}")
+        stored = decode_stored(check_stored(said["options"].encode()))
+        asked_for = decode_stored(blank.options)
         blank = replace(blank, options=encode_stored({**stored, **asked_for}))
     if said.get("keep") is not None:
         return blank

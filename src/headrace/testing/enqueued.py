@@ -15,9 +15,10 @@ from headrace.codec import Codec, read
 from headrace.errors import InvalidArguments, InvalidOption, UsageError
 from headrace.job import DEFAULT_PRIORITY, Job
 from headrace.json_codec import JSON
-from headrace.options import WorkerOptions, task_settings
+from headrace.options import task_settings
 from headrace.request import JobRequest
 from headrace.storage.schedules import Occurrence
+from headrace.stored_options import read_worker_options
 from headrace.task import DeclaredFunction, Task
 from headrace.template import JobTemplate
 
@@ -97,7 +98,7 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_job(app: App[Any], job: Job, occurrence: Occurrence | None = None) -> EnqueuedJob:
     """Return a stored job with its arguments as the handler gets them."""
-    options = msgspec.json.decode(job.options or b"{}", type=WorkerOptions)
+    options = read_worker_options(job.options)
     return EnqueuedJob(
         id=job.id,
         queue=job.queue,

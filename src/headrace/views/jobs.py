@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from headrace.clock import datetime_of
 from headrace.events import EventRecord, JobEventKind
 from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
+from headrace.stored_options import decode_stored
 from headrace.views.value import PublicValue, instant, read_plain
 
 MEASURED = (JobEventKind.COMPLETED, JobEventKind.RETRYING, JobEventKind.SNOOZED)
@@ -98,7 +97,7 @@ class JobStatus(PublicValue):
             reason=record.reason or None,
             progress=record.progress,
             progress_text=record.progress_text or None,
-            options=read_plain(msgspec.json.decode, record.options),
+            options=read_plain(decode_stored, record.options),
             args=read_plain(decode, record.payload),
             result=read_plain(decode, record.result),
             errors=tuple(map(ErrorEntry.of, record.errors)),

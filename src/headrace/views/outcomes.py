@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from headrace.clock import datetime_of
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import cursor_behind
 from headrace.storage.values import End
+from headrace.stored_options import decode_stored
 from headrace.views.jobs import ErrorEntry
 from headrace.views.value import PublicValue, read_plain
 
@@ -98,7 +97,7 @@ class ExportedJob(PublicValue):
             reason=record.reason or None,
             progress=record.progress,
             progress_text=record.progress_text or None,
-            options=read_plain(msgspec.json.decode, record.options),
+            options=read_plain(decode_stored, record.options),
             args=read_plain(decode, record.payload),
             has_result=record.result is not None,
             result=read_plain(decode, record.result),

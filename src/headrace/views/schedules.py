@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from headrace.clock import datetime_of
 from headrace.schedule import HistoryEntry, ScheduleBody
+from headrace.stored_options import decode_stored
 from headrace.timing import At, Cron, Every
 from headrace.views.value import PublicValue, instant, read_plain
 
@@ -65,7 +64,7 @@ class Schedule(PublicValue):
             queue=job.queue,
             priority=job.priority,
             args=read_plain(decode, job.payload),
-            options=read_plain(msgspec.json.decode, job.options),
+            options=read_plain(decode_stored, job.options),
             timing=str(timing),
             cron=timing.expression if isinstance(timing, Cron) else None,
             tz=timing.tz if isinstance(timing, Cron) else None,

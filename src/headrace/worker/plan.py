@@ -16,16 +16,13 @@ from headrace.context import Context, Reporter
 from headrace.description import describe, traceback_of
 from headrace.errors import ResultMismatch
 from headrace.job import ClaimedJob, FailReason
-from headrace.options import WorkerOptions
 from headrace.outcome import Completed, Failed, Outcome, decide
 from headrace.retry import Retry, RetryFunction, RetryRules
 from headrace.settings import TaskSettings
+from headrace.stored_options import read_worker_options
 
 Draw = Callable[[], float]
 """Source of random numbers from 0 to 1."""
-
-_no_options = WorkerOptions()
-_options_decoder = msgspec.json.Decoder(WorkerOptions)
 
 
 class Encoded(bytes):
@@ -105,7 +102,7 @@ def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
     Raises:
         msgspec.MsgspecError: its options can't be read.
     """
-    options = _options_decoder.decode(job.options) if job.options else _no_options
+    options = read_worker_options(job.options)
     ttl_ms, keep_ms = options.get("result_ttl_ms"), options.get("keep_ms")
     return Plan(
         job,
