@@ -105,6 +105,7 @@ from headrace.storage.values import (
     StageInfo,
     WriteInfo,
 )
+from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
 __all__ = [
     "BATCH_LIMIT",
@@ -192,11 +193,15 @@ __all__ = [
     "Storage",
     "StoredSchedule",
     "TakenSchedules",
+    "Update",
+    "UpdateRunAt",
     "Verb",
     "Waiter",
     "WriteInfo",
     "at_once",
     "cursor_behind",
+    "cut_options",
+    "join_options",
     "keeps_schedules",
     "open_blocking",
     "open_storage",
