@@ -59,9 +59,10 @@ class Producer(Protocol):
         one but what has been told of it. The step that lets an active job wait again changes it by
         its successor, once its own outcome is counted, as a waiting one: by the parts that the
         updates have named together, its time by comparison with the one that it would wait for.
-        Then there is no successor. The ``channel`` of a job that is ``updated`` is added to those
-        of the one that it changes, the waiting one or the successor, whose record and result are
-        kept for a minute at least.
+        Then there is no successor. One counts as enqueued once it has entered, and as nothing
+        before. The ``channel`` of a job that is ``updated`` is added to those of the one that it
+        changes, the waiting one or the successor, whose record and result are kept for a minute at
+        least.
 
         A client has two calls in flight at most, which may arrive in either order, so the last two
         numbers of a client and queue are remembered, for ten minutes.

@@ -116,7 +116,7 @@ class SuccessorsContract(Contract):
         await client.enqueue(an_update(Update(), "b", delay_ms=HOUR_MS, task="resend"))
         stats = await storage.stats(QUEUE)
         assert (stats.blocked, stats.active, stats.queued, stats.scheduled) == (2, 2, 0, 0)
-        assert stats.enqueued == 4
+        assert stats.enqueued == 2
         first, last = await blocked(storage)
         assert (first.id, first.task, first.priority, first.due_ms) == ("a", "send", 9, 0)
         assert (last.id, last.task, last.priority) == ("b", "resend", 5)
@@ -232,7 +232,7 @@ class SuccessorsContract(Contract):
         await client.enqueue(an_update(ONLY_RETRY, **NEW), an_update(NOTHING, **newest))
         assert len(await blocked(storage)) == 1
         stats = await storage.stats(QUEUE)
-        assert (stats.blocked, stats.enqueued) == (1, 2)
+        assert (stats.blocked, stats.enqueued) == (1, 1)
         await worker.settle(job, completed())
         assert parts_of(await record_of(storage)) == (NEW_DATA, NEW_RETRY)
 
@@ -276,10 +276,10 @@ class SuccessorsContract(Contract):
         async with open_channel(storage) as channel:
             await client.enqueue(an_update(channel=channel.name))
             assert await storage.cancel(QUEUE, ["x"]) == [REQUESTED]
-            assert await next_end(channel) == End(QUEUE, "x", JobState.CANCELLED, reason="next")
+            assert await next_end(channel) == End(QUEUE, "x", JobState.CANCELLED)
         assert (await record_of(storage)).has_next is False
         stats = await storage.stats(QUEUE)
-        assert (stats.blocked, stats.active, stats.cancelled) == (0, 1, 1)
+        assert (stats.blocked, stats.active, stats.cancelled) == (0, 1, 0)
         assert worker.beat().cancel_ids == ["x"]
         await worker.settle(job, cancelled())
         assert await state_of(storage) is JobState.CANCELLED
@@ -301,7 +301,7 @@ class SuccessorsContract(Contract):
         assert worker.beat().cancel_ids == []
         await worker.settle(job, completed())
         assert await state_of(storage) is JobState.COMPLETED
-        assert (await storage.stats(QUEUE)).cancelled == 1
+        assert (await storage.stats(QUEUE)).cancelled == 0
 
     @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.ACTIVE, JobState.COMPLETED])
     async def test_a_cancel_of_a_successor_that_is_not_there_changes_nothing(
@@ -417,7 +417,7 @@ class SuccessorsContract(Contract):
         assert await storage.delete_queue(QUEUE, is_forced=True) is None
         assert (await storage.stats(QUEUE)).blocked == 1
 
-    async def test_a_repeated_update_answers_the_same_and_changes_nothing(
+    async def test_a_repeated_update_of_an_active_job_changes_nothing_more(
         self, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
         await started(client, worker)

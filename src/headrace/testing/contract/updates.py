@@ -236,7 +236,7 @@ class UpdatesContract(Contract):
         assert sorted(ids(await worker.claim())) == (["x", "y"] if wait_ms else [])
 
     @pytest.mark.parametrize("run_at", list(UpdateRunAt))
-    async def test_a_ready_job_may_be_sent_back_to_wait_for_a_time(
+    async def test_a_ready_job_may_be_made_to_wait_for_a_time(
         self,
         *,
         storage: Storage,
