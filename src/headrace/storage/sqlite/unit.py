@@ -19,14 +19,14 @@ from headrace.storage.sqlite.stats import Stats
 from headrace.storage.sqlite.wake import Wakes
 from headrace.storage.values import QueueSettings
 
-COUNTS = ("queued", "scheduled", "retrying", "active", "finished", "dead")
+COUNTS = ("queued", "scheduled", "retrying", "active", "finished", "dead", "blocked")
 _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 """Under which count ended jobs are kept; the others are under their state."""
 
 
 _OPEN = """
 SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
-  queued, scheduled, retrying, active, finished, dead, head, tail, event, wake, told
+  queued, scheduled, retrying, active, finished, dead, blocked, head, tail, event, wake, told
 FROM queues WHERE tenant = ? AND name = ?
 """
 _CREATE = """
@@ -35,7 +35,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _CLOSE = """
 UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
-  head = ?, tail = ?, event = ?, wake = ?, told = ?
+  blocked = ?, head = ?, tail = ?, event = ?, wake = ?, told = ?
 WHERE key = ?
 """
 
@@ -77,15 +77,15 @@ class UnitOfWork:
             events=row[6],
             events_cap=row[7],
         )
-        self.counts: dict[str, int] = dict(zip(COUNTS, row[8:14], strict=True))
+        self.counts: dict[str, int] = dict(zip(COUNTS, row[8:15], strict=True))
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail = row[14:16]
-        self.last_entry: int = row[16]
-        self._wake = row[17]
-        self.told: int = row[18]
-        self._before = row[8:19]
+        self._head, self._tail = row[15:17]
+        self.last_entry: int = row[17]
+        self._wake = row[18]
+        self.told: int = row[19]
+        self._before = row[8:20]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []

@@ -26,13 +26,16 @@ CREATE TABLE queues (
   wake INTEGER NOT NULL DEFAULT 0,
   told INTEGER NOT NULL DEFAULT 0,
   events_cap INTEGER NOT NULL DEFAULT 50000,
+  blocked INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 ) STRICT;
 
 -- Its place is one of four columns: `seq` is set while queued, `due_ms` while scheduled or
 -- retrying, `owner` (an incarnation's key) while active, `purge_at_ms` once ended. Of an id there is
--- one job, and there may be one more that waits for its end: `is_next`. A payload over 256 bytes
--- lies beside, since every move of a job writes its whole row.
+-- one job, and while it is active there may be one more, which waits for its end: `is_next`. That has
+-- no place, and `next_due_ms` says when it is to be due; `next_update` of the active one says what it
+-- takes from that one if it waits again, and is empty without it. A payload over 256 bytes lies
+-- beside, since every move of a job writes its whole row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -68,13 +71,16 @@ CREATE TABLE jobs (
   result_purge_at_ms INTEGER,
   progress REAL,
   progress_text TEXT NOT NULL DEFAULT '',
-  progress_epoch INTEGER NOT NULL DEFAULT 0
+  progress_epoch INTEGER NOT NULL DEFAULT 0,
+  next_update TEXT NOT NULL DEFAULT '',
+  next_due_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX jobs_id ON jobs (queue, id, is_next);
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;
 CREATE INDEX jobs_delayed ON jobs (queue, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX jobs_owned ON jobs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX jobs_ended ON jobs (queue, state, changed_ms) WHERE purge_at_ms IS NOT NULL;
+CREATE INDEX jobs_blocked ON jobs (queue, created_ms) WHERE is_next = 1;
 CREATE INDEX jobs_purged ON jobs (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
 
 CREATE TABLE payloads (job INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
