@@ -12,7 +12,7 @@ from headrace.storage.sqlite.engine.step import Step
 # Hints, and the order in which things came: no state.
 PASSING = {"key", "wake"}
 CALL_MEMORY = {"claim", "settle", "settled"}
-COUNTED = ("queued", "scheduled", "retrying", "active")
+COUNTED = ("queued", "scheduled", "retrying", "active", "blocked")
 TERMINAL = {"completed", "failed", "cancelled"}
 OF_A_JOB = ("payloads", "errors", "outputs")
 OF_SCHEDULES = (
@@ -37,7 +37,8 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     job_ids = {}
     for row in _rows(step.db, "jobs"):
         if row["purge_at_ms"] is None or row["purge_at_ms"] > step.now_ms:
-            found[f"job:{names[row['queue']]}:{row['id']}"] = row
+            kind = "next" if row["is_next"] else "job"
+            found[f"{kind}:{names[row['queue']]}:{row['id']}"] = row
             job_ids[row["key"]] = row["id"]
     for table in OF_A_JOB:
         for row in _rows(step.db, table):
@@ -88,6 +89,7 @@ def problems(step: Step) -> list[str]:
     workers = {row["key"]: row for row in _rows(db, "incarnations")}
     for job in jobs:
         found += _job_problems(job, workers)
+    found += _successor_problems(jobs)
     for queue in _rows(db, "queues"):
         found += _count_problems(queue, [job for job in jobs if job["queue"] == queue["key"]])
     keys = {job["key"] for job in jobs}
@@ -119,6 +121,20 @@ def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> It
         claimant = job["nonce"].partition("/")[0]
         if owner is None or (owner["name"], owner["queue"]) != (claimant, job["queue"]):
             yield f"{name!r} is active, claimed by {claimant!r} and owned by {owner}"
+
+
+def _successor_problems(jobs: list[dict[str, Any]]) -> Iterator[str]:
+    blocking = {(job["queue"], job["id"]) for job in jobs if job["next_update"]}
+    for job in jobs:
+        if bool(job["is_next"]) != (job["state"] == "blocked"):
+            yield f"{job['id']!r} is {job['state']} and its is_next is {job['is_next']}"
+        if job["next_update"] and job["state"] != "active":
+            yield f"{job['id']!r} is {job['state']} and has a successor"
+        if job["next_due_ms"] and not job["is_next"]:
+            yield f"{job['id']!r} is {job['state']} and to be due once it is not blocked"
+    blocked = {(job["queue"], job["id"]) for job in jobs if job["is_next"]}
+    for _, job_id in blocking ^ blocked:
+        yield f"{job_id!r} is blocked by none, or blocks none"
 
 
 def _schedule_problems(db: sqlite3.Connection) -> Iterator[str]:

@@ -13,7 +13,7 @@ import headrace.storage.sqlite
 
 FOLDER = Path(headrace.storage.sqlite.__file__).parent
 PLACES = {"state", "seq", "due_ms", "owner", "purge_at_ms"}
-COUNTS = {"queued", "scheduled", "retrying", "active", "finished", "dead"}
+COUNTS = {"queued", "scheduled", "retrying", "active", "finished", "dead", "blocked"}
 WRITERS = {
     "a job comes": {"intake.py"},
     "a job moves": {"moves.py"},

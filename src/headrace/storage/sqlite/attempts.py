@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo
 from headrace.storage.lines import error_words
-from headrace.storage.sqlite import finish
+from headrace.storage.sqlite import finish, successors
 from headrace.storage.sqlite.moves import Ready, move
 from headrace.storage.sqlite.record import Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -16,6 +16,7 @@ def put_back(unit: UnitOfWork, record: Record) -> None:
         finish.cancel(unit, record, keep_ms=record.keep_ms)
     else:
         move(unit, record, Ready(unit.next_head()), "put_back", worker=record.owner)
+        successors.take_up(unit, record)
 
 
 def stall(
@@ -40,3 +41,4 @@ def stall(
     else:
         remember_error(unit, record, error)
         move(unit, record, Ready(unit.next_head()))
+        successors.take_up(unit, record)

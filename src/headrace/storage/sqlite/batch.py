@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import EnqueueOutcome, JobState
 from headrace.request import JobRequest
-from headrace.storage.sqlite import intake, moves
+from headrace.storage.sqlite import intake, moves, successors, updates
 from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import Record, add_channel, join, with_channel
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -23,16 +23,15 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
     outcomes = []
     joined: list[str] = []
     for job in jobs:
+        if job.update is not None and job.id in new:
+            _write(unit, new)
+            standing.update(intake.standing(unit, [job.id]))
         record = standing.get(job.id)
         if record is not None and intake.makes_room(record, job):
             unit.erase_ended(record.key, record.state)
             record = standing[job.id] = None
         if record is not None:
-            if job.channel and not JobState(record.state).is_terminal:
-                add_channel(unit, record, job.channel)
-                joined.append(job.id)
-            is_completed = record.state == "completed"
-            outcomes.append(EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE)
+            outcomes.append(_meet(unit, record, job, joined))
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
             if job.channel:
@@ -41,10 +40,28 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
                 joined.append(job.id)
         else:
             new[job.id] = born = intake.new(unit, job)
-            moves.enter(unit, born, unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms)
+            moves.enter(unit, born, intake.due_ms_of(unit, job))
             is_ready = born.due_ms is None
             outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
-    intake.write(unit, new.values())
+    _write(unit, new)
     if joined:
         join(unit, joined)
     return outcomes
+
+
+def _write(unit: UnitOfWork, new: dict[str, NewJob]) -> None:
+    intake.write(unit, new.values())
+    new.clear()
+
+
+def _meet(unit: UnitOfWork, record: Record, job: JobRequest, joined: list[str]) -> EnqueueOutcome:
+    """Have a job meet the one of its id; note that in ``joined`` if it waits for the result."""
+    if job.update is not None:
+        change = successors.store if record.state == "active" else updates.apply
+        change(unit, record, job, job.update)
+        return EnqueueOutcome.UPDATED
+    if job.channel and not JobState(record.state).is_terminal:
+        add_channel(unit, record, job.channel)
+        joined.append(job.id)
+    is_completed = record.state == "completed"
+    return EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE

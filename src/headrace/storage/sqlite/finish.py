@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace.job import ErrorInfo, JobState
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
 from headrace.storage.lines import NO_ERROR, error_words
+from headrace.storage.sqlite import successors
 from headrace.storage.sqlite.moves import ERASED, Ended, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -66,6 +69,14 @@ def cancel(
         _notify(unit, record, JobState.CANCELLED, reason=reason)
 
 
+def cancel_next(unit: UnitOfWork, record: Record) -> bool:
+    """End the successor of an active job as cancelled; return whether there was one."""
+    successor = successors.drop(unit, record)
+    if successor is not None and successor.channels:
+        _notify(unit, successor, JobState.CANCELLED)
+    return successor is not None
+
+
 def delete(unit: UnitOfWork, record: Record) -> None:
     """Delete a job that nobody wants any more."""
     if record.state not in TERMINAL and record.channels:
@@ -81,7 +92,11 @@ def _for_waiters(record: Record, ms: int) -> int:
 
 def _end(unit: UnitOfWork, record: Record, end: Ended, detail: str) -> None:
     unit.stats.tally(end.state)
+    if record.next_update:
+        end = msgspec.structs.replace(end, keep_ms=0)
     move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=detail)
+    if record.next_update:
+        successors.enter(unit, record.id)
 
 
 def _notify(

@@ -12,7 +12,7 @@ import msgspec
 from headrace.job import DEFAULT_LANE
 from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.rows import json_list
-from headrace.storage.sqlite.record import FIELDS, Record
+from headrace.storage.sqlite.record import FIELDS, TERMINAL, Record
 from headrace.storage.sqlite.unit import UnitOfWork
 
 INLINE_LIMIT_BYTES = 256
@@ -26,6 +26,15 @@ _STANDING = f"""
 SELECT {FIELDS}, purge_at_ms <= ? FROM jobs
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
 """  # noqa: S608
+_COPY_BLOCKED = """
+INSERT INTO jobs (
+  queue, id, is_next, state, task, payload, tier, lane, created_ms, changed_ms, max_stalls, keep_ms,
+  options
+)
+SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options
+FROM jobs WHERE key = ?2
+"""
+_COPY_PAYLOAD = "INSERT INTO payloads (job, body) SELECT ?1, body FROM payloads WHERE job = ?2"
 _LANE = "SELECT lane FROM lanes WHERE queue = ? AND task = ?"
 
 
@@ -63,10 +72,10 @@ def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
         job.task,
         job.payload,
         job.priority,
-        job.lane or _lane_of(unit, job.task),
+        job.lane or lane_of(unit, job),
         now_ms,
         now_ms,
-        now_ms + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms,
+        expires_at_ms_of(unit, job),
         job.max_stalls,
         job.keep_ms,
         job.options,
@@ -89,6 +98,12 @@ def write(unit: UnitOfWork, jobs: Collection[NewJob]) -> None:
         unit.db.executemany(_ADD_PAYLOAD, payloads)
 
 
+def copy_blocked(unit: UnitOfWork, active: Record) -> None:
+    """Write one that is blocked by an active job, and asks for the same, but for its time."""
+    key = unit.db.execute(_COPY_BLOCKED, (unit.now_ms, active.key)).lastrowid
+    unit.db.execute(_COPY_PAYLOAD, (key, active.key))
+
+
 def standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
     """Return what is kept of jobs, by id; erase those whose time is over."""
     known = {}
@@ -105,10 +120,24 @@ def standing(unit: UnitOfWork, job_ids: Sequence[str]) -> dict[str, Record]:
 
 def makes_room(record: Record, job: JobRequest) -> bool:
     """Whether a record makes room for a new job of its id."""
+    if job.update is not None:
+        return record.state in TERMINAL
     return job.replaces_ended and record.state in ("failed", "cancelled")
 
 
-def _lane_of(unit: UnitOfWork, task: str) -> str:
-    """Return what workers have said of a task that its producer doesn't know."""
-    row = unit.db.execute(_LANE, (unit.key, task)).fetchone()
+def lane_of(unit: UnitOfWork, job: JobRequest) -> str:
+    """Return a job's lane: that which workers have said if its producer doesn't know the task."""
+    if job.lane:
+        return job.lane
+    row = unit.db.execute(_LANE, (unit.key, job.task)).fetchone()
     return row[0] if row else DEFAULT_LANE
+
+
+def due_ms_of(unit: UnitOfWork, job: JobRequest) -> int:
+    """Return when a job is to be due, 0 or an instant that is past: at once."""
+    return unit.now_ms + job.delay_ms if job.delay_ms else job.run_at_ms
+
+
+def expires_at_ms_of(unit: UnitOfWork, job: JobRequest) -> int:
+    """Return when a job expires, 0: never."""
+    return unit.now_ms + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms

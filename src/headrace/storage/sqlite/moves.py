@@ -207,6 +207,17 @@ def start(unit: UnitOfWork, keys: Sequence[int], *, owner: int, nonce: str) -> N
     unit.enter("active", len(keys))
 
 
+def block(unit: UnitOfWork) -> None:
+    """Count one that is blocked by the active job of its id, and has no place."""
+    unit.enter("blocked")
+
+
+def unblock(unit: UnitOfWork, record: Record) -> None:
+    """Erase one that is blocked."""
+    unit.leave(record.state)
+    unit.erase(record.key)
+
+
 def pass_over(unit: UnitOfWork, key: int) -> None:
     """Put a ready job behind all others, where it holds nobody up."""
     unit.db.execute(_BEHIND, (unit.next_tail(), key))

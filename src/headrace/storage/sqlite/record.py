@@ -16,7 +16,7 @@ from headrace.storage.values import DAMAGED_ERROR
 FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
 expires_at_ms, max_stalls, keep_ms, put_back, joined,
-created_ms
+created_ms, next_update
 """
 """The columns of a `Record`, in its order."""
 
@@ -26,6 +26,7 @@ WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
   AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """  # noqa: S608
 _LOAD_ONE = f"SELECT {FIELDS} FROM jobs WHERE key = ?"  # noqa: S608
+_LOAD_NEXT = f"SELECT {FIELDS} FROM jobs WHERE queue = ? AND id = ? AND is_next = 1"  # noqa: S608
 _JOIN = """
 UPDATE jobs SET joined = 1
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
@@ -65,6 +66,7 @@ class Record(msgspec.Struct):
     put_back: str | None
     joined: int
     created_ms: int
+    next_update: str
     is_erased: bool = False
 
     @property
@@ -117,6 +119,11 @@ def load(unit: UnitOfWork, job_ids: Iterable[str]) -> dict[str, Record]:
     """Return the records of some ids, those that are there."""
     rows = unit.db.execute(_LOAD, (unit.key, json_list(job_ids), unit.now_ms))
     return {row[1]: Record(*row) for row in rows.fetchall()}
+
+
+def load_next(unit: UnitOfWork, job_id: str) -> Record:
+    """Return the one that is blocked by the active job of its id, which must be there."""
+    return Record(*unit.db.execute(_LOAD_NEXT, (unit.key, job_id)).fetchone())
 
 
 def load_one(unit: UnitOfWork, key: int) -> Record:

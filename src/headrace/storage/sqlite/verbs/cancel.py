@@ -19,10 +19,11 @@ def cancel(
 ) -> list[CancelOutcome]:
     """End waiting jobs and ask active ones to stop, or end successors alone."""
     unit = find_unit(step, name)
-    if unit is None or only_next:
+    if unit is None:
         return [CancelOutcome.NOT_FOUND] * len(job_ids)
     known = load(unit, job_ids)
-    outcomes = [_cancel(unit, known.get(job_id)) for job_id in job_ids]
+    end = _cancel_next if only_next else _cancel
+    outcomes = [end(unit, known.get(job_id)) for job_id in job_ids]
     unit.close()
     return outcomes
 
@@ -36,6 +37,7 @@ def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
         return CancelOutcome.FINISHED
     if record.state == "active":
         ask_to_stop(unit, record)
+        finish.cancel_next(unit, record)
         # Its worker beats at once when it hears of this, and the answer says which jobs.
         channel = channel_of(unit, record.owner)
         if channel:
@@ -43,3 +45,8 @@ def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
         return CancelOutcome.REQUESTED
     finish.cancel(unit, record, keep_ms=record.keep_ms)
     return CancelOutcome.CANCELLED
+
+
+def _cancel_next(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
+    is_there = record is not None and finish.cancel_next(unit, record)
+    return CancelOutcome.CANCELLED if is_there else CancelOutcome.NOT_FOUND

@@ -12,7 +12,13 @@ from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.unit import list_queue, open_unit
 from headrace.storage.values import CallId
 
-_LETTERS = {outcome: outcome.value[0] for outcome in EnqueueOutcome}
+_LETTERS = {
+    EnqueueOutcome.QUEUED: "q",
+    EnqueueOutcome.SCHEDULED: "s",
+    EnqueueOutcome.DUPLICATE: "d",
+    EnqueueOutcome.COMPLETED: "c",
+    EnqueueOutcome.UPDATED: "u",
+}
 _OUTCOMES = {letter: outcome for outcome, letter in _LETTERS.items()}
 
 

@@ -60,6 +60,7 @@ def stats(step: Step, name: QueueName) -> QueueCounts:
         scheduled=counts["scheduled"],
         retrying=counts["retrying"],
         active=counts["active"],
+        blocked=counts["blocked"],
         history=counts["finished"],
         dead=counts["dead"],
         workers=workers,

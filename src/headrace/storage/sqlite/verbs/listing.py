@@ -60,6 +60,7 @@ _LISTINGS = {
     JobState.RETRYING: _DELAYED,
     # Its index is of all queues, and short: + keeps SQLite from taking another one.
     JobState.ACTIVE: Listing("+queue = ? AND owner IS NOT NULL", ("owner", "key")),
+    JobState.BLOCKED: Listing("queue = ? AND is_next = 1", ("created_ms", "key")),
     **{
         state: Listing(
             f"queue = ? AND state = '{state.value}' AND purge_at_ms IS NOT NULL",
@@ -70,8 +71,8 @@ _LISTINGS = {
     },
 }
 _FIELDS = """
-state, purge_at_ms, id, task, tier, failures, stalls, epoch, created_ms, changed_ms, due_ms, run_ms,
-nonce, reason, error, put_back,
+state, purge_at_ms, id, task, tier, failures, stalls, epoch, created_ms, changed_ms,
+coalesce(due_ms, next_due_ms), run_ms, nonce, reason, error, put_back,
 CASE WHEN error <> '' THEN
   (SELECT body FROM errors WHERE errors.job = jobs.key ORDER BY errors.key DESC LIMIT 1) END
 """

@@ -12,6 +12,7 @@ from headrace.storage.sqlite import (
     moves,
     readers,
     stages,
+    successors,
     writes,
 )
 from headrace.storage.sqlite.engine.step import QueueName, Step
@@ -113,6 +114,8 @@ def recount(step: Step, name: QueueName) -> int:
     for record in lost.values():
         attempts.put_back(unit, record)
     unit.flush()
-    mended = len(lost) + moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
+    mended = len(lost) + successors.mend(unit)
+    unit.flush()
+    mended += moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
     unit.close()
     return mended + history.erase_orphans(step.db)

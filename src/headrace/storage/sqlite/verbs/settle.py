@@ -15,7 +15,7 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.storage.lines import error_words, words_of
-from headrace.storage.sqlite import attempts, finish
+from headrace.storage.sqlite import attempts, finish, successors
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
 from headrace.storage.sqlite.moves import Delayed, move
@@ -99,8 +99,10 @@ def _settle_other(
     match outcome:
         case Retried():
             _retry(unit, record, outcome, run_ms)
+            successors.take_up(unit, record)
         case Snoozed():
             _snooze(unit, record, outcome, run_ms)
+            successors.take_up(unit, record)
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
             record.failures += is_attempt
@@ -160,3 +162,4 @@ def _put_back(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
         worker=record.owner,
         detail=words_of(outcome.reason.value, due_ms),
     )
+    successors.take_up(unit, record)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import JobState
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES
-from headrace.storage.sqlite import finish
+from headrace.storage.sqlite import finish, successors
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import WAITING, Record, add_channel, load, read_errors
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
@@ -47,6 +47,8 @@ def _stand(unit: UnitOfWork, job_id: str, record: Record | None, channel: str) -
         [reason] = unit.db.execute(sql, (record.key,)).fetchone()
         errors = read_errors(unit.db, record.key, 1)
         return End(unit.queue, job_id, state, reason, error=errors[0] if errors else None)
-    if state is not JobState.CANCELLED and channel:
+    if channel and record.next_update:
+        successors.add_channel_of(unit, record, channel)
+    elif channel and state is not JobState.CANCELLED:
         add_channel(unit, record, channel)
     return End(unit.queue, job_id, state)
