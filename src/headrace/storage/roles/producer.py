@@ -86,7 +86,8 @@ class Producer(Protocol):
         again, another ended one ``finished``, an unknown id ``not_found``: these change nothing.
 
         The successor of an active job goes with it, and its channels are told an `End` that is
-        cancelled. With ``only_next`` it goes alone: the id is ``cancelled``, and ``not_found``
+        cancelled, with the reason ``next``, by which who waits in one process for both can tell
+        them apart. With ``only_next`` it goes alone: the id is ``cancelled``, and ``not_found``
         where there is none. Nothing is kept of it.
         """
 

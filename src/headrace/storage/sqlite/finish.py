@@ -73,7 +73,7 @@ def cancel_next(unit: UnitOfWork, record: Record) -> bool:
     """End the successor of an active job as cancelled; return whether there was one."""
     successor = successors.drop(unit, record)
     if successor is not None and successor.channels:
-        _notify(unit, successor, JobState.CANCELLED)
+        _notify(unit, successor, JobState.CANCELLED, reason="next")
     return successor is not None
 
 

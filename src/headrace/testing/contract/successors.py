@@ -276,7 +276,7 @@ class SuccessorsContract(Contract):
         async with open_channel(storage) as channel:
             await client.enqueue(an_update(channel=channel.name))
             assert await storage.cancel(QUEUE, ["x"]) == [REQUESTED]
-            assert await next_end(channel) == End(QUEUE, "x", JobState.CANCELLED)
+            assert await next_end(channel) == End(QUEUE, "x", JobState.CANCELLED, reason="next")
         assert (await record_of(storage)).has_next is False
         stats = await storage.stats(QUEUE)
         assert (stats.blocked, stats.active, stats.cancelled) == (0, 1, 0)
@@ -294,7 +294,7 @@ class SuccessorsContract(Contract):
             ids_asked = ["x", "x", "nobody"]
             verdicts = await storage.cancel(QUEUE, ids_asked, only_next=True)
             assert verdicts == [CANCELLED, CancelOutcome.NOT_FOUND, CancelOutcome.NOT_FOUND]
-            assert (await next_end(channel)).state is JobState.CANCELLED
+            assert await next_end(channel) == End(QUEUE, "x", JobState.CANCELLED, reason="next")
         record = await record_of(storage)
         assert (record.state, record.has_next) == (JobState.ACTIVE, False)
         assert record.cancel_requested is False
