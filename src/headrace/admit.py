@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr, replace
 
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
+from headrace.on_conflict import check_update
 from headrace.options import check_fields
 from headrace.plain import shown
 from headrace.request import JobRequest, asked, era, fresh
@@ -36,7 +37,10 @@ def staying(job: Job) -> JobRequest:
     Raises:
         UsageError: it is no job, or a value of it is not valid.
     """
-    return fresh(replace(admit(job), replaces_ended=False))
+    request = admit(job)
+    if request.update is not None:
+        raise _stays_and_updates(request)
+    return fresh(replace(request, replaces_ended=False))
 
 
 def checked(job: Job) -> JobRequest:
@@ -49,7 +53,9 @@ def checked(job: Job) -> JobRequest:
         raise _no_job(job)
     if isinstance(job, JobRequest) and job.channel != "":
         raise InvalidOption(f"channel={shown(job.channel)} can't be said: enqueue_and_wait sets it")
-    said = job.replaces_ended if isinstance(job, JobRequest) else True
+    said, update = True, None
+    if isinstance(job, JobRequest):
+        said, update = job.replaces_ended, check_update(job.update)
     payload = _bytes(job.payload, name="payload")
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise PayloadTooLarge(
@@ -62,12 +68,22 @@ def checked(job: Job) -> JobRequest:
         lane="" if job.lane == "" else check_name(job.lane, what="lane"),
         options=check_stored(_bytes(job.options, name="options")),
         replaces_ended=check_flag(said, name="replaces_ended"),
+        update=update,
         **check_fields(job),
     )
+    if update is not None and not made.replaces_ended:
+        raise _stays_and_updates(made)
     _check_pair(made, "delay_ms", "run_at_ms")
     _check_pair(made, "expires_in_ms", "expires_at_ms")
     force_setattr(made, "is_plain", not asked(made))
     return made
+
+
+def _stays_and_updates(job: Job) -> InvalidOption:
+    return InvalidOption(
+        f"job {shown(job.id)} says on_conflict='update', and replace_ended=False lets any record "
+        "of its id stand: say one of them"
+    )
 
 
 def close_unsent(jobs: object) -> None:

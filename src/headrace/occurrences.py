@@ -105,7 +105,13 @@ def options_of(options: ScheduledJobOptions | None) -> JobOptions:
             f'options={shown(options)}: pass a mapping of options by name, as in {{"priority": 8}}'
         )
     said = cast(JobOptions, dict(options))
-    reasons = {"id": _OWN_ID, "delay": _OWN_TIME, "run_at": _OWN_TIME, "wait_timeout": _OWN_WAIT}
+    reasons = {
+        "id": _OWN_ID,
+        "on_conflict": _OWN_ID,
+        "delay": _OWN_TIME,
+        "run_at": _OWN_TIME,
+        "wait_timeout": _OWN_WAIT,
+    }
     for name, why in reasons.items():
         if said.get(name) is not None:
             raise _senseless(f"{name}={shown(said.get(name))}", why)

@@ -19,6 +19,7 @@ from headrace.errors import InvalidOption
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
+from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
 from headrace.plain import shown
 from headrace.retry import (
     ErrorKinds,
@@ -116,7 +117,8 @@ class JobOptions(SharedOptions, total=False):
 
     Attributes:
         id: unique in the queue, 1 to 256 bytes without control characters; while an earlier job
-            with it waits, runs or is kept completed, enqueueing changes nothing. Default: a ULID.
+            with it waits, runs or is kept completed, enqueueing changes nothing, unless
+            ``on_conflict`` says so. Default: a ULID.
         delay: start no earlier than this from now.
         run_at: start no earlier than this instant (aware); not with ``delay``.
         expires: start no later for the first time: a duration from now or an aware instant;
@@ -125,6 +127,17 @@ class JobOptions(SharedOptions, total=False):
         headers: strings for the handler, 8 KiB together.
         wait_timeout: how long ``enqueue_and_wait`` waits once the job is stored, default without
             limit. Nothing else heeds it.
+        on_conflict: ``"update"``: a job with this ``id`` that waits is changed to what this call
+            asks for; one that runs is followed by what this call asks for, or changed to it when it
+            waits again; one that has ended makes room. Default ``"skip"``. What follows goes with
+            ``"update"`` alone.
+        update_data: change task, arguments, priority, headers, timeout and what is kept of its end,
+            default True.
+        update_run_at: change when it is due, and with that when it expires: True, the default,
+            to ``delay`` or ``run_at`` or else now; ``"if_later"``, ``"if_earlier"``: if that is
+            later or earlier than what it waits for; False: never.
+        update_retry: change ``max_attempts``, ``max_stalls`` and ``retry``, default True.
+        reset_counts: let failures, stalls and the error history begin anew, default False.
     """
 
     id: str | None
@@ -134,6 +147,11 @@ class JobOptions(SharedOptions, total=False):
     retry: Retry | None
     headers: Mapping[str, str] | None
     wait_timeout: Duration | None
+    on_conflict: Literal["skip", "update"] | None
+    update_data: bool | None
+    update_run_at: bool | Literal["if_later", "if_earlier"] | None
+    update_retry: bool | None
+    reset_counts: bool | None
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -169,6 +187,10 @@ def _same(field: str, check: Callable[[Any], Any], *, is_stored: bool = False) -
 
 def _count(name: str, *, is_stored: bool = False) -> OptionRule:
     return _same(name, partial(check_count, name=name, most=MOST_ATTEMPTS), is_stored=is_stored)
+
+
+def _flag(name: str) -> OptionRule:
+    return _same(name, partial(check_flag, name=name))
 
 
 def _span(
@@ -213,6 +235,11 @@ OPTIONS: dict[str, OptionRule] = {
     "result_ttl": _span("result_ttl", is_stored=True),
     "keep": _span("keep", is_stored=True),
     "headers": _same("headers", check_headers, is_stored=True),
+    "on_conflict": _same("on_conflict", check_on_conflict),
+    "update_data": _flag("update_data"),
+    "update_run_at": _same("update_run_at", check_update_run_at),
+    "update_retry": _flag("update_retry"),
+    "reset_counts": _flag("reset_counts"),
 }
 """Each option by its name; ``expires`` is one of two."""
 
@@ -223,7 +250,7 @@ _TASK_OPTIONS = {
     "fail_on": _same("fail_on", check_fail_on),
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
     "skew_grace": _span("skew_grace"),
-    "validate": _same("validate", partial(check_flag, name="validate")),
+    "validate": _flag("validate"),
     "aliases": _same("aliases", _check_aliases),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
@@ -255,7 +282,7 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
     """Check and convert what one call asks for beyond its task's settings.
 
     Returns:
-        What it comes to, by the fields of `OPTIONS`.
+        What it comes to, by the fields of `OPTIONS`, those about an update as one ``update``.
 
     Raises:
         InvalidOption: a value is out of bounds.
@@ -264,7 +291,10 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
     delay, run_at = said.get("delay"), said.get("run_at")
     if delay is not None and run_at is not None:
         raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
-    return _kept(said, OPTIONS, task)
+    fields = _kept(said, OPTIONS, task)
+    if update := take_update(fields):
+        fields["update"] = update
+    return fields
 
 
 def _check_names(said: Mapping[str, object], options: frozenset[str], taker: str) -> None:

@@ -120,6 +120,11 @@ class Staging:
                     f"job {shown(job.id)} is of queue {job.queue!r}, and {self._name} of "
                     f"{self._terms.queue!r}: a write has one queue; make another for that one"
                 )
+            if job.update is not None:
+                raise UsageError(
+                    f"job {shown(job.id)} says on_conflict='update', and {self._name} only brings "
+                    "new jobs in: leave that out, or use enqueue_many"
+                )
         if not self._terms.replaces_ended:
             jobs = [msgspec.structs.replace(job, replaces_ended=False) for job in jobs]
         for job in jobs:

@@ -43,6 +43,7 @@ class JobTemplate:
             "keep_ms": settings.keep_ms,
             "lane": settings.lane if lane is None else lane,
             "options": encode_stored(fields),
+            "update": fields.get("update"),
             **{field: value for field, value in fields.items() if field in _JOB_FIELDS},
         }
         self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **own)

@@ -68,6 +68,7 @@ def test_arguments_that_do_not_fit(
             {"id": "x"},
             "id='x' makes no sense for a schedule's job: each occurrence's job has an id",
         ),
+        ({"on_conflict": "update"}, "on_conflict='update' makes no sense for a schedule's job"),
         ({"delay": 5}, "delay=5 makes no sense for a schedule's job: the timing says when"),
         ({"run_at": NEW_YEAR}, "run_at=datetime.* makes no sense"),
         ({"expires": NEW_YEAR}, "expires=datetime.* makes no sense .*say a duration"),
@@ -76,7 +77,17 @@ def test_arguments_that_do_not_fit(
         ({"queue": "a b"}, "queue 'a b' is not valid"),
         ([("queue", "x")], r"options=\[\('queue', 'x'\)\]: pass a mapping"),
     ],
-    ids=["id", "delay", "run_at", "expires", "wait_timeout", "priority", "queue", "list"],
+    ids=[
+        "id",
+        "on_conflict",
+        "delay",
+        "run_at",
+        "expires",
+        "wait_timeout",
+        "priority",
+        "queue",
+        "list",
+    ],
 )
 def test_options_that_make_no_sense(
     app: App[None], report: Report, options: Any, words: str
