@@ -46,7 +46,7 @@ class JobStatus(PublicValue):
     Arguments and result are as they are stored, as plain data: dates are text there, objects are
     dicts. `JobHandle.result` gives the type that the task declares. They, and the options, are not
     in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
-    ``at``; None if none has.
+    ``at``; None if none has. ``has_next`` tells of an active job that another of its id follows.
     """
 
     id: str
@@ -73,6 +73,7 @@ class JobStatus(PublicValue):
     result: Any = field(repr=False)
     errors: tuple[ErrorEntry, ...]
     put_back: ErrorEntry | None
+    has_next: bool
 
     @classmethod
     def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
@@ -102,6 +103,7 @@ class JobStatus(PublicValue):
             result=read_plain(decode, record.result),
             errors=tuple(map(ErrorEntry.of, record.errors)),
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
+            has_next=record.has_next,
         )
 
 

@@ -39,6 +39,7 @@ class QueueStats(PublicValue):
     scheduled: int
     retrying: int
     active: int
+    blocked: int
     dead: int
     history: int
     workers: int
@@ -61,6 +62,7 @@ class QueueStats(PublicValue):
             scheduled=counts.scheduled,
             retrying=counts.retrying,
             active=counts.active,
+            blocked=counts.blocked,
             dead=counts.dead,
             history=counts.history,
             workers=counts.workers,
