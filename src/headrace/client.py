@@ -150,7 +150,7 @@ class Client:
         future = self.waits.expect(asked.queue, asked.id, is_stored=False)
         try:
             handle = await self.send(asked)
-            self.waits.stored(future)
+            self.waits.stored(future, is_update=handle.outcome is EnqueueOutcome.UPDATED)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
             end = await (
@@ -178,16 +178,18 @@ class Client:
         """Return what is kept of a job."""
         return await self.storage.get(queue, job_id)
 
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    async def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Wait until a job has ended, or raise `WaitTimeout`."""
         try:
-            return await self.waits.wait(queue, job_id, timeout_ms=timeout_ms)
+            return await self.waits.wait(queue, job_id, timeout_ms=timeout_ms, is_update=is_update)
         except TimeoutError:
             raise await self._overdue(queue, job_id, timeout_ms) from None
 
-    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel a job."""
-        return (await self.storage.cancel(queue, [job_id]))[0]
+    async def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel a job, or what is to run after it."""
+        return (await self.storage.cancel(queue, [job_id], only_next=only_next))[0]
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how a job stands, and then what it has put out since a cursor."""
@@ -216,13 +218,15 @@ class CurrentClient:
         """Return what is kept of a job."""
         return await self._client().look(queue, job_id)
 
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    async def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Wait until a job has ended."""
-        return await self._client().wait(queue, job_id, timeout_ms=timeout_ms)
+        return await self._client().wait(queue, job_id, timeout_ms=timeout_ms, is_update=is_update)
 
-    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel a job."""
-        return await self._client().cancel(queue, job_id)
+    async def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel a job, or what is to run after it."""
+        return await self._client().cancel(queue, job_id, only_next=only_next)
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how a job stands, and then what it has put out since a cursor."""

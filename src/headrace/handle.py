@@ -36,11 +36,16 @@ class JobClient(Protocol):
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of the job."""
 
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Wait until the job has ended, or raise `WaitTimeout` without a handle."""
+    async def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
+        """Wait until the job has ended, or raise `WaitTimeout` without a handle.
 
-    async def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel the job."""
+        With ``is_update`` it may run after another one of its id.
+        """
+
+    async def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel the job, or what is to run after it."""
 
     async def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how the job stands, and then what it has put out since a cursor."""
@@ -77,8 +82,9 @@ class HandledJob(
         id: the job's id.
         queue: its queue.
         outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job
-            with this id waits or runs) or ``completed`` (it is done and its result kept);
-            ``unknown`` to a handle that enqueued nothing.
+            with this id waits or runs), ``completed`` (it is done and its result kept) or
+            ``updated`` (the call said so: what it asked for was set in the job that waits, or
+            follows the one that runs); ``unknown`` to a handle that enqueued nothing.
     """
 
     __slots__ = ("_client", "_decode", "id", "outcome", "queue")
@@ -189,6 +195,8 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
     async def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return its result. Safe to cancel and to repeat.
 
+        Who begins to wait while the job runs and another of its id is to follow, waits for that.
+
         Args:
             timeout: seconds or a `timedelta`; None waits as long as the job takes.
 
@@ -202,7 +210,10 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
         try:
-            end = await self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+            is_update = self.outcome is EnqueueOutcome.UPDATED
+            end = await self._client.wait(
+                self.queue, self.id, timeout_ms=timeout_ms, is_update=is_update
+            )
         except WaitTimeout as error:
             error.handle = self
             raise
@@ -231,14 +242,19 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
                 return
             await anyio.sleep(pause_s)
 
-    async def cancel(self) -> CancelOutcome:
+    async def cancel(self, *, only_next: bool = False) -> CancelOutcome:
         """Cancel the job: a waiting one never starts, an active one is asked to stop.
+
+        What follows an active one under its id goes with it.
+
+        Args:
+            only_next: leave the active one alone, and cancel what is to run after it.
 
         Returns:
             ``cancelled``, ``requested`` (it is active), ``finished`` or ``not_found``. Repeating is
             safe.
         """
-        return await self._client.cancel(self.queue, self.id)
+        return await self._client.cancel(self.queue, self.id, only_next=only_next)
 
 
 def result_of(handle: HandledJob[R_co, Any], end: End) -> R_co:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from headrace import background
 from headrace.backoff import Backoff
@@ -44,6 +44,11 @@ def is_end(end: End) -> bool:
     return end.state is None or end.state.is_terminal
 
 
+def is_of_next(end: End) -> bool:
+    """Whether it is that of a job that was blocked by the active one of its id."""
+    return end.state is JobState.CANCELLED and end.reason == "next"
+
+
 async def whole(storage: Inspector, end: End) -> End:
     """Return an end with its result, read if it was too large for a message."""
     if not end.is_cut:
@@ -73,6 +78,7 @@ class Waits:
         self._open: defaultdict[Key, list[asyncio.Future[End]]] = defaultdict(list)
         self._unborn: set[asyncio.Future[End]] = set()
         self._told_early: set[asyncio.Future[End]] = set()
+        self._unsure: set[asyncio.Future[End]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._has_answer = asyncio.Event()  # of whoever was asked to subscribe
         self._refusal: StorageError | None = None
@@ -119,9 +125,17 @@ class Waits:
             self._unborn.add(future)
         return future
 
-    def stored(self, future: asyncio.Future[End]) -> None:
-        """Note that an expected job is in the storage now."""
+    def stored(self, future: asyncio.Future[End], *, is_update: bool = False) -> None:
+        """Note that an expected job is in the storage now.
+
+        Args:
+            future: of its end.
+            is_update: it may run after another of its id, so that what is heard of the id may be of
+                that one.
+        """
         self._unborn.discard(future)
+        if is_update:
+            self._unsure.add(future)
         if future in self._told_early:
             # Only a look can tell whose end that was.
             self._told_early.discard(future)
@@ -134,11 +148,13 @@ class Waits:
             waiters.remove(future)
             if not waiters:
                 del self._open[queue, job_id]
-        self._unborn.discard(future)
-        self._told_early.discard(future)
+        for kind in (self._unborn, self._told_early, self._unsure):
+            kind.discard(future)
 
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Wait until a job has ended.
+    async def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
+        """Wait until a job has ended; with ``is_update`` one that may run after another of its id.
 
         Raises:
             TimeoutError: it has not in time.
@@ -146,6 +162,7 @@ class Waits:
             StorageRefused, StorageFault: it can't tell how the job stands.
         """
         future = self.expect(queue, job_id)
+        self.stored(future, is_update=is_update)
         timeout_s = None if timeout_ms is None else timeout_ms / 1000
         started_at = asyncio.get_running_loop().time()
         try:
@@ -175,18 +192,29 @@ class Waits:
         if self._is_closed:
             raise _closed() from None
 
-    def _resolve(self, end: End) -> None:
+    def _resolve(self, end: End, *, is_seen: bool) -> None:
+        """End the waits for a job whose end was heard of, or seen by a look."""
         if not is_end(end):
             return
         key = (end.queue, end.id)
         waiters = self._open.pop(key, [])
-        unborn = [future for future in waiters if future in self._unborn]
-        if unborn:
-            self._open[key] = unborn
+        unborn = self._unborn.intersection(waiters)
+        others = set() if is_seen else self._not_meant(end, waiters)
+        if left := [future for future in waiters if future in unborn or future in others]:
+            self._open[key] = left
             self._told_early.update(unborn)
         for future in waiters:
-            if future not in self._unborn and not future.done():
+            if future not in unborn and future not in others and not future.done():
                 future.set_result(end)
+
+    def _not_meant(self, end: End, waiters: Sequence[asyncio.Future[End]]) -> set[Any]:
+        """Return who of those that wait for a job of this id may be waiting for another one."""
+        unsure = self._unsure.intersection(waiters)
+        if is_of_next(end):
+            return set(waiters) - unsure
+        if unsure:
+            self._is_stale.set()  # only a look can tell whose end that was
+        return unsure
 
     def _fail(self, queue: str, job_id: str, error: Exception) -> None:
         """End the waits for a job of which the storage can't tell how it stands."""
@@ -222,7 +250,7 @@ class Waits:
                 self._has_answer.set()
                 self._is_stale.set()
             else:
-                self._resolve(end)
+                self._resolve(end, is_seen=False)
 
     async def _poll(self, channel: Channel) -> None:
         while True:
@@ -257,7 +285,7 @@ class Waits:
                 await self._read(queue, [job_id], channel)
         else:
             for end in ends:
-                self._resolve(end)
+                self._resolve(end, is_seen=True)
 
     async def aclose(self) -> None:
         """End the tasks; open waits, and those that begin later, raise `StorageUnavailable`."""

@@ -100,9 +100,9 @@ class ProcessClient(BlockingAsker):
         """Block until a job has ended, or raise `WaitTimeout`."""
         return self._waits.wait(queue, job_id, timeout_ms=timeout_ms)
 
-    def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel a job."""
-        [outcome] = at_once(self.storage.cancel(queue, [job_id]))
+    def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel a job, or what is to run after it."""
+        [outcome] = at_once(self.storage.cancel(queue, [job_id], only_next=only_next))
         return outcome
 
     def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:

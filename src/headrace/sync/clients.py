@@ -98,9 +98,9 @@ class CurrentProcessClient:
         """Block until a job has ended."""
         return self._clients.current().wait(queue, job_id, timeout_ms=timeout_ms)
 
-    def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel a job."""
-        return self._clients.current().cancel(queue, job_id)
+    def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel a job, or what is to run after it."""
+        return self._clients.current().cancel(queue, job_id, only_next=only_next)
 
     def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how a job stands, and then what it has put out since a cursor."""

@@ -26,8 +26,8 @@ class SyncJobClient(Protocol):
     def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
         """Block until the job has ended, or raise `WaitTimeout` without a handle."""
 
-    def cancel(self, queue: str, job_id: str) -> CancelOutcome:
-        """Cancel the job."""
+    def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
+        """Cancel the job, or what is to run after it."""
 
     def output(self, queue: str, job_id: str, *, after: str) -> tuple[End, OutputPage]:
         """Return how the job stands, and then what it has put out since a cursor."""
@@ -101,6 +101,6 @@ class SyncJobHandle(
                 return
             time.sleep(pause_s)
 
-    def cancel(self) -> CancelOutcome:
-        """Cancel the job, see `JobHandle.cancel`."""
-        return self._client.cancel(self.queue, self.id)
+    def cancel(self, *, only_next: bool = False) -> CancelOutcome:
+        """Cancel the job, or what is to run after it, see `JobHandle.cancel`."""
+        return self._client.cancel(self.queue, self.id, only_next=only_next)

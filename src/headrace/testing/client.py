@@ -90,7 +90,9 @@ class KitClient(Client):
                 raise
             return result_of(handle, await whole(self.storage, end))
 
-    async def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    async def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Run a job and return its end."""
         async with aclosing(self.storage.open_channel()) as channel:
             await channel.receive()  # it is subscribed

@@ -20,6 +20,8 @@ from headrace.storage.values import CallId
 Stored = Callable[[JobRequest, Occurrence | None], None]
 Stopping = Callable[[str, list[str]], None]
 
+_STORED = (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED, EnqueueOutcome.UPDATED)
+
 
 class NotedStorage(SqliteStorage):
     """The embedded storage, and word of what goes in.
@@ -28,8 +30,8 @@ class NotedStorage(SqliteStorage):
         url: of the database.
         tenant: whose queues.
         clock: the kit's.
-        stored: called with every job that was stored, and the occurrence of a schedule that brought
-            it in, if one did; duplicates are not.
+        stored: called with every job that was stored or changed what is, and the occurrence of a
+            schedule that brought it in, if one did; duplicates are not.
         stopping: called with a queue and the ids of active jobs that are asked to stop.
     """
 
@@ -70,7 +72,7 @@ class NotedStorage(SqliteStorage):
         outcomes: Sequence[EnqueueOutcome],
     ) -> None:
         for (job, occurrence), outcome in zip(jobs, outcomes, strict=True):
-            if outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
+            if outcome in _STORED:
                 self._stored(job, occurrence)
 
     async def cancel(
