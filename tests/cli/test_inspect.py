@@ -63,20 +63,21 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
     mail, other = here("queue", "list", "-o", "json").json
     assert other["queue"] == "other"
     assert mail["oldest_ms"] >= 0
-    assert {name: mail[name] for name in list(mail)[:9]} == {
+    assert {name: mail[name] for name in list(mail)[:10]} == {
         "queue": "mail",
         "paused": False,
         "queued": 1,
         "scheduled": 1,
         "retrying": 0,
         "active": 0,
+        "blocked": 0,
         "dead": 1,
         "history": 1,
         "workers": 0,
     }
     (stats,) = here("queue", "stats", "mail", "-o", "json").json
     assert set(mail) == set(stats)
-    assert set(list(stats)[9:]) == {
+    assert set(list(stats)[10:]) == {
         "oldest_ms", "lanes", "last_minute",
         "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
         "keeps_events_cap",
@@ -191,7 +192,7 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
-        "options", "args", "result", "errors", "put_back", "worker",
+        "options", "args", "result", "errors", "put_back", "has_next", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

@@ -25,6 +25,7 @@ from headrace.storage.base import Storage
 
 CANCELLABLE = (JobState.QUEUED, JobState.RETRYING, JobState.SCHEDULED, JobState.ACTIVE)
 CANCEL = Change("cancel", "cancelled", "job")
+CANCEL_NEXT = Change("cancel what follows", "cancelled", "job")
 
 
 @click.command()
@@ -45,6 +46,11 @@ CANCEL = Change("cancel", "cancelled", "job")
     allow_from_autoenv=False,
     help="Instead of ids: all of a queue.",
 )
+@option(
+    "--only-next",
+    is_flag=True,
+    help="With ids: leave the active job alone, and cancel what is to run after it.",
+)
 @destructive
 @output_option
 @on_app_target
@@ -56,11 +62,14 @@ def cancel(
     state: tuple[str, ...],
     task: str | None,
     is_all: bool,
+    only_next: bool,
     output: str,
     yes: bool,
     dry_run: bool,
 ) -> None:
     """Cancel jobs: waiting ones never start, active ones are asked to stop.
+
+    What is to run after an active one, under its id, goes with it.
 
     Say which: ids, or --queue with --task or --all. For more than one it shows how many and asks.
     Exits with 1 if one had ended otherwise before.
@@ -71,21 +80,29 @@ def cancel(
         raise click.UsageError("--task and --all need --queue")
     if ids and state:
         raise click.UsageError("--state goes with --task and --all, not with ids")
+    if only_next and not ids:
+        raise click.UsageError("--only-next goes with ids")
     wanted = [JobState(one) for one in state] or CANCELLABLE
     how = Asking(yes, dry_run, asks=len(ids) != 1)
-    selected = Cancelling(ids, queue, tuple(wanted), task)
+    selected = Cancelling(ids, queue, tuple(wanted), task, only_next)
     verdicts = run(_cancel(target, selected, output=output, how=how))
+    if only_next and (lone := verdicts[CancelOutcome.NOT_FOUND]):
+        raise click.ClickException(f"nothing followed {plural(lone, 'job')}")
     if ended := verdicts[CancelOutcome.FINISHED] + verdicts[CancelOutcome.NOT_FOUND]:
         raise click.ClickException(f"{plural(ended, 'job')} had ended otherwise before")
 
 
 class Cancelling(msgspec.Struct, frozen=True):
-    """Which jobs to cancel: ids, or those of a queue in these states and perhaps of one task."""
+    """Which jobs to cancel: ids, or those of a queue in these states and perhaps of one task.
+
+    With ``only_next`` it is what follows them.
+    """
 
     ids: tuple[str, ...]
     queue: str | None
     states: tuple[JobState, ...]
     task: str | None
+    only_next: bool
 
     async def find(self, storage: Storage, where: str) -> list[Chosen]:
         """Return those that are there now; ``where`` is the storage in words."""
@@ -101,12 +118,12 @@ async def _cancel(
     async with target.open() as storage:
 
         async def act(queue: str, _state: JobState, ids: Sequence[str]) -> int:
-            found = Counter(await storage.cancel(queue, ids))
+            found = Counter(await storage.cancel(queue, ids, only_next=selected.only_next))
             verdicts.update(found)
             return found[CancelOutcome.CANCELLED] + found[CancelOutcome.REQUESTED]
 
         await carry_out(
-            CANCEL,
+            CANCEL_NEXT if selected.only_next else CANCEL,
             await selected.find(storage, target.where),
             act,
             output=output,

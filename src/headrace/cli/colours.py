@@ -11,6 +11,7 @@ STATES = {
     JobState.ACTIVE: "cyan",
     JobState.QUEUED: "blue",
     JobState.SCHEDULED: "blue",
+    JobState.BLOCKED: "blue",
     JobState.RETRYING: "yellow",
     JobState.COMPLETED: "green",
     JobState.FAILED: "red",

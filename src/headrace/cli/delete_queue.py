@@ -90,6 +90,7 @@ def _found(counts: QueueCounts, workers: int) -> str:
         "scheduled": counts.scheduled,
         "retrying": counts.retrying,
         "active": counts.active,
+        "blocked": counts.blocked,
     }
     nouns = {"dead letter": counts.dead, "worker": workers}
     parts = [f"{n:,} {state}" for state, n in told.items() if n]

@@ -18,6 +18,7 @@ from headrace.cli.new_job import (
     read_arguments,
     sender_for,
 )
+from headrace.cli.on_conflict import on_conflict_options
 from headrace.cli.options import (
     Target,
     app_option,
@@ -38,6 +39,7 @@ TOLD = {
     EnqueueOutcome.SCHEDULED: "scheduled",
     EnqueueOutcome.DUPLICATE: "there already: nothing was changed",
     EnqueueOutcome.COMPLETED: "completed already: nothing was changed",
+    EnqueueOutcome.UPDATED: "there already: it was changed, or this one follows it",
 }
 
 
@@ -48,6 +50,7 @@ TOLD = {
 @option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
 @duration_option("--delay", help="Start no earlier than this from now.")
 @option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
+@on_conflict_options
 @on_asked
 @option("--wait", "-w", is_flag=True, help="Wait for the end and print the result.")
 @duration_option("--timeout", help="With --wait: how long.  [default: no limit]")
@@ -67,6 +70,7 @@ def enqueue(
     id: str | None,
     delay: float | None,
     at: datetime | None,
+    conflict: JobOptions,
     asked: JobOptions,
     wait: bool,
     timeout: float | None,
@@ -85,6 +89,7 @@ def enqueue(
     check_import(app_path, modules)
     options: JobOptions = {
         **asked,
+        **conflict,
         # Drawn here if it is to be named when the wait times out.
         "id": id or (new_job_id() if wait else None),
         "queue": queue,

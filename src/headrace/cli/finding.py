@@ -9,12 +9,13 @@ from headrace.errors import JobNotFound
 from headrace.job import JobRecord, JobState, check_text
 from headrace.storage.base import Storage
 
-# Those that one wants to see first, first. Nothing is ever listed as blocked.
+# Those that one wants to see first, first.
 LISTED = (
     JobState.ACTIVE,
     JobState.QUEUED,
     JobState.RETRYING,
     JobState.SCHEDULED,
+    JobState.BLOCKED,
     JobState.FAILED,
     JobState.COMPLETED,
     JobState.CANCELLED,

@@ -116,6 +116,8 @@ def _show(job: JobStatus, worker: str) -> None:
         state += f" ({job.reason})"
     if job.cancel_requested and not job.state.is_terminal:
         state += ", asked to stop"
+    if job.has_next:
+        state += ", another of its id follows"
     pairs: list[tuple[str, str | Coloured]] = [
         ("job", job.id),
         ("queue", job.queue),

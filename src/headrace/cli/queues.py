@@ -132,11 +132,17 @@ def _show(stats: QueueStats) -> None:
     is_idle = stats.oldest_s is None
     oldest = "nothing is queued" if is_idle else f"ready for {span_of(stats.oldest_s)}"
     echo(f"{stats.queue}{f'  ({marks})' if marks else ''}")
-    now = [("queued", stats.queued), ("scheduled", stats.scheduled), ("retrying", stats.retrying)]
+    now = [
+        ("queued", stats.queued),
+        ("scheduled", stats.scheduled),
+        ("retrying", stats.retrying),
+        ("active", stats.active),
+        *([("blocked", stats.blocked)] if stats.blocked else []),
+    ]
     kept = [("completed or cancelled", stats.history), ("dead", stats.dead)]
     lanes = sorted(stats.lanes.items())
     pairs = [
-        ("now", ", ".join(f"{count:,} {name}" for name, count in [*now, ("active", stats.active)])),
+        ("now", ", ".join(f"{count:,} {name}" for name, count in now)),
         ("lanes", ", ".join(f"{count:,} queued for {lane}" for lane, count in lanes)),
         ("kept", ", ".join(f"{count:,} {name}" for name, count in kept)),
         ("oldest", oldest),
