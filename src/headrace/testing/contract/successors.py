@@ -85,7 +85,7 @@ class SuccessorsContract(Contract):
         advance: Advance,
         delay_ms: int | None,
     ) -> None:
-        # BC-27.
+        # BC-29, BC-30.
         now = await advance(0)
         job = await started(client, worker, **OLD)
         before = await record_of(storage)
@@ -141,7 +141,6 @@ class SuccessorsContract(Contract):
         ending: str,
         parts: str,
     ) -> None:
-        # BC-28.
         update, data, retry = BY_PARTS[parts]
         job = await started(client, worker, **OLD)
         created_ms = await advance(1)
@@ -225,7 +224,6 @@ class SuccessorsContract(Contract):
     async def test_the_newest_update_wins_by_its_parts(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        # BC-29.
         job = await started(client, worker, **OLD)
         newest = {**NEW, "task": "newest"}
         await client.enqueue(an_update(ONLY_DATA, **NEW))

@@ -101,7 +101,6 @@ class TakenUpContract(Contract):
         again: str,
         parts: str,
     ) -> None:
-        # BC-30.
         update, data, retry = BY_PARTS[parts]
         now = await advance(0)
         job = await started(client, worker, **OLD)

@@ -1,4 +1,4 @@
-"""Contract of ``enqueue`` with an update, of a job that waits or has ended (BC-24 to BC-30)."""
+"""Contract of ``enqueue`` with an update, of a job that waits or has ended."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class UpdatesContract(Contract):
     async def test_an_ended_job_makes_room_whatever_its_end(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
     ) -> None:
-        # BC-26.
+        # BC-24, the other choice, and BC-25.
         await bring(state, client, worker, **OLD)
         assert await client.enqueue(an_update(NOTHING, **NEW)) == [QUEUED]
         record = await record_of(storage)
@@ -132,7 +132,6 @@ class UpdatesContract(Contract):
         state: JobState,
         parts: str,
     ) -> None:
-        # BC-24.
         update, data, retry = BY_PARTS[parts]
         await bring(state, client, worker, **OLD)
         before = await record_of(storage)
@@ -245,7 +244,6 @@ class UpdatesContract(Contract):
         advance: Advance,
         run_at: UpdateRunAt,
     ) -> None:
-        # BC-25.
         now = await advance(0)
         await client.enqueue(a_job())
         await client.enqueue(an_update(only_at(run_at), delay_ms=MINUTE_MS))
