@@ -6,8 +6,8 @@ local TTL_MS = '' .. limits.DAMAGED_TTL_MS
 local TYPES = {
   job = 'hash', counts = 'hash', config = 'hash', lanes = 'hash', beats = 'hash', worker = 'hash', stats = 'hash',
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
-  delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
-  payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash',
+  blocked = 'zset', delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
+  payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash', next = 'hash',
   stage = 'list', write = 'hash', committed = 'list', readers = 'hash',
   schedule = 'hash', ['schedule-history'] = 'list', schedules = 'zset', ['schedules-of'] = 'zset',
   ['schedules-due'] = 'zset', ['schedules-heard'] = 'zset', ['schedule-releases'] = 'hash',

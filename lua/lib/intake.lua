@@ -16,6 +16,12 @@ function intake.free_keys(unit, words, first, last, step)
   return unit.raw('EXISTS', unpack(names)) == 0 and names or nil
 end
 
+-- Let a new job have the id of one that has ended in a state.
+function intake.make_room(unit, id, state)
+  history.remove(unit, state, id)
+  record.erase(unit, id)
+end
+
 -- A job that is there with the same id: its verdict, nil when it made room for a new one, which one never does that
 -- `stays`. `channel` hears of its end.
 function intake.standing(unit, key, id, channel, stays)
@@ -25,8 +31,7 @@ function intake.standing(unit, key, id, channel, stays)
     if stays then
       return 'duplicate'
     end
-    history.remove(unit, state, id)
-    record.erase(unit, id)
+    intake.make_room(unit, id, state)
     return nil
   elseif not state then
     if head then -- rubbish
@@ -45,7 +50,7 @@ function intake.standing(unit, key, id, channel, stays)
 end
 
 -- A producer that doesn't know the task leaves the lane to what workers have said of it.
-local function lane_of(unit, lane, task)
+function intake.lane(unit, lane, task)
   if lane ~= '' then
     return lane
   end
@@ -56,8 +61,8 @@ end
 -- that few jobs have; what is not said takes the default and no space.
 function intake.new(unit, key, id, task, payload, lane, tier, few)
   local job = {
-    key = key, id = id, is_new = true, task = task, lane = lane_of(unit, lane, task), tier = tier, big = '', more = '',
-    generation = '', created_ms = unit.now_text, run_ms = '', epoch = '0', owner = '', state = '',
+    key = key, id = id, is_new = true, task = task, lane = intake.lane(unit, lane, task), tier = tier, big = '',
+    more = '', generation = '', created_ms = unit.now_text, run_ms = '', epoch = '0', owner = '', state = '',
   }
   local n = #few
   if job.lane ~= DEFAULT_LANE then

@@ -4,10 +4,12 @@ function keys.payload(root, id) return root .. ':payload:' .. id end
 function keys.result(root, id) return root .. ':result:' .. id end
 function keys.errors(root, id) return root .. ':errors:' .. id end
 function keys.output(root, id) return root .. ':output:' .. id end
+function keys.next(root, id) return root .. ':next:' .. id end
 
 -- A line is <lane>:<tier>.
 function keys.ready(root, line) return root .. ':ready:' .. line end
 function keys.delayed(root) return root .. ':delayed' end
+function keys.blocked(root) return root .. ':blocked' end
 function keys.finished(root) return root .. ':finished' end
 function keys.dead(root) return root .. ':dead' end
 function keys.counts(root) return root .. ':counts' end

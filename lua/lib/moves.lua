@@ -69,6 +69,21 @@ function moves.wait_until(unit, job, due_ms)
   unit.call('ZADD', key, numbers.text(due_ms), record.member(job.id, job.created_ms, job.generation))
 end
 
+-- Note who is blocked by the active job of its id.
+function moves.block(unit, id)
+  count(unit, 'blocked', unit.call('ZADD', keys.blocked(unit.root), unit.now_text, id))
+end
+
+function moves.unblock(unit, id)
+  count(unit, 'blocked', -unit.call('ZREM', keys.blocked(unit.root), id))
+end
+
+-- Three digits that rise within a call.
+local function next_turn(unit)
+  unit.turns = unit.turns + 1
+  return string.format('%03d', unit.turns)
+end
+
 local leave, enter = {}, {}
 
 -- The entry stays: it does not fit the record any more, and whoever pops it drops it.
@@ -98,7 +113,7 @@ leave.failed, leave.cancelled = leave.completed, leave.completed
 
 -- At the head or tail of its line.
 function enter.ready(unit, job, end_of_line, ...)
-  local generation = unit.generation
+  local generation = job.turn and unit.generation .. job.turn or unit.generation
   count_ready(unit, job.lane, 1)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
   moves.line_up(unit, end_of_line, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
@@ -108,7 +123,7 @@ end
 -- stands in the head where a ready job has its generation.
 function enter.delayed(unit, job, state, due_ms, ...)
   count(unit, state, 1)
-  job.generation = job.is_new and unit.generation .. string.format('%03d', unit.counts.scheduled) or ''
+  job.generation = job.is_new and unit.generation .. next_turn(unit) or ''
   unit.call('HSET', job.key, 'head', record.head(unit, job, state, job.generation), ...)
   moves.wait_until(unit, job, due_ms)
 end
@@ -135,7 +150,8 @@ end
 
 -- Give a new job its place. The rest is what the place asks for, then fields of the record.
 function moves.enter(unit, job, place, kind, ...)
-  events.add(unit, kind, job.id, job.task, place == 'delayed' and events.of_new(select(2, ...)) or events.NEW)
+  local tail = job.tail or (place == 'delayed' and events.of_new(select(2, ...)) or events.NEW)
+  events.add(unit, kind, job.id, job.task, tail)
   enter[place](unit, job, ...)
 end
 
@@ -252,6 +268,15 @@ end
 -- Write the gathered entries now, for a caller that goes on to claim.
 function moves.flush(unit)
   write_lines(unit, unit.call)
+end
+
+-- Let a waiting job wait elsewhere, or for another time. What this call has noted of its places is written before, and
+-- its entry has a generation of its own, since it may come from a place that the same call gave it.
+function moves.wait_again(unit, job, lane, tier, place, ...)
+  leave[job.state](unit, job)
+  write_lines(unit, unit.call)
+  job.lane, job.tier, job.turn = lane, tier, next_turn(unit)
+  enter[place](unit, job, ...)
 end
 
 local function write_owners(unit, call)

@@ -84,13 +84,13 @@ function record.read(unit, id, key, head, claim, task)
     return nil
   end
   local epoch, nonce = record.claim_parts(claim)
-  local few = more ~= '' and unit.call('HMGET', key, 'failures', 'stalls', 'cancel', 'channels') or NOTHING
+  local few = more ~= '' and unit.call('HMGET', key, 'failures', 'stalls', 'cancel', 'channels', 'next') or NOTHING
   return {
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at_ms = at_ms,
     created_ms = created_ms, run_ms = run_ms, epoch = epoch, nonce = nonce, task = task or '',
     failures = numbers.read(few[1], 0), stalls = numbers.read(few[2], 0), cancel = few[3], channels = few[4],
     owner = false, is_sound = task and numbers.is_valid(few[1]) and numbers.is_valid(few[2]),
-    has_errors = few[1] or few[2],
+    has_errors = few[1] or few[2], has_next = few[5],
   }
 end
 
@@ -116,13 +116,27 @@ function record.put_back(note, charged)
   end
 end
 
+-- All fields of a hash by name, nil where it is not there.
+function record.fields(unit, key)
+  local flat, fields = unit.call('HGETALL', key), {}
+  for i = 1, #flat, 2 do
+    fields[flat[i]] = flat[i + 1]
+  end
+  return flat[1] and fields
+end
+
+-- The tier that a word says, the default where it says none.
+function record.tier(word)
+  return string.match(word or '', '^%d$') or record.DEFAULT_TIER
+end
+
 -- What a job needs to know to wait again, or to end without a worker.
 function record.load_waiting(unit, id)
   local job = record.load(unit, id)
   if job then
     local v = unit.call('HMGET', job.key, unpack(WAITING_FIELDS))
     job.lane = record.lane_name(v[1]) or record.DEFAULT_LANE
-    job.tier = string.match(v[2] or '', '^%d$') or record.DEFAULT_TIER
+    job.tier = record.tier(v[2])
     job.expires_at_ms = numbers.read(v[3], 0)
     job.max_stalls = numbers.read(v[4], DEFAULT_MAX_STALLS)
     job.keep_ms = numbers.digits(v[5]) or DEFAULT_KEEP_MS
@@ -229,12 +243,23 @@ function record.erase_ended(unit, id, is_dead_letter)
   unit.call('UNLINK', unpack(names))
 end
 
--- Note one more channel to be told of a job's end; beyond the limit waiters fall back to their poll.
+-- Channels and one more; beyond the limit waiters fall back to their poll.
+function record.with_channel(channels, channel)
+  if not channels then
+    return channel
+  elseif #channels < CHANNELS * #channel and not string.find(channels, channel, 1, true) then
+    return channels .. ' ' .. channel
+  end
+  return channels
+end
+
+-- Note one more channel to be told of a job's end.
 function record.add_channel(unit, job, channel)
+  local channels = record.with_channel(job.channels, channel)
   if not job.channels then
-    record.add_fields(unit, job, 'channels', channel)
-  elseif #job.channels < CHANNELS * #channel and not string.find(job.channels, channel, 1, true) then
-    unit.call('HSET', job.key, 'channels', job.channels .. ' ' .. channel)
+    record.add_fields(unit, job, 'channels', channels)
+  elseif channels ~= job.channels then
+    unit.call('HSET', job.key, 'channels', channels)
   end
 end
 

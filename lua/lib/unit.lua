@@ -47,6 +47,7 @@ function unit.open(root)
     entries = false, -- events that are joined already
     total = false, -- of events, before these
     is_new_bucket = false,
+    turns = 0, -- numbers of jobs that got a place of their own in the order of their creation or change
     wakes = false, -- lanes that are to get a wake-up token
   }
 end

@@ -21,7 +21,8 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("readers", "batch", "finish", "attempts", "outcomes", "due", "starts", "incarnations"),
+    *("readers", "updates", "batch"),
+    *("finish", "attempts", "outcomes", "due", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),
 )
