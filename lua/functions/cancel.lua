@@ -13,7 +13,7 @@ end
 
 local function cancel(unit, id, only_next)
   if only_next then
-    return 'not_found'
+    return finish.cancel_next(unit, id) and 'cancelled' or 'not_found'
   end
   local job = record.load_waiting(unit, id)
   if not job then
@@ -22,6 +22,9 @@ local function cancel(unit, id, only_next)
     return VERDICTS[job.state]
   elseif job.state == 'active' then
     ask_to_stop(unit, job)
+    if job.has_next then
+      finish.cancel_next(unit, id)
+    end
     return 'requested'
   end
   finish.cancel(unit, job, '', '')

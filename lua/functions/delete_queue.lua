@@ -2,7 +2,7 @@
 -- Statistics, producers' calls, stages that nobody committed and writes that are published end by their TTL.
 -- Reply: how many committed stages are left for another call, or used and nothing changed.
 
-local STATES = { 'queued', 'scheduled', 'retrying', 'active' }
+local STATES = { 'queued', 'scheduled', 'retrying', 'active', 'blocked' }
 
 local function has_jobs(unit)
   for _, n in ipairs(unit.call('HMGET', keys.counts(unit.root), unpack(STATES))) do
@@ -48,7 +48,7 @@ function functions.delete_queue(roots, args)
     moves.forget_lane(unit, lane)
   end
   local root = unit.root
-  unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.events(root), keys.readers(root))
+  unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.blocked(root), keys.events(root), keys.readers(root))
   unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root))
   return 0
 end

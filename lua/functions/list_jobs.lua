@@ -24,11 +24,30 @@ local function its_error(unit, id, state, failures, stalls, last_type, put_back)
   return error_type, error and string.sub(error, 1, limits.ROW_ERROR_BYTES) or ''
 end
 
+-- One that is blocked has not begun: its place has its creation.
+local function add_blocked(unit, reply, found)
+  for _, row in ipairs(found) do
+    local v = unit.call('HMGET', keys.next(unit.root, row.id), 'task', 'tier', 'created_ms')
+    if v[1] then
+      for _, word in ipairs({ row.id, '', 'blocked', v[1], v[2] or '', '', '', '0', v[3] or '' }) do
+        reply[#reply + 1] = word
+      end
+      for _ = 1, 6 do
+        reply[#reply + 1] = ''
+      end
+    end
+  end
+end
+
 function functions.list_jobs(roots, args)
   local state, cursor, limit = args[1], args[2], tonumber(args[3])
   local unit = unit.open(roots[1])
   local found = pages.entries(unit, state, cursor, limit)
   local reply = { #found == limit and found.cursor or '' }
+  if state == 'blocked' then
+    add_blocked(unit, reply, found)
+    return reply
+  end
   for _, row in ipairs(found) do
     local v = unit.call('HMGET', keys.job(unit.root, row.id), unpack(FIELDS))
     local its_state, _, _, generation, at_ms, created_ms, run_ms = record.parts(v[1])

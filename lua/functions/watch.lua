@@ -22,6 +22,8 @@ local function stand(unit, id, channel)
     local v = unit.call('HMGET', job.key, 'reason', 'error')
     local has_error = job.has_errors or (v[2] or '') ~= ''
     return 'failed', v[1] or 'expired', 'whole', has_error and unit.call('LINDEX', keys.errors(unit.root, id), 0) or ''
+  elseif job.has_next and channel ~= '' then
+    successors.add_channel(unit, id, channel)
   elseif job.state ~= 'cancelled' and channel ~= '' then
     record.add_channel(unit, job, channel)
   end

@@ -1,11 +1,19 @@
 -- What becomes of an active job whose attempt brought no outcome of its own.
 
+-- Let it wait again, as `moves.move` does; a successor changes it, and is gone.
+function attempts.wait(unit, job, ...)
+  moves.move(unit, job, ...)
+  if job.has_next then
+    successors.apply(unit, job.id)
+  end
+end
+
 -- Return it to wait, free of charge, or end it if it was asked to stop.
 function attempts.put_back(unit, job)
   if job.cancel then
     finish.cancel(unit, job, '', '')
   else
-    moves.move(unit, job, 'ready', 'put_back', '', '', 'heads')
+    attempts.wait(unit, job, 'ready', 'put_back', '', '', 'heads')
   end
 end
 
@@ -23,7 +31,7 @@ function attempts.stall(unit, job, error, words, run_ms)
     finish.fail(unit, job, 'stalled', error, words, run_ms)
   else
     record.remember_error(unit, job, error)
-    moves.move(unit, job, 'ready', nil, '', '', 'heads')
+    attempts.wait(unit, job, 'ready', nil, '', '', 'heads')
   end
 end
 

@@ -57,6 +57,10 @@ function asks.channel(_, asked, value)
   asked.channel = value
 end
 
+function asks.update(_, asked, value)
+  asked.update = value
+end
+
 -- Return what a job asks for whose n is at `at`, and the fields that its record gets by that.
 local function read_asked(unit, args, at)
   local asked, few, n = { lane = record.DEFAULT_LANE, channel = '' }, {}, 0
@@ -121,7 +125,13 @@ local function store_each(unit, args, at, last)
       if is_free == nil then
         is_free = are_free(unit, args, at, last)
       end
-      verdict = not is_free and intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
+      if is_free then
+        verdict = nil
+      elseif asked and asked.update then
+        verdict = successors.update(unit, key, id, kind.tier, task, payload, asked)
+      else
+        verdict = intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
+      end
     end
     if not verdict then
       stored = stored + 1

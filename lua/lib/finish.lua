@@ -17,6 +17,17 @@ local function notify(unit, job, state, reason, body)
   end
 end
 
+-- What makes room for its successor is not kept, and that comes in.
+local function keep_for(job, ms)
+  return job.has_next and '0' or ms
+end
+
+local function follow(unit, job)
+  if job.has_next then
+    successors.enter(unit, job.id)
+  end
+end
+
 -- How long to keep what a second `enqueue_and_wait` has joined: a minute at least, whatever the first caller asked for.
 local function for_waiters(unit, job, ms)
   if job.channels and tonumber(ms) < JOINED_MS and unit.call('HGET', job.key, 'joined') then
@@ -28,7 +39,7 @@ end
 -- The times are text: to turn numbers into text costs 0.3 µs each.
 function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
   job.run_ms = run_ms
-  result_ttl_ms, keep_ms = for_waiters(unit, job, result_ttl_ms), for_waiters(unit, job, keep_ms)
+  result_ttl_ms, keep_ms = for_waiters(unit, job, result_ttl_ms), keep_for(job, for_waiters(unit, job, keep_ms))
   if result_ttl_ms ~= keep_ms and tonumber(result_ttl_ms) > tonumber(keep_ms) then
     result_ttl_ms = keep_ms -- a result that outlived its record would pass for the next job's with that id
   end
@@ -44,6 +55,7 @@ function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
     moves.move(unit, job, 'ended', 'completed', run_ms, job.created_ms, 'completed', keep_ms)
   end
   notify(unit, job, 'completed', '', result)
+  follow(unit, job)
 end
 
 -- error, and its words for an event: text of the client, or ''.
@@ -52,12 +64,13 @@ function finish.fail(unit, job, reason, error, words, run_ms)
   if error ~= '' then
     record.remember_error(unit, job, error)
   end
-  local keep_ms = settings.of(unit).dead_letter_ttl_ms
+  local keep_ms = keep_for(job, settings.of(unit).dead_letter_ttl_ms)
   local detail = reason .. '\t' .. (words == '' and NO_ERROR or words) .. '\t' .. job.created_ms
   moves.move(
     unit, job, 'dead', 'failed', run_ms, detail, keep_ms, 'reason', reason, 'error', record.error_type(words)
   )
   notify(unit, job, 'failed', reason, error)
+  follow(unit, job)
 end
 
 local DAMAGED = '{"type":"DamagedRecord","message":"a field of its record can\'t be read"}'
@@ -73,13 +86,13 @@ end
 -- nothing.
 function finish.fail_headless(unit, id, state, lane, owner)
   local key = keys.job(unit.root, id)
-  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'channels')
+  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'channels', 'next')
   if v[1] and not record.parts(v[1]) then
     local epoch, nonce = record.claim_parts(v[2])
     local job = {
       key = key, id = id, state = state, big = '*', more = '', generation = '', at_ms = '', created_ms = unit.now_text,
       run_ms = '', epoch = epoch, nonce = nonce, task = v[3] or '', failures = 0, stalls = 1, cancel = v[4],
-      channels = v[5], owner = owner, lane = lane,
+      channels = v[5], has_next = v[6], owner = owner, lane = lane,
     }
     record.with_more(job)
     finish.fail_damaged(unit, job)
@@ -89,13 +102,23 @@ end
 -- reason: 'could_not_stop' where the handler goes on, else ''.
 function finish.cancel(unit, job, run_ms, reason)
   job.run_ms = run_ms
-  local keep_ms, detail = for_waiters(unit, job, job.keep_ms), reason .. '\t' .. job.created_ms
+  local keep_ms, detail = keep_for(job, for_waiters(unit, job, job.keep_ms)), reason .. '\t' .. job.created_ms
   if reason ~= '' then
     moves.move(unit, job, 'ended', 'cancelled', run_ms, detail, 'cancelled', keep_ms, 'reason', reason)
   else
     moves.move(unit, job, 'ended', 'cancelled', run_ms, detail, 'cancelled', keep_ms)
   end
   notify(unit, job, 'cancelled', reason, '')
+  follow(unit, job)
+end
+
+-- Drop the successor of an active job; return whether there was one.
+function finish.cancel_next(unit, id)
+  local successor = successors.drop(unit, id)
+  if successor then
+    notify(unit, successor, 'cancelled', '', '')
+  end
+  return successor ~= nil
 end
 
 -- A job that ends because nobody wants it any more: purged.

@@ -12,14 +12,15 @@ function outcomes.retried(unit, job, args, at)
   record.remember_error(unit, job, error)
   stats.tally(unit, 'retried')
   local detail = words .. '\t' .. numbers.text(due_ms)
-  moves.move(unit, job, 'delayed', 'retrying', job.run_ms, detail, 'retrying', due_ms, 'failures', job.failures)
+  attempts.wait(unit, job, 'delayed', 'retrying', job.run_ms, detail, 'retrying', due_ms, 'failures', job.failures)
 end
 
 function outcomes.snoozed(unit, job, args, at)
   local due_ms, reason = unit.now_ms + tonumber(args[at + 4]), args[at + 7]
   job.run_ms = args[at + 3]
   unit.call('HDEL', job.key, 'put_back') -- a worker has run it
-  moves.move(unit, job, 'delayed', 'snoozed', job.run_ms, reason .. '\t' .. numbers.text(due_ms), 'scheduled', due_ms)
+  local detail = reason .. '\t' .. numbers.text(due_ms)
+  attempts.wait(unit, job, 'delayed', 'snoozed', job.run_ms, detail, 'scheduled', due_ms)
 end
 
 function outcomes.failed(unit, job, args, at)
@@ -50,7 +51,7 @@ function outcomes.put_back(unit, job, args, at)
     return
   end
   job.run_ms = ''
-  moves.move(
+  attempts.wait(
     unit, job, 'delayed', 'put_back', '', reason .. '\t' .. numbers.text(due_ms), 'scheduled', due_ms,
     'put_back', record.put_back_note(job, first_ms or unit.now_text, error, record.error_type(words))
   )

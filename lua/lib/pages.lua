@@ -145,6 +145,8 @@ function pages.entries(unit, state, cursor, limit)
     return active(unit, cursor, limit)
   elseif state == 'failed' then
     return sorted(unit, 'ZREVRANGE', keys.dead(unit.root), cursor, limit)
+  elseif state == 'blocked' then
+    return sorted(unit, 'ZRANGE', keys.blocked(unit.root), cursor, limit)
   elseif state == 'scheduled' or state == 'retrying' then
     return sorted(unit, 'ZRANGE', keys.delayed(unit.root), cursor, limit)
   end

@@ -189,6 +189,24 @@ function stages.ready(unit, work, from)
   return nil
 end
 
+-- Those that are blocked: one whose active job was lost runs.
+function stages.blocked(unit, work, from)
+  local key, offset = keys.blocked(unit.root), tonumber(from) or 0
+  local ids = unit.call('ZRANGE', key, offset, offset + BATCH - work.looked - 1)
+  for _, id in ipairs(ids) do
+    local is_blocked, was_wrong = successors.mend(unit, id)
+    offset = offset + (is_blocked and 1 or 0)
+    work.looked, work.mended = work.looked + 1, work.mended + (was_wrong and 1 or 0)
+  end
+  unit:close() -- what came in is counted before
+  local n = unit.call('ZCARD', key)
+  if offset < n then
+    return numbers.text(offset)
+  end
+  set_count(unit, work, 'blocked', n)
+  return nil
+end
+
 -- Whether a list or set has as many places as its count says. Lost records leave both as they are until their places
 -- come up and stand for nothing, and then the count is too high.
 local sizes = {}

@@ -15,6 +15,7 @@ from tests.support.record import taken_apart
 KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z-]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
+BLOCKED = "blocked"
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
 LASTING = {
     *(
@@ -29,12 +30,13 @@ LASTING = {
         "counts",
         "config",
     ),
-    *("lanes", "committed", "readers"),
+    *("lanes", "committed", "readers", BLOCKED),
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
 PASSING = {"stats", "calls", "result", "output", "damaged", "walk", "fired"}
 OF_A_WRITE = {"stage", "write"}
+OF_A_SUCCESSOR = {"next"}
 OF_A_TENANT = {"queues", *schedule_leaks.LASTING, *schedule_leaks.PASSING}
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
@@ -144,6 +146,7 @@ class _Queue:
         }
         yield from self._leaks(jobs)
         yield from self._writes()
+        yield from self._successors(jobs)
         yield from self._counts(jobs)
         yield from self._places(jobs)
         yield from self._ended(jobs)
@@ -163,7 +166,7 @@ class _Queue:
                 elif kind in PASSING:
                     if not has_ttl:
                         yield f"{label} lacks a TTL"
-                elif kind not in LASTING | OF_A_WRITE:
+                elif kind not in LASTING | OF_A_WRITE | OF_A_SUCCESSOR:
                     yield f"{label} is not a key of ours"
 
     def _writes(self) -> Iterator[str]:
@@ -179,6 +182,18 @@ class _Queue:
             if int(fields[b"stages_left"]) != left[name]:
                 yield f"write:{name} has {left[name]} stages, and says {fields[b'stages_left']!r}"
 
+    def _successors(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
+        """Check that each successor is of an active job that says so, and has its place."""
+        stored = set(self.values("next"))
+        said = {job_id for job_id, job in jobs.items() if "next" in job}
+        active = {job_id for job_id, job in jobs.items() if job["state"] == "active"}
+        places = {member.decode() for member, _ in self.only(BLOCKED, [])}
+        if not stored == said == said & active == places:
+            yield f"successors {stored}, of {said}, in {places}"
+        counted = int(self.only("counts", {}).get(BLOCKED.encode(), 0))
+        if counted != len(stored):
+            yield f"counts {counted} blocked jobs of {len(stored)}"
+
     def _counts(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
         states = Counter(job["state"] for job in jobs.values())
         stored = {name.decode(): int(n) for name, n in self.only("counts", {}).items()}
@@ -191,7 +206,7 @@ class _Queue:
             if job["state"] == "queued" and "lane" in job
         )
         lanes["elsewhere"] = lanes.total()
-        for name in {*lanes, *(set(stored) - {*COUNTED, "events"})}:
+        for name in {*lanes, *(set(stored) - {*COUNTED, BLOCKED, "events"})}:
             if stored.get(name, 0) != lanes[name]:
                 yield f"counts {stored.get(name, 0)} {name} of {lanes[name]}"
 

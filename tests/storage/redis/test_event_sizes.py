@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from headrace.events import JobEventKind
-from headrace.job import ErrorInfo, FailReason, JobIds, JobState
+from headrace.job import ClaimedJob, ErrorInfo, FailReason, JobIds, JobState
 from headrace.outcome import (
     Cancelled,
     Completed,
@@ -26,6 +26,7 @@ from headrace.request import JobRequest
 from headrace.storage.limits import EVENTS_AN_ENTRY
 from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.values import CallId, IncarnationInfo, Report, Settlement
+from headrace.update import Update
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "operations.md"
 QUEUE = "mail"
@@ -62,14 +63,24 @@ class Writer:
             app_version="9f3c1ab", concurrency=100, lease_ms=15_000, registered_ms=0,
         )  # fmt: skip
         await self.storage.register(QUEUE, info)
+        await self._block()
         for outcome in OUTCOMES:
             await self._run(outcome)
         later = await self._enqueue(delay_ms=60_000)
+        await self._enqueue(later, delay_ms=90_000, update=Update())
         await self.storage.purge(QUEUE, JobState.SCHEDULED, [later])
         await self.storage.retire(QUEUE, self._me)
 
-    async def _enqueue(self, **options: Any) -> str:
-        job_id = self._ids()
+    async def _block(self) -> None:
+        """Have an active job followed by another."""
+        job_id = await self._enqueue()
+        [job] = await self._claim()
+        await self._enqueue(job_id, update=Update())
+        await self._settle(job, Completed(b"1", 60_000, 60_000))
+        await self.storage.purge(QUEUE, JobState.QUEUED, [job_id])
+
+    async def _enqueue(self, job_id: str = "", **options: Any) -> str:
+        job_id = job_id or self._ids()
         job = JobRequest(job_id, QUEUE, TASK, b"[]", **options)
         await self.storage.enqueue(QUEUE, [job], call=self._call("c"))
         return job_id
@@ -80,12 +91,18 @@ class Writer:
 
     async def _run(self, outcome: Outcome) -> None:
         await self._enqueue(priority=9)
+        [job] = await self._claim()
+        await self.storage.report(QUEUE, [Report(job.id, job.claim, 0.25, "page 3 of 12", [], 0)])
+        await self._settle(job, outcome)
+
+    async def _claim(self) -> list[ClaimedJob]:
         nonce = f"{self._me}/{self._number}"
         found = await self.storage.claim(
             QUEUE, call=self._call(self._me), nonce=nonce, slots={"default": 1}
         )
-        [job] = found.jobs
-        await self.storage.report(QUEUE, [Report(job.id, job.claim, 0.25, "page 3 of 12", [], 0)])
+        return found.jobs
+
+    async def _settle(self, job: ClaimedJob, outcome: Outcome) -> None:
         settlement = Settlement(job.id, job.claim, 12, outcome)
         await self.storage.settle(QUEUE, [settlement], call=self._call(self._me))
 

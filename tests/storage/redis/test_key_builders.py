@@ -55,7 +55,7 @@ def test_the_care_for_strange_data_knows_the_type_of_each_kind() -> None:
 def test_the_check_for_leaks_has_a_rule_for_each_kind() -> None:
     of_a_queue = (
         *(leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.OF_A_WRITE),
-        leaks.PASSING,
+        *(leaks.PASSING, leaks.OF_A_SUCCESSOR),
     )
     of_a_tenant = (schedule_leaks.LASTING, schedule_leaks.PASSING - leaks.PASSING)
     rules = (*of_a_queue, *of_a_tenant)

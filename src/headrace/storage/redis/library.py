@@ -21,7 +21,7 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("readers", "updates", "batch"),
+    *("readers", "updates", "successors", "batch"),
     *("finish", "attempts", "outcomes", "due", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),

@@ -154,6 +154,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
         scheduled=values["count:scheduled"],
         retrying=values["count:retrying"],
         active=values["count:active"],
+        blocked=values["count:blocked"],
         lanes=named("count:queued:"),
         history=values["history"],
         dead=values["dead"],

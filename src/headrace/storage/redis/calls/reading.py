@@ -123,6 +123,7 @@ def _record(queue: str, words: list[Any]) -> JobRecord:
         put_back=None if its_state.is_terminal else _put_back(fields),
         max_stalls=read_number(fields.get(b"max_stalls"), DEFAULT_MAX_STALLS),
         keep_ms=read_number(fields.get(b"keep_ms"), DEFAULT_KEEP_MS),
+        has_next=its_state is JobState.ACTIVE and b"next" in fields,
     )
 
 
