@@ -116,7 +116,7 @@ end
 function finish.cancel_next(unit, id)
   local successor = successors.drop(unit, id)
   if successor then
-    notify(unit, successor, 'cancelled', 'next', '')
+    notify(unit, successor, 'cancelled', '', '')
   end
   return successor ~= nil
 end

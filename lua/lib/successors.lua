@@ -47,7 +47,6 @@ end
 -- A new one, which has no time yet.
 local function new(unit, job)
   moves.block(unit, job.id)
-  stats.tally(unit, 'enqueued')
   record.add_fields(unit, job, 'next', '1')
   return { id = job.id, word = '0000', created_ms = unit.now_text, fields = updates.copy(unit, job) }
 end
@@ -110,6 +109,7 @@ function successors.enter(unit, id)
   local lane, tier = record.lane_name(said.lane) or record.DEFAULT_LANE, record.tier(said.tier)
   local job, fields = intake.new(unit, keys.job(unit.root, id), id, said.task, said.payload, lane, tier, few)
   job.is_new, job.created_ms = false, successor.created_ms
+  stats.tally(unit, 'enqueued')
   local due_ms = successor.due_ms
   if due_ms and due_ms > unit.now_ms then
     job.tail = events.tail('0', '', '', '', numbers.text(due_ms) .. '\tnext')
@@ -135,7 +135,6 @@ function successors.drop(unit, id)
   if successor then
     unit.call('HDEL', keys.job(unit.root, id), 'next')
     local tail = events.tail('0', '', '', '', 'next\t' .. successor.created_ms)
-    stats.tally(unit, 'cancelled')
     events.add(unit, 'cancelled', id, successor.fields.task, tail)
   end
   return successor
