@@ -116,7 +116,7 @@ end
 function finish.cancel_next(unit, id)
   local successor = successors.drop(unit, id)
   if successor then
-    notify(unit, successor, 'cancelled', '', '')
+    notify(unit, successor, 'cancelled', 'next', '')
   end
   return successor ~= nil
 end
