@@ -53,7 +53,10 @@ from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stage import StageContract
 from headrace.testing.contract.stats import StatsContract
 from headrace.testing.contract.subject import Subject
+from headrace.testing.contract.successors import SuccessorsContract
 from headrace.testing.contract.take_schedules import TakeSchedulesContract
+from headrace.testing.contract.taken_up import TakenUpContract
+from headrace.testing.contract.updates import UpdatesContract
 from headrace.testing.contract.wait import WaitContract
 from headrace.testing.contract.watch import WatchContract
 from headrace.testing.contract.workers import WorkersContract
@@ -105,7 +108,10 @@ class StorageContract(
     SnoozeContract,
     StageContract,
     StatsContract,
+    SuccessorsContract,
     TakeSchedulesContract,
+    TakenUpContract,
+    UpdatesContract,
     WaitContract,
     WatchContract,
     WorkersContract,
