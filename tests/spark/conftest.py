@@ -13,7 +13,16 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import SyncApp
 from tests.spark.support.servers import connect_server
-from tests.spark.support.sessions import session
+from tests.spark.support.sessions import QUICK, session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick() -> Iterator[None]:
+    """Have all processes of Spark start fast."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in QUICK.items():
+            patch.setenv(name, value)
+        yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from headrace import SyncApp
 from headrace.spark.pipeline import dead_letters, events
 from headrace.spark.pipeline.jobs import pipeline
+from tests.spark.support.sessions import FAST
 from tests.spark.support.worked import dead, work
 from tests.support.threads import blocked_until, working
 from tests.support.until import patience
 
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 LIMIT_S = 60
 
 
@@ -32,7 +32,7 @@ def test_what_is_due_is_archived(
         rollup_every=None,
         compact_every=None,
         master="local[1]",
-        conf=QUICK,
+        conf=FAST,
     )
     app.include(tasks)
     with working(app):
