@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from headrace.errors import InvalidOption
 from headrace.spark.pipeline import plot, rollup
 from headrace.spark.pipeline.pictures import Lines, Rows
-from headrace.spark.pipeline.plots import Drawn, drawings
+from headrace.spark.pipeline.plots import Subject, drawings
 from tests.spark.support.archives import AT, add_run, event, events_of
 
 NAMES = ["throughput.png", "latency.png", "errors.png"]
@@ -56,7 +56,7 @@ def test_three_files_are_written(spark: SparkSession, root: Path, tmp_path: Path
 
 
 def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> None:
-    found = drawings(spark, root, Drawn(since=None, until=None, names={"tenant": "shop"}))
+    found = drawings(spark, root, Subject(since=None, until=None, names={"tenant": "shop"}))
     title, [jobs] = found["throughput"]
     assert title == "Throughput: tenant shop, 2026-01-31 02:30 to 2026-01-31 03:30 UTC"
     assert isinstance(jobs, Lines)
@@ -80,7 +80,7 @@ def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> No
 def test_buckets_are_wider_where_the_span_is_longer(spark: SparkSession, tmp_path: Path) -> None:
     add_run(events_of(spark, history(300, tasks=1, count=8)), tmp_path, run=1)
     rollup(spark, tmp_path)
-    found = drawings(spark, tmp_path, Drawn(since=None, until=None, names={}))
+    found = drawings(spark, tmp_path, Subject(since=None, until=None, names={}))
     title, [jobs] = found["throughput"]
     assert title == "Throughput: all tenants, 2026-01-31 02:00 to 2026-02-11 02:00 UTC"
     assert isinstance(jobs, Lines)
@@ -96,7 +96,9 @@ def test_what_is_asked_for_is_checked(spark: SparkSession, tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(InvalidOption, match=r"path='.*file' is not valid: use that of a folder"):
         plot(spark, tmp_path, tmp_path / "file")
-    with pytest.raises(InvalidOption, match="queue 'a b' is not valid"):
-        plot(spark, tmp_path, tmp_path, queue="a b")
+    for names in ({"tenant": ""}, {"queue": ""}, {"task": ""}):
+        [name] = names
+        with pytest.raises(InvalidOption, match=f"{name} '' is not valid"):
+            plot(spark, tmp_path, tmp_path, **names)  # type: ignore[arg-type]  # names are words
     with pytest.raises(InvalidOption, match=r"since=.* is naive"):
         plot(spark, tmp_path, tmp_path, since=datetime.now(UTC).replace(tzinfo=None))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from headrace.clock import datetime_of
 from headrace.errors import InvalidOption
-from headrace.job import check_name
+from headrace.job import check_name, check_text
 from headrace.plain import shown
 from headrace.spark.pipeline import layout
 from headrace.spark.pipeline.buckets import bucket_at, summed
@@ -22,7 +22,7 @@ from headrace.spark.pipeline.pictures import Lines, Rows, draw, share_text
 from headrace.spark.requirements import check_matplotlib
 
 MOST_BUCKETS = 400
-"""A picture has no more buckets than that, so they get wider where the span is longer."""
+"""A picture has no more buckets than that, of up to a week each where the span is long."""
 
 MOST_TASKS = 20
 MOST_PATTERNS = 10
@@ -44,8 +44,8 @@ _HISTOGRAMS = ("run_histogram", "wait_histogram")
 _TIMES = {"average": "avg_ms", "95 %": "p95_ms", "99 %": "p99_ms"}
 
 
-class Drawn(msgspec.Struct, frozen=True, kw_only=True):
-    """Of what the pictures are.
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What the pictures are of.
 
     Attributes:
         since: from when on; None: from the first.
@@ -111,28 +111,36 @@ def plot(
 
     Raises:
         MissingRequirement: matplotlib is not installed.
-        InvalidOption: ``root`` is empty, ``path`` is no folder, ``tenant`` or ``queue`` is no name,
-            or an instant has no time zone.
+        InvalidOption: ``root`` is empty, ``path`` is no folder, ``tenant``, ``queue`` or ``task``
+            is no name, or an instant has no time zone.
     """
     check_matplotlib()
-    names = {"tenant": tenant, "queue": queue}
-    known = {column: check_name(name, what=column) for column, name in names.items() if name}
-    chosen = Drawn(since=since, until=until, names={**known, **({"task": task} if task else {})})
+    said = {
+        "tenant": (tenant, check_name),
+        "queue": (queue, check_name),
+        "task": (task, check_text),
+    }
+    names = {
+        column: check(name, what=column)
+        for column, (name, check) in said.items()
+        if name is not None
+    }
+    subject = Subject(since=since, until=until, names=names)
     folder = _made(path)
     files = []
-    for name, (title, panels) in drawings(spark, root, chosen).items():
+    for name, (title, panels) in drawings(spark, root, subject).items():
         files.append(folder / f"{name}.png")
         draw(files[-1], title, panels)
     return files
 
 
 def drawings(
-    spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn
+    spark: SparkSession, root: str | os.PathLike[str], subject: Subject
 ) -> Mapping[str, tuple[str, Sequence[Lines | Rows]]]:
     """Return the title and the panels of each picture, by its name."""
-    buckets, tasks = _rolled_up(spark, root, chosen)
-    patterns = _patterns(spark, root, chosen)
-    about, per = _about(chosen, buckets), _WIDTHS[buckets.width_s][1]
+    buckets, tasks = _rolled_up(spark, root, subject)
+    patterns = _patterns(spark, root, subject)
+    about, per = _about(subject, buckets), _WIDTHS[buckets.width_s][1]
     errors: list[Lines | Rows] = [
         _errors(buckets, per),
         _errors_by_task(tasks),
@@ -146,18 +154,18 @@ def drawings(
 
 
 def _rolled_up(
-    spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn
+    spark: SparkSession, root: str | os.PathLike[str], subject: Subject
 ) -> tuple[_Buckets, list[Row]]:
     """Return what happened in each bucket of a fitting width, and what of each task."""
 
     def of_width(name: str) -> DataFrame:
         folder = layout.path_of(root, layout.ROLLUP, f"width={name}")
-        return chosen.of(layout.read_known(spark, folder, layout.rollup_schema()), "bucket")
+        return subject.of(layout.read_known(spark, folder, layout.rollup_schema()), "bucket")
 
     begin, end = _span_s(of_width("1h"))
     if end - begin < _DAY_S:
         begin, end = _span_s(of_width("10s"))
-    width_s = next((s for s in _WIDTHS if (end - begin) / s <= MOST_BUCKETS), 7 * _DAY_S)
+    width_s = next((s for s in _WIDTHS if end // s - begin // s < MOST_BUCKETS), 7 * _DAY_S)
     rows = of_width(_WIDTHS[width_s][0])
     in_buckets = summed(rows.withColumn("bucket", bucket_at("bucket", width_s)), "bucket")
     start_s = F.unix_seconds("bucket").alias("start_s")
@@ -172,11 +180,11 @@ def _span_s(rollups: DataFrame) -> tuple[int, int]:
     return begin or 0, end or 0
 
 
-def _patterns(spark: SparkSession, root: str | os.PathLike[str], chosen: Drawn) -> list[Row]:
+def _patterns(spark: SparkSession, root: str | os.PathLike[str], subject: Subject) -> list[Row]:
     found = failures(
-        spark, root, since=chosen.since, until=chosen.until, tenant=chosen.names.get("tenant")
+        spark, root, since=subject.since, until=subject.until, tenant=subject.names.get("tenant")
     )
-    for column, name in chosen.names.items():
+    for column, name in subject.names.items():
         found = found.where(F.col(column) == name)
     return found.orderBy(F.desc("count"), F.desc("last_seen")).limit(MOST_PATTERNS).collect()
 
@@ -190,10 +198,10 @@ def _made(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _about(chosen: Drawn, buckets: _Buckets) -> str:
+def _about(subject: Subject, buckets: _Buckets) -> str:
     """Return of what a picture is, and of when."""
-    names = [f"{column} {name}" for column, name in chosen.names.items()]
-    if "tenant" not in chosen.names:
+    names = [f"{column} {name}" for column, name in subject.names.items()]
+    if "tenant" not in subject.names:
         names.insert(0, "all tenants")
     if buckets.starts_s:
         begin, last = (datetime_of(buckets.starts_s[place] * 1000) for place in (0, -1))
