@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from headrace.spark.pipeline.pictures import NOTHING, Lines, Rows, draw, duration_text, figure_of
+from headrace.spark.pipeline.pictures import (
+    COLOURS,
+    NOTHING,
+    Lines,
+    Rows,
+    draw,
+    duration_text,
+    figure_of,
+)
 
 AT = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -55,9 +63,19 @@ def test_times_far_apart_are_on_a_logarithmic_axis() -> None:
     assert drawn(lines([1, 1_000_000])).get_yscale() == "linear"
 
 
-def test_a_lone_value_is_a_mark_and_many_are_a_line() -> None:
-    assert drawn(lines([3])).get_lines()[0].get_marker() == "o"
-    assert drawn(lines([3] * 300)).get_lines()[0].get_marker() == ""
+@pytest.mark.parametrize(
+    ("values", "marked"),
+    [([3], [0]), ([3, 4, None], [0, 1]), ([3] * 300, []), ([3] * 297 + [None, 4, None], [298])],
+    ids=["one", "few", "many", "many and a lone one"],
+)
+def test_what_makes_no_line_is_a_mark(values: list[float | None], marked: list[int]) -> None:
+    [line] = drawn(lines(values)).get_lines()
+    assert (line.get_marker(), line.get_markevery()) == ("o", marked)
+
+
+def test_each_series_has_a_colour_of_its_own() -> None:
+    found = [line.get_color() for line in drawn(lines([1], [2], [3], [4], [5])).get_lines()]
+    assert (found[:4], found[4]) == (list(COLOURS), COLOURS[0])
 
 
 def test_a_lone_series_of_rows_is_bars_with_notes_from_the_top_down() -> None:
@@ -108,5 +126,5 @@ def test_any_text_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_durations_are_said_as_people_say_them() -> None:
-    told = [duration_text(ms) for ms in (0, 0.5, 250, 1500, 120_000, 7_200_000)]
-    assert told == ["0 ms", "0.5 ms", "250 ms", "1.5 s", "2 min", "2 h"]
+    told = [duration_text(ms) for ms in (0, 0.5, 250, 999.7, 1500, 120_000, 7_200_000, 4e9)]
+    assert told == ["0 ms", "0.5 ms", "250 ms", "1,000 ms", "1.5 s", "2 min", "2 h", "1,110 h"]

@@ -51,7 +51,7 @@ _NICE_MS = (
 )
 _FEW_MS = {1, 10, 100, _SECOND_MS, 10 * _SECOND_MS, _MINUTE_MS, 10 * _MINUTE_MS, _HOUR_MS}
 _FEW = 60
-"""So many points have a mark each: a lone one between gaps makes no line."""
+"""Where there are no more points than that, each has a mark."""
 
 
 class Lines(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +116,7 @@ def figure_of(title: str, panels: Sequence[Lines | Rows]) -> Figure:
         axes.set_title(panel.title, loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_axisbelow(True)
+        axes.set_prop_cycle(color=COLOURS)
         if not _known(panel):
             axes.text(0.5, 0.5, NOTHING, ha="center", va="center", transform=axes.transAxes)
             axes.set(xticks=[], yticks=[])
@@ -130,13 +131,18 @@ def duration_text(ms: float) -> str:
     """Return a time as people say it: ``250 ms``, ``1.5 s``, ``2 min``, ``3 h``."""
     for unit, unit_ms in (("h", _HOUR_MS), ("min", _MINUTE_MS), ("s", _SECOND_MS)):
         if ms >= unit_ms:
-            return f"{ms / unit_ms:.3g} {unit}"
-    return f"{ms:.3g} ms"
+            return f"{_rounded(ms / unit_ms)} {unit}"
+    return f"{_rounded(ms)} ms"
 
 
 def share_text(share: float) -> str:
     """Return a share of 1 in per cent: ``12.5 %``."""
     return f"{share * 100:.3g} %"
+
+
+def _rounded(number: float) -> str:
+    """Return a number with three digits that count, and never with an exponent if it is large."""
+    return f"{float(f'{number:.3g}'):,g}"
 
 
 def _height(panel: Lines | Rows) -> float:
@@ -154,10 +160,10 @@ def _draw_lines(axes: Axes, panel: Lines) -> None:
 
     is_log = _is_log(panel)
     instants = date2num(panel.ats)
-    mark = "o" if len(panel.ats) <= _FEW else ""
-    for colour, (name, values) in zip(COLOURS, panel.series.items(), strict=False):
+    for name, values in panel.series.items():
         drawn = _drawn(values, is_log=is_log)
-        axes.plot(instants, drawn, marker=mark, ms=3, color=colour, label=name, linewidth=1.3)
+        marked = _marked(values)
+        axes.plot(instants, drawn, marker="o", markevery=marked, ms=3, label=name, linewidth=1.3)
     if is_log:
         axes.set_yscale("log")
     else:
@@ -199,8 +205,8 @@ def _draw_marks(axes: Axes, panel: Rows) -> None:
         axes.set_xscale("log")
     rows = [_drawn(values, is_log=is_log) for values in panel.series.values()]
     axes.hlines(places, list(map(min, *rows)), list(map(max, *rows)), color=_GRID, linewidth=2)
-    for colour, name, values in zip(COLOURS, panel.series, rows, strict=False):
-        axes.plot(values, places, "o", color=colour, label=name, ms=5)
+    for name, values in zip(panel.series, rows, strict=True):
+        axes.plot(values, places, "o", label=name, ms=5)
     _tell_unit(axes.xaxis, panel.unit, is_log=is_log)
     axes.legend(**_BESIDE)
 
@@ -213,6 +219,15 @@ def _is_log(panel: Lines | Rows) -> bool:
 def _drawn(values: Sequence[float | None], *, is_log: bool) -> list[float]:
     least = _LEAST_MS if is_log else 0.0
     return [math.nan if value is None else max(value, least) for value in values]
+
+
+def _marked(values: Sequence[float | None]) -> list[int]:
+    """Return the places of points that have a mark: where there are many, those beside no other."""
+    places = [place for place, value in enumerate(values) if value is not None]
+    if len(values) <= _FEW:
+        return places
+    known = set(places)
+    return [place for place in places if not {place - 1, place + 1} & known]
 
 
 def _tell_unit(axis: Axis, unit: Unit, *, is_log: bool) -> None:
