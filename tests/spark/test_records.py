@@ -182,7 +182,7 @@ def test_a_stream_may_begin_with_what_ends_from_now_on(
 @ON_REDIS
 def test_a_stream_has_no_end(spark: SparkSession, url: str) -> None:
     options = {**READ, "url": url, "endingTimestamp": "7"}
-    with pytest.raises(PySparkException, match="are for a batch: leave them out"):
+    with pytest.raises(PySparkException, match=r"are options of spark\.read: a stream has no end"):
         spark.readStream.format("headrace").options(**options).load().writeStream.format(
             "noop"
         ).start().awaitTermination(60)

@@ -20,11 +20,12 @@ from headrace.storage.steps import at_once
 Cursors = Mapping[str, Mapping[str, str]]
 """Cursors by queue and state; of one that is not there, "", the place before all ended jobs."""
 
-_ANY_ID = "0"
 Ended = tuple[int, bytes]
 """When a job ended, and its id: the order of an export."""
 
 _BEFORE_ALL: Ended = (-1, b"")
+_ANY_ID = "0"
+"""A cursor of no job's has to have an id, too."""
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +113,7 @@ def latest(
 
 
 def cursor_at(queue: str, state: JobState, instant_ms: int) -> str:
-    """Return a cursor in a millisecond: behind all that ended before it."""
+    """Return a cursor behind all that ended before a millisecond; it may be behind some of that."""
     return export_cursor(queue, state, f"{instant_ms}:{_ANY_ID}")
 
 
@@ -166,7 +167,7 @@ def split(storage: BlockingStorage, piece: Piece, parts: int) -> list[Piece]:
     """Return a piece in at most so many, each of about the same time."""
     first = _first_ms(storage, piece)
     last, _ = place_of(piece.until, piece.queue, piece.state)
-    span = last - first
+    span = max(0, last - first)
     bounds = sorted({first + span * part // parts for part in range(1, parts)} - {first})
     cursors = [cursor_at(piece.queue, piece.state, bound) for bound in bounds]
     replace = msgspec.structs.replace

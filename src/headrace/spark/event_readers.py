@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-from headrace.errors import InvalidOption
 from headrace.spark import offsets
 from headrace.spark.event_source import EventSource
 from headrace.spark.events import read_page
-from headrace.spark.options import ReadOptions
+from headrace.spark.options import ReadOptions, check_unending
 from headrace.spark.places import EventOffset, Loss, Span, from_json, to_json
-from headrace.spark.storages import storage_of
+from headrace.spark.storages import CHECK_S, storage_of
 from headrace.storage.event_pages import EventLines
 
 try:
@@ -26,11 +25,7 @@ try:
 except ImportError:  # of pyspark 4.2; before, Spark finds the end of such a trigger by itself
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]  # where there is none
-        """Nothing."""
-
-
-CHECK_S = 2.0
-"""How long the storage may be away when a query begins; later it may be for `retryFor`."""
+        """Stands for that of pyspark: an older one asks for nothing of it."""
 
 
 def batch_reader(options: ReadOptions) -> DataSourceReader:
@@ -44,11 +39,7 @@ def stream_reader(options: ReadOptions) -> DataSourceStreamReader:
     Raises:
         InvalidOption: the options say where it ends.
     """
-    if options.ending or options.ending_ms:
-        raise InvalidOption(
-            "endingOffsets and endingTimestamp are options of spark.read: a stream has no end, "
-            "leave them out"
-        )
+    check_unending(options)
     return EventStreamReader(options)
 
 

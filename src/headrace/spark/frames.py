@@ -19,8 +19,8 @@ from headrace.spark.known_writes import check_batch, known
 from headrace.spark.options import WriteOptions
 from headrace.spark.progress import drawn, of_write, spark_followed
 from headrace.spark.raised import as_raised
+from headrace.spark.storages import CHECK_S
 from headrace.spark.writing import (
-    CHECK_S,
     WRITTEN,
     Written,
     check_target,

@@ -158,6 +158,19 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     return found
 
 
+def check_unending(options: ReadOptions) -> None:
+    """See that the options of a stream do not say where it ends.
+
+    Raises:
+        InvalidOption: they do.
+    """
+    if options.ending or options.ending_ms:
+        raise InvalidOption(
+            "endingOffsets and endingTimestamp are options of spark.read: a stream has no end, "
+            "leave them out"
+        )
+
+
 def _refuse(said: set[str], names: set[str], where: str) -> None:
     for name in sorted(said & names):
         raise InvalidOption(f"{_spelt(name)} is an option of {where} alone: leave it out")

@@ -13,10 +13,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-from headrace.errors import InvalidOption
 from headrace.spark import cursors
 from headrace.spark.cursors import Cursors, Piece
-from headrace.spark.options import ReadOptions
+from headrace.spark.options import ReadOptions, check_unending
 from headrace.spark.records import batch_of
 from headrace.spark.storages import storage_of
 from headrace.storage.blocking import BlockingStorage
@@ -81,11 +80,7 @@ class RecordStreamReader(DataSourceStreamReader):
     """Reads jobs as they end. Each end comes once."""
 
     def __init__(self, options: ReadOptions) -> None:
-        if options.ending or options.ending_ms:
-            raise InvalidOption(
-                "endingOffsets and endingTimestamp are for a batch: leave them out, or use "
-                "spark.read instead of spark.readStream"
-            )
+        check_unending(options)
         self._options = options
         self._starting = _offsets(options, "startingOffsets", options.starting)
         self._seen: Cursors = {}

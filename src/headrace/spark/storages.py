@@ -15,6 +15,9 @@ from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import open_blocking
 from headrace.sync.asking import BlockingAsker
 
+CHECK_S = 2.0
+"""How long a storage may be away when a write or a query begins; later it may be for `retryFor`."""
+
 
 def storage_of(url: str, tenant: str) -> BlockingStorage:
     """Return this process's storage; it connects on first use, and anew after a fork.

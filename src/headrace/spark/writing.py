@@ -26,7 +26,7 @@ from headrace.spark.options import WriteOptions
 from headrace.spark.rows import JobRows
 from headrace.spark.shipping import Shipped
 from headrace.spark.staged import staged
-from headrace.spark.storages import asker_of, storage_of
+from headrace.spark.storages import CHECK_S, asker_of, storage_of
 from headrace.staging import WriteTerms
 from headrace.storage.base import check_writes_in_bulk
 from headrace.storage.steps import at_once
@@ -34,9 +34,6 @@ from headrace.storage.values import StageInfo, WriteInfo
 from headrace.sync.enqueues import Enqueues
 from headrace.views.writes import WriteReport
 from headrace.writing import Writing, unheard
-
-CHECK_S = 2.0
-"""How long the storage may be away when a write begins: a task would try for `retryFor`."""
 
 QUERY_PROPERTY = "sql.streaming.queryId"
 """Under which local property Spark tells the id of a streaming query."""
