@@ -76,6 +76,14 @@ def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> No
     assert patterns.labels[0] == "NoUser: no user <number>"
 
 
+def test_a_span_is_told_by_the_second_where_it_begins_or_ends_in_a_minute(
+    spark: SparkSession, root: Path
+) -> None:
+    chosen = Drawn(since=None, until=AT + timedelta(seconds=70), names={})
+    title, _ = drawings(spark, root, chosen)["throughput"]
+    assert title == "Throughput: all tenants, 2026-01-31 02:30:00 to 2026-01-31 02:31:10 UTC"
+
+
 @pytest.mark.slow
 def test_buckets_are_wider_where_the_span_is_longer(spark: SparkSession, tmp_path: Path) -> None:
     add_run(events_of(spark, history(300, tasks=1, count=8)), tmp_path, run=1)

@@ -53,6 +53,13 @@ def test_lines_are_in_utc_and_broken_where_there_is_nothing() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["s0", "s1"]
 
 
+def test_a_tick_of_seconds_says_its_minute() -> None:
+    ats = [AT + timedelta(seconds=10 * place) for place in range(9)]
+    axes = drawn(Lines(title="lines", unit="jobs", ats=ats, series={"s": [1.0] * 9}))
+    assert {"23:30:20", "23:31:00"} <= set(labels(axes, "x"))
+    assert axes.xaxis.get_offset_text().get_text() == "2026-Jan-31"
+
+
 def test_times_far_apart_are_on_a_logarithmic_axis() -> None:
     apart = drawn(lines([0, 5, 90_000], unit="ms"))
     assert apart.get_yscale() == "log"

@@ -171,7 +171,11 @@ def _draw_lines(axes: Axes, panel: Lines) -> None:
     _tell_unit(axes.yaxis, panel.unit, is_log=is_log)
     locator = AutoDateLocator(tz=UTC, minticks=3)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    told = ConciseDateFormatter(locator, tz=UTC)
+    # By default a tick of seconds says no minute, as if it were of the one at the end.
+    told.formats[-1] = told.zero_formats[-1] = "%H:%M:%S"
+    told.offset_formats[-1] = "%Y-%b-%d"
+    axes.xaxis.set_major_formatter(told)
     axes.set_xlabel("UTC", fontsize=8)
     axes.grid(color=_GRID, linewidth=0.6)
     if len(panel.series) > 1:

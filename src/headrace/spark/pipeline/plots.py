@@ -206,7 +206,8 @@ def _about(subject: Subject, buckets: _Buckets) -> str:
     if buckets.starts_s:
         begin, last = (datetime_of(buckets.starts_s[place] * 1000) for place in (0, -1))
         end = last + timedelta(seconds=buckets.width_s)
-        names.append(f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC")
+        told = "%Y-%m-%d %H:%M:%S" if begin.second or end.second else "%Y-%m-%d %H:%M"
+        names.append(f"{begin:{told}} to {end:{told}} UTC")
     return ", ".join(names)
 
 
