@@ -37,7 +37,8 @@ def store(unit: UnitOfWork, active: Record, job: JobRequest, update: Update) -> 
     if _takes_time(unit, successor, before, job, update):
         updates.set_expiry(unit, successor, job)
         sql = "UPDATE jobs SET next_due_ms = ? WHERE key = ?"
-        unit.db.execute(sql, (due_ms_of(unit, job), successor.key))
+        due_ms = due_ms_of(unit, job)
+        unit.db.execute(sql, (due_ms if due_ms > unit.now_ms else 0, successor.key))
     updates.add_channels(unit, successor, job.channel)
     _note(unit, active, update.over(before).word)
     unit.events.add("blocked", successor.id, successor.task)
