@@ -47,7 +47,7 @@ def test_it_is_the_same_where_the_package_is(tmp_path: Path) -> None:
 def test_what_writes_is_such(what: str, tmp_path: Path) -> None:
     options = WriteOptions(url="redis://127.0.0.1:1", task="load")
     parcels = {
-        "batch": BatchWriter(options, is_warning=False),
+        "batch": BatchWriter(options, ["id", "payload"]),
         "stream": StreamWriter(options),
         "arrow": in_arrow(options, terms_of(options)),
     }
