@@ -76,6 +76,18 @@ def client_only(tmp_path: Path) -> Path:
     return folder
 
 
+def test_what_is_public_can_be_imported_with_the_client_of_spark_connect(client_only: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "from headrace.spark import *"],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{client_only}"},
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_command_needs_no_more_than_the_client_of_spark_connect(
     connect_address: str, redis_url: str, client_only: Path, tmp_path: Path
 ) -> None:

@@ -10,14 +10,16 @@ import secrets
 from collections.abc import Sequence
 from functools import lru_cache
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
 from headrace.spark.progress import is_remote
 from headrace.storage.values import StageInfo
+
+if TYPE_CHECKING:  # the client of Spark Connect has none
+    from pyspark import SparkContext
 
 Heard = dict[str, list[StageInfo]]
 
