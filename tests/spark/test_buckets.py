@@ -32,6 +32,10 @@ def test_each_transition_is_counted(spark: SparkSession) -> None:
         event("snoozed", start=1, run_ms=9000),
         event("failed", detail="exhausted", **ended),
         event("cancelled", start=1, run_ms=9000),
+        event("blocked"),
+        event("updated"),
+        event("cancelled", detail="next"),
+        event("queued", detail="next"),
         event("progress", start=1, detail="0.5 half"),
         event("joined", task=None),
     ]
@@ -39,7 +43,7 @@ def test_each_transition_is_counted(spark: SparkSession) -> None:
     assert row["bucket"].astimezone(UTC) == AT
     assert row["width"] == "10s"
     counts = ("queued", "started", "completed", "retried", "failed", "cancelled", "stalled")
-    assert [row[name] for name in counts] == [3, 1, 2, 1, 1, 1, 0]
+    assert [row[name] for name in counts] == [4, 1, 2, 1, 1, 1, 0]
     assert (row["ended"], row["errors"], row["error_rate"]) == (4, 2, 0.5)
     assert (row["run_count"], row["run_sum_ms"], row["avg_ms"]) == (4, 300, 75.0)
     assert row["p50_ms"] == row["p99_ms"] == pytest.approx(100, rel=0.01)

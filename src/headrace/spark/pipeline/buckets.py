@@ -41,6 +41,7 @@ _KINDS = (
     JobEventKind.STALLED,
 )
 _DUE = "due"
+_NEXT = "next"
 
 
 def rolled_up(events: DataFrame, width: str) -> DataFrame:
@@ -49,7 +50,8 @@ def rolled_up(events: DataFrame, width: str) -> DataFrame:
     An attempt has ended where it completed, or with an error: a retry, a death of what ran it, a
     dead letter. ``error_rate`` is the share of the latter. Run times are those of ended attempts.
     A job is counted as queued when it comes, or comes back from the dead letters, not when it falls
-    due.
+    due. One that is blocked by the active one of its id comes when that has ended, and is counted
+    as nothing before.
 
     Args:
         events: as `headrace.spark.pipeline.events` gives them.
@@ -135,7 +137,7 @@ def _transitions() -> Mapping[str, Column]:
         "completed": is_completed,
         "failed": is_failed,
         "retried": kind == JobEventKind.RETRYING.value,
-        "cancelled": kind == JobEventKind.CANCELLED.value,
+        "cancelled": (kind == JobEventKind.CANCELLED.value) & (detail != _NEXT),
         "stalled": kind == JobEventKind.STALLED.value,
         "queued": is_new | (kind == JobEventKind.SCHEDULED.value),
         "ended": is_completed | is_error,
