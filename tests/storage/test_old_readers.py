@@ -24,13 +24,14 @@ from headrace.testing.contract.steps import (
     snoozed,
     unknown_task,
 )
+from headrace.testing.contract.updates import an_update
 from tests.storage.conftest import RedisSubject, SqliteSubject, in_order
 
 OLD_KINDS = (
     *("queued", "scheduled", "active", "retrying", "snoozed", "completed", "failed"),
     *("cancelled", "stalled", "put_back", "progress"),
 )
-NEW_KINDS = ("purged", "joined", "left")
+NEW_KINDS = ("purged", "joined", "left", "blocked", "updated")
 
 
 class OldEvent(NamedTuple):
@@ -101,6 +102,10 @@ async def write_every_kind(storage: Storage, client: ContractClient) -> None:
     await worker.settle(await worker.claim_one(), completed())
     await client.enqueue(a_job("stopped"))
     await worker.settle(await worker.claim_one(), Cancelled(60_000, "could_not_stop"))
+    await client.enqueue(an_update(job_id="later", delay_ms=30_000), a_job("y"))
+    job = await worker.claim_one()
+    await client.enqueue(an_update(job_id="y", delay_ms=60_000))
+    await worker.settle(job, completed())
     await storage.purge(QUEUE, JobState.SCHEDULED, ["later"])
     await storage.retire(QUEUE, worker.name)
 
