@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace import SyncApp
+from headrace import ArchiveInUse, SyncApp
 from headrace.spark.pipeline import archive
 from tests.spark.support.archives import counted
 from tests.spark.support.trees import ProcessTree
@@ -43,6 +43,19 @@ def has_come_to(step: str, archiver: ProcessTree) -> bool:
     return step in archiver.stdout.split()
 
 
+def check_refused(spark: SparkSession, root: Path, url: str, archiver: ProcessTree) -> None:
+    """See that a second archiver is refused, also while Java outlives the first that has died."""
+    for is_dead in (False, True):
+        if is_dead:
+            for process in archiver.members:
+                if process.name() == "java":
+                    process.suspend()
+            archiver.kill()
+            asyncio.run(archiver.wait())
+        with pytest.raises(ArchiveInUse):
+            archive(spark, root, queues=["orders"], url=url)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # it starts six JVMs
 def test_what_is_killed_at_any_step_is_made_up_for(
@@ -66,6 +79,8 @@ def test_what_is_killed_at_any_step_is_made_up_for(
             )
             asyncio.run(waits)
             assert archiver.returncode is None
+            if words:
+                check_refused(spark, root, url, archiver)
             archiver.kill_all()
         assert not archived(root) - told(url), f"twice after {name}"
 
