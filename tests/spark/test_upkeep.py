@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -151,6 +152,20 @@ def test_a_compaction_that_is_cut_off_at_any_change_is_brought_to_its_end(
         if not is_cut_off:
             break
     assert changes >= 7
+
+
+@pytest.mark.parametrize("folder", ["events/tenant=shop", "rollup/width=10s", "rolled"])
+def test_what_killed_runs_have_left_is_deleted_after_a_day(
+    spark: SparkSession, tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / "events/tenant=shop").mkdir(parents=True)
+    left, recent = (tmp_path / folder / f".spark-staging-{name}" for name in ("left", "recent"))
+    for staging in (left, recent):
+        (staging / "hour=02").mkdir(parents=True)
+    before = (datetime.now(UTC) - timedelta(hours=25)).timestamp()
+    os.utime(left, (before, before))
+    compact(spark, tmp_path)
+    assert (left.exists(), recent.exists()) == (False, True)
 
 
 def test_days_that_are_older_go(spark: SparkSession, root: Path) -> None:

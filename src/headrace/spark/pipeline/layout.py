@@ -39,6 +39,9 @@ ROLLUP = "rollup"
 RUNS = "runs"
 """Folders of an archive."""
 
+ROLLED = "rolled"
+"""The folder of what was rolled up already."""
+
 COMPACTING = "_compacting"
 """The folder of what is merged; readers of Parquet pass over names that begin like this."""
 

@@ -23,9 +23,6 @@ from headrace.spark.pipeline import layout, runs
 from headrace.spark.pipeline.buckets import merged, rolled_up
 from headrace.spark.pipeline.locks import Work, held
 
-_ROLLED = "rolled"
-"""The folder of what was rolled up already."""
-
 _HOUR_MS = 3_600_000
 _FINER = {"1min": "10s", "1h": "1min"}
 """Of which buckets wider ones are made."""
@@ -168,7 +165,7 @@ def _reach_schema() -> StructType:
 def _rolled(spark: SparkSession, root: str | os.PathLike[str]) -> dict[str, _Reach]:
     """Return how far each tenant's archive had come when it was rolled up last."""
     found: dict[str, _Reach] = {}
-    rows = layout.read_known(spark, layout.path_of(root, _ROLLED), _reach_schema()).collect()
+    rows = layout.read_known(spark, layout.path_of(root, layout.ROLLED), _reach_schema()).collect()
     for run, until_ms, queue, tenant in rows:
         untils = found.get(tenant, _Reach()).until_ms
         found[tenant] = _Reach(run, {**untils, queue: until_ms})
@@ -185,7 +182,7 @@ def _remember(
         for queue, until_ms in reach.until_ms.items()
     ]
     frame = spark.createDataFrame(rows, _reach_schema()).coalesce(1)
-    _overwrite(frame, layout.path_of(root, _ROLLED), "tenant")
+    _overwrite(frame, layout.path_of(root, layout.ROLLED), "tenant")
 
 
 def _changed(

@@ -192,8 +192,9 @@ def _clear(files: Files, tenant: str) -> None:
             )
         files.delete(work)
     before_ms = wall_clock() - _LEFT_FOR // timedelta(milliseconds=1)
-    for path in files.older(f"{_of(tenant)}/.spark-staging-*", before_ms):
-        files.delete(path)
+    for folder in (_of(tenant), f"{layout.ROLLUP}/width=*", layout.ROLLED):
+        for path in files.older(f"{folder}/.spark-staging-*", before_ms):
+            files.delete(path)
 
 
 def _mergeable(
