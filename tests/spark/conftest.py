@@ -13,7 +13,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from headrace import SyncApp
 from tests.spark.support.servers import connect_server
-from tests.spark.support.sessions import QUICK, session
+from tests.spark.support.sessions import COMPILED, FAST, QUICK, session
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,6 +37,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark = session("local[2,3]", scratch=tmp_path_factory.mktemp("spark"))
     yield spark
     spark.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Have Spark compile expressions while the test lasts, as it does for users."""
+    for name, value in COMPILED.items():
+        spark.conf.set(name, value)
+    yield
+    for name in COMPILED:
+        spark.conf.set(name, FAST[name])
 
 
 @pytest.fixture(scope="session")

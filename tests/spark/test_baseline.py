@@ -16,6 +16,8 @@ from headrace.spark.pipeline.baseline import drift
 from headrace.spark.pipeline.buckets import rolled_up
 from tests.spark.support.archives import AT, add_run, event, events_of
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 HOUR = timedelta(hours=1)
 LAST = AT.replace(minute=0)
 

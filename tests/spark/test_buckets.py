@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 from headrace.spark.pipeline.buckets import merged, rolled_up
 from tests.spark.support.archives import AT, event, events_of
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 def rows_of(frame: DataFrame) -> list[Row]:
     return frame.orderBy("tenant", "queue", "task", "bucket").collect()

@@ -16,6 +16,8 @@ from headrace.spark.pipeline import failures
 from headrace.spark.pipeline.failures import pattern_of, patterns
 from tests.spark.support.archives import AT, add_run, event, events_of
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 MINUTE = timedelta(minutes=1)
 
 MESSAGES = {

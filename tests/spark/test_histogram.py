@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from headrace.spark.pipeline import histogram
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 SHARES = (0.0, 0.01, 0.5, 0.95, 0.99, 1.0)
 
 

@@ -14,6 +14,8 @@ from headrace import InvalidOption
 from headrace.spark import prepare
 from tests.spark.support.ids import id_of
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 
 def arguments(jobs: DataFrame) -> list[dict[str, Any]]:
     return [json.loads(row.payload) for row in jobs.select("payload").collect()]

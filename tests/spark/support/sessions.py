@@ -30,6 +30,9 @@ FAST = {
 }
 """What a short test needs: to compile less takes less time."""
 
+COMPILED = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+"""In place of these: what users have."""
+
 
 def session(master: str, *, scratch: Path, **conf: str) -> SparkSession:
     """Return a new classic session.
