@@ -23,14 +23,15 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
     outcomes = []
     joined: list[str] = []
     for job in jobs:
-        if job.update is not None and job.id in new:
-            _write(unit, new)
-            standing.update(intake.standing(unit, [job.id]))
         record = standing.get(job.id)
         if record is not None and intake.makes_room(record, job):
             unit.erase_ended(record.key, record.state)
             record = standing[job.id] = None
         if record is not None:
+            outcomes.append(_meet(unit, record, job, joined))
+        elif job.id in new and job.update is not None:
+            _write(unit, new)
+            standing[job.id] = record = intake.standing(unit, [job.id])[job.id]
             outcomes.append(_meet(unit, record, job, joined))
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
@@ -40,7 +41,8 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
                 joined.append(job.id)
         else:
             new[job.id] = born = intake.new(unit, job)
-            moves.enter(unit, born, intake.due_ms_of(unit, job))
+            due_ms = intake.due_ms_of(unit, job) if job.delay_ms else job.run_at_ms
+            moves.enter(unit, born, due_ms)
             is_ready = born.due_ms is None
             outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
     _write(unit, new)
