@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.request import JobRequest
 from headrace.storage.sqlite.intake import INLINE_LIMIT_BYTES, due_ms_of, expires_at_ms_of, lane_of
 from headrace.storage.sqlite.moves import Delayed, Ready, move
-from headrace.storage.sqlite.record import DELAYED, Record, add_channel
+from headrace.storage.sqlite.record import Record, add_channel
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
@@ -90,7 +90,7 @@ def apply(unit: UnitOfWork, record: Record, job: JobRequest, update: Update) -> 
     """Change a job that waits: its parts, whom it tells, and its place if that is another now."""
     unit.flush()
     line = (record.lane, record.tier)
-    its_ms, asked_ms = _due_ms(unit, record), due_ms_of(unit, job)
+    (its_ms, run_ms), asked_ms = _times(unit, record), due_ms_of(unit, job)
     has_time = takes_time(unit, update, its_ms=its_ms, asked_ms=asked_ms)
     set_parts(unit, record, job, update)
     if has_time:
@@ -98,7 +98,8 @@ def apply(unit: UnitOfWork, record: Record, job: JobRequest, update: Update) -> 
     add_channels(unit, record, job.channel)
     is_other_line = line != (record.lane, record.tier)
     if has_time and asked_ms > unit.now_ms:
-        move(unit, record, Delayed("scheduled", asked_ms), "updated", detail=str(asked_ms))
+        place = Delayed("scheduled", asked_ms, run_ms)
+        move(unit, record, place, "updated", detail=str(asked_ms))
     elif is_other_line if record.state == "queued" else has_time:
         move(unit, record, Ready(unit.next_tail()), "updated")
     else:
@@ -109,8 +110,8 @@ def apply(unit: UnitOfWork, record: Record, job: JobRequest, update: Update) -> 
     unit.flush()
 
 
-def _due_ms(unit: UnitOfWork, record: Record) -> int:
-    if record.state not in DELAYED:
-        return 0
-    row = unit.db.execute("SELECT due_ms FROM jobs WHERE key = ?", (record.key,)).fetchone()
-    return int(row[0])
+def _times(unit: UnitOfWork, record: Record) -> tuple[int, int]:
+    """Return when a job is due, 0 where it waits for no time, and how long it last ran."""
+    sql = "SELECT coalesce(due_ms, 0), run_ms FROM jobs WHERE key = ?"
+    due_ms, run_ms = unit.db.execute(sql, (record.key,)).fetchone()
+    return due_ms, run_ms
