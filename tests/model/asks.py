@@ -21,6 +21,7 @@ from headrace.outcome import (
 )
 from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
+from headrace.update import Update, UpdateRunAt
 from tests.model.subjects import QUEUE
 
 SECOND_MS = 1000
@@ -59,10 +60,25 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "not kept": {"keep_ms": 0},
     "kept long": {"keep_ms": 2 * DAY_MS},
     "staying": {"replaces_ended": False},
+    "with options": {"options": b'{"timeout_ms":5}\n{"max_attempts":5}'},
+    "with retries": {"options": b'\n{"max_attempts":2}', "max_stalls": 2},
     "watched": {"channel": OURS},
     "watched, in a minute": {"channel": OURS, "delay_ms": MINUTE_MS},
     "watched elsewhere": {"channel": ELSEWHERE},
 }
+
+UPDATES: dict[str, Update] = {
+    "updates": Update(),
+    "updates, at the same time": Update(run_at=UpdateRunAt.NEVER),
+    "updates, if later": Update(run_at=UpdateRunAt.IF_LATER),
+    "updates, if earlier": Update(run_at=UpdateRunAt.IF_EARLIER),
+    "updates data": Update(run_at=UpdateRunAt.NEVER, retry=False),
+    "updates the time": Update(data=False, retry=False),
+    "updates retries": Update(data=False, run_at=UpdateRunAt.NEVER),
+    "counts anew": Update(data=False, run_at=UpdateRunAt.NEVER, retry=False, reset_counts=True),
+    "updates, counts anew": Update(reset_counts=True),
+}
+"""What an enqueue changes of the job that has its id."""
 
 ALIKE = ("", "", "urgent", "staying")
 """Of which kind all jobs of a call are that says it once; mostly of none."""
@@ -138,7 +154,9 @@ def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Jo
     """Return a job of some kinds at once; later ones win."""
     options: dict[str, Any] = {"payload": b"[]"}
     for kind in kinds:
-        options |= JOB_KINDS[kind]
+        options |= JOB_KINDS[kind] if kind in JOB_KINDS else {"update": UPDATES[kind]}
+    if "update" in options:
+        options.pop("replaces_ended", None)
     for relative, instant in (("run_in_ms", "run_at_ms"), ("expires_at_in_ms", "expires_at_ms")):
         if relative in options:
             options[instant] = now + options.pop(relative)

@@ -27,13 +27,13 @@ from headrace.storage.values import (
     Settlement,
 )
 from tests.model.places import ContractIncarnation, Output, QueueState, Record
-from tests.model.state import State
+from tests.model.updates import UpdateModel
 
 TIERS = range(9, -1, -1)
 GONE = ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
 
 
-class ConsumerModel(State):
+class ConsumerModel(UpdateModel):
     """``register``, ``claim``, ``settle``, ``put_back``, ``beat``, ``held``, ``retire``."""
 
     def register(self, queue: str, worker: IncarnationInfo) -> None:
@@ -211,11 +211,13 @@ class ConsumerModel(State):
                 due = self.now + delay_ms
                 self.note("retrying", job, worker=job.owner, run_ms=run_ms, error=error, due=due)
                 self.put_delayed(q, job, JobState.RETRYING, due)
+                self.apply_next(q, job)
             case Snoozed(delay_ms, why):
                 job.run, job.put_back = run_ms, None
                 due = self.now + delay_ms
                 self.note("snoozed", job, worker=job.owner, run_ms=run_ms, detail=why, due=due)
                 self.put_delayed(q, job, JobState.SCHEDULED, due)
+                self.apply_next(q, job)
             case Failed(reason, error, is_attempt):
                 job.failures += is_attempt
                 self.fail(q, job, reason.value, error, run_ms=run_ms)
@@ -236,6 +238,7 @@ class ConsumerModel(State):
         due = self.now + outcome.delay_ms
         self.note("put_back", job, worker=job.owner, detail=outcome.reason.value, due=due)
         self.put_delayed(q, job, JobState.SCHEDULED, due)
+        self.apply_next(q, job)
 
     def put_back(self, queue: str, incarnation: str, jobs: Sequence[tuple[str, Claim]]) -> None:
         """Return claimed jobs to the head, in the order given; other claims are passed over."""
@@ -254,6 +257,7 @@ class ConsumerModel(State):
             return
         self.put_ready(q, job, at_head=True)
         self.note("put_back", job, worker=job.owner)
+        self.apply_next(q, job)
 
     def report(self, queue: str, reports: Sequence[Report]) -> list[bool]:
         """Store progress and output, each for the claim that owns it."""

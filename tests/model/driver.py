@@ -41,7 +41,17 @@ LOOKED_AT = 4
 FAR_MS = 10 * START_MS
 """An instant whose mark no run of the machine sees end."""
 REFUSALS = (StaleCall, TooManySchedules, StageLost)
-COUNTS = ("queued", "scheduled", "retrying", "active", "history", "dead", "workers", "oldest_ms")
+COUNTS = (
+    "queued",
+    "scheduled",
+    "retrying",
+    "active",
+    "blocked",
+    "history",
+    "dead",
+    "workers",
+    "oldest_ms",
+)
 
 
 class Driver:

@@ -111,6 +111,7 @@ class InspectorModel(State):
             put_back=job.cause,
             max_stalls=job.max_stalls,
             keep_ms=job.keep,
+            has_next=job_id in self.queue(queue).successors,
         )
 
     def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
@@ -149,7 +150,8 @@ class InspectorModel(State):
             lanes = sorted(q.queued_by_lane(), key=lambda lane: (lane != DEFAULT_LANE, lane))
             places = [(lane, tier) for lane in lanes for tier in TIERS]
             return [_row(q.jobs[i]) for place in places for i in q.ready.get(place, [])]
-        jobs = sorted(q.jobs.values(), key=lambda job: job.id)
+        blocked = [successor.job for successor in q.successors.values()]
+        jobs = sorted([*q.jobs.values(), *blocked], key=lambda job: job.id)
         return [_row(job) for job in jobs if job.state is state]
 
     def stats(self, queue: str) -> QueueCounts:
@@ -184,7 +186,8 @@ class InspectorModel(State):
         """Return how many jobs a queue counts in each place."""
         states = Counter(job.state for job in q.jobs.values())
         counted = {state.value: states[state] for state in COUNTED}
-        return {**counted, "history": len(q.finished), "dead": len(q.dead)}
+        ended = {"history": len(q.finished), "dead": len(q.dead)}
+        return {**counted, "blocked": len(q.successors), **ended}
 
     def _oldest_ms(self, q: QueueState) -> int:
         heads = {
@@ -289,7 +292,7 @@ def _row(job: Record) -> JobRow:
         starts=job.epoch,
         created_ms=job.created,
         changed_ms=job.at,
-        due_ms=job.due or 0,
+        due_ms=0 if job.state is JobState.BLOCKED else job.due or 0,
         run_ms=job.run,
         incarnation=job.owner,
         reason=job.reason,

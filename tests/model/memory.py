@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from headrace.job import Claim, JobState
+from headrace.job import Claim, ClaimedJob, JobState
 from headrace.request import JobRequest
 from headrace.storage.values import CallId
 from tests.model import asks
@@ -88,6 +88,11 @@ class MachineMemory(RuleBasedStateMachine):
         claims = self._present() if back % 2 == 0 else self._claims
         claims = claims or self._claims
         return claims[-1 - back // 2 % len(claims)]
+
+    def _remember(self, worker: str, jobs: Sequence[ClaimedJob]) -> None:
+        """Remember claims, the newest of all."""
+        self._claims += [(worker, job.id, job.claim) for job in jobs]
+        self._claims = self._claims[-CLAIMS_KEPT:]
 
     def _nonce(self, call: CallId) -> str:
         self._drawn += 1

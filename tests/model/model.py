@@ -10,6 +10,7 @@ from tests.model.maintenance import InspectorModel, MaintenanceModel
 from tests.model.places import Dump, Record
 from tests.model.readers import ReaderModel
 from tests.model.schedules import SchedulerModel
+from tests.model.updates import successor_dump
 
 
 class Model(
@@ -46,6 +47,7 @@ class Model(
                 if job_id in q.jobs
             },
             "jobs": {job.id: job_dump(job) for job in q.jobs.values()},
+            "successors": {i: successor_dump(one) for i, one in q.successors.items()},
             "ready": {f"{lane}:{tier}": ids[:] for (lane, tier), ids in q.ready.items() if ids},
             "delayed": q.delayed[:],
             "finished": dict(q.finished),

@@ -11,6 +11,7 @@ import msgspec
 from headrace.job import EnqueueOutcome, ErrorInfo, JobState
 from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
+from headrace.update import Update
 
 CALLS_TTL_MS = 600_000
 OUTPUT_KEPT_MS = 3_600_000
@@ -87,6 +88,17 @@ class Record:
     def is_overdue(self, now: int) -> bool:
         """Whether it is too late to start for the first time."""
         return self.epoch == 0 and 0 < self.expires <= now
+
+
+@dataclass
+class Successor:
+    """What runs after the active job of its id, and what its updates change together.
+
+    The job's ``due`` is None until one has named a time.
+    """
+
+    job: Record
+    update: Update
 
 
 @dataclass
@@ -174,7 +186,8 @@ class QueueState:
     A place in them stays when its record has reached its age, until `prune` takes it out.
     ``tokens`` are the lanes in which a wake-up token must be, unless one got lost; ``lanes`` those
     of tasks, as workers have said. Stages are named by token and write. ``entries`` map the
-    ids of event entries to their last numbers.
+    ids of event entries to their last numbers. ``moved`` are the ids of jobs that did not get their
+    due time as they came: of these that are due together, any may come first.
     """
 
     name: str
@@ -183,6 +196,8 @@ class QueueState:
     tokens: set[str] = field(default_factory=set)
     lanes: dict[str, str] = field(default_factory=dict)
     jobs: dict[str, Record] = field(default_factory=dict)
+    successors: dict[str, Successor] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
     ready: dict[tuple[str, int], list[str]] = field(default_factory=dict)
     delayed: list[str] = field(default_factory=list)
     finished: dict[str, int] = field(default_factory=dict)

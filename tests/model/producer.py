@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import StaleCall
-from headrace.job import DEFAULT_LANE, CancelOutcome, EnqueueOutcome, JobState
+from headrace.job import CancelOutcome, EnqueueOutcome, JobState
 from headrace.request import JobRequest
 from headrace.storage.values import CallId, End
 from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remembered
-from tests.model.state import State
+from tests.model.updates import UpdateModel
 
 CALLS_REMEMBERED = 2
 
 
-class ProducerModel(State):
+class ProducerModel(UpdateModel):
     """``enqueue``, ``cancel``, ``watch``."""
 
     def enqueue(
@@ -39,6 +39,12 @@ class ProducerModel(State):
 
     def _enqueue(self, q: QueueState, job: JobRequest) -> EnqueueOutcome:
         standing = q.jobs.get(job.id)
+        if standing is not None and job.update is not None and not standing.state.is_terminal:
+            self.update(q, standing, self.said(q, job), job.update)
+            return EnqueueOutcome.UPDATED
+        if standing is not None and job.update is not None:
+            self.erase(q, standing)
+            standing = None
         if standing is not None and standing.state is JobState.COMPLETED:
             return EnqueueOutcome.COMPLETED
         if standing is not None and not standing.state.is_terminal:
@@ -50,12 +56,11 @@ class ProducerModel(State):
         if standing is not None:
             self.erase(q, standing)
         self.leave_old_place(q, job.id)
-        record = self._new_record(q, job)
-        q.jobs[job.id] = record
+        record = q.jobs[job.id] = self.said(q, job)
+        q.moved.discard(job.id)
         q.outputs.pop(job.id, None)
         self.tally(q, "enqueued")
-        due = self.now + job.delay_ms if job.delay_ms else job.run_at_ms
-        if due > self.now:
+        if (due := record.due) is not None:
             self.put_delayed(q, record, JobState.SCHEDULED, due)
             self.note("scheduled", job, due=due)
             return EnqueueOutcome.SCHEDULED
@@ -63,26 +68,16 @@ class ProducerModel(State):
         self.note("queued", job)
         return EnqueueOutcome.QUEUED
 
-    def _new_record(self, q: QueueState, job: JobRequest) -> Record:
-        return Record(
-            id=job.id,
-            task=job.task,
-            payload=job.payload,
-            tier=job.priority,
-            lane=job.lane or q.lanes.get(job.task, DEFAULT_LANE),
-            created=self.now,
-            at=self.now,
-            state=JobState.QUEUED,
-            expires=self.now + job.expires_in_ms if job.expires_in_ms else job.expires_at_ms,
-            max_stalls=job.max_stalls,
-            keep=job.keep_ms,
-            options=job.options,
-            channels=[job.channel] if job.channel else [],
-        )
-
-    def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
-        """End waiting jobs, ask active ones to stop."""
+    def cancel(
+        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+    ) -> list[CancelOutcome]:
+        """End waiting jobs, ask active ones to stop, or end successors alone."""
         q = self.queue(queue)
+        if only_next:
+            return [
+                CancelOutcome.CANCELLED if self.drop_next(q, i) else CancelOutcome.NOT_FOUND
+                for i in job_ids
+            ]
         outcomes = [self._cancel(q, q.jobs.get(job_id)) for job_id in job_ids]
         self.trim(q)
         return outcomes
@@ -98,6 +93,7 @@ class ProducerModel(State):
             job.cancel = True
             if channel := q.channel_of(job.owner):
                 self.told.append((channel, End(q.name, job.id, JobState.ACTIVE)))
+            self.drop_next(q, job.id)
             return CancelOutcome.REQUESTED
         self.end_cancelled(q, job, job.keep)
         return CancelOutcome.CANCELLED
@@ -123,5 +119,6 @@ class ProducerModel(State):
             error = job.errors[0] if job.errors else None
             return End(q.name, job_id, job.state, job.reason, error=error)
         if not job.state.is_terminal:
-            self.add_channel(job, channel)
+            known = q.successors.get(job_id)
+            self.add_channel(known.job if known else job, channel)
         return End(q.name, job_id, job.state)

@@ -40,6 +40,7 @@ return reply
 FIELDS = frozenset({
     *PARTS, *OF_FEW, "epoch", "claim", "task", "payload", "tier", "put_back", "reason",
     "error", "result", "progress", "output",
+    "next",
 })
 # fmt: on
 QUANTUM_MS = 10_000
@@ -176,7 +177,7 @@ class RedisDump:
         if here := counts.get("queued", 0) - elsewhere:
             by_lane["default"] = here
         finished, dead = self._ended("finished"), self._ended("dead")
-        states = ("queued", "scheduled", "retrying", "active")
+        states = ("queued", "scheduled", "retrying", "active", "blocked")
         return {
             "paused": config.get("paused") == b"1",
             "settings": QueueSettings(**{n: int(config[n]) for n in names if n in config}),
@@ -192,6 +193,7 @@ class RedisDump:
             },
             "output": dict(self._output()),
             "jobs": {job_id: self._job(job_id, job) for job_id, job in self._jobs.items()},
+            "successors": dict(self._successors()),
             "ready": self._ready(),
             "delayed": list(self._delayed()),
             "finished": finished,
@@ -295,6 +297,34 @@ class RedisDump:
             "result_dies": None if result_dies == dies else result_dies,
             "errors": [read_error(entry) for entry in self._one(f"errors:{job_id}", [])],
         }
+
+    def _successors(self) -> Iterator[tuple[str, Dump]]:
+        """Return what is blocked; `tests.support.leaks` holds it against the records."""
+        found = {
+            name: {f.decode(): word for f, word in one.items()} for name, one in self._named("next")
+        }
+        places = {member.decode(): int(at) for member, at in self._one("blocked", [])}
+        for job_id, fields in found.items():
+            if places[job_id] != int(fields["created_ms"]):
+                self.problems.append(f"{job_id!r} is blocked since {places[job_id]}")
+            yield (
+                job_id,
+                {
+                    "task": fields["task"].decode(),
+                    "payload": fields["payload"],
+                    "tier": int(fields.get("tier", 5)),
+                    "lane": fields.get("lane", b"default").decode(),
+                    "keep": int(fields.get("keep_ms", DEFAULT_KEEP_MS)),
+                    "options": fields.get("options", b""),
+                    "max_stalls": int(fields.get("max_stalls", DEFAULT_MAX_STALLS)),
+                    "expires": int(fields.get("expires_at_ms", 0)),
+                    "due": int(fields["due_ms"]) if "due_ms" in fields else None,
+                    "joined": "joined" in fields,
+                    "created": int(fields["created_ms"]),
+                    "channels": sorted(fields.get("channels", b"").decode().split()),
+                    "update": fields["update"].decode(),
+                },
+            )
 
     def _beside(self, job_id: str, kind: str, job: dict[str, bytes]) -> Any:
         """Return a value from the record or from the key beside it."""

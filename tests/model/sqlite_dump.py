@@ -12,8 +12,9 @@ from headrace.job import EnqueueOutcome, ErrorInfo, JobState
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.values import QueueSettings
 from tests.model.places import CALLS_TTL_MS, Dump
+from tests.model.updates import DUMPED
 
-COUNTS = ("queued", "scheduled", "retrying", "active")
+COUNTS = ("queued", "scheduled", "retrying", "active", "blocked")
 # fmt: off
 PLAIN = {
     "task": "task", "tier": "tier", "lane": "lane", "created": "created_ms", "at": "changed_ms",
@@ -24,7 +25,9 @@ PLAIN = {
 }
 """The model's names, and the columns of a job's row."""
 # fmt: on
-OUTCOMES = {outcome.value[0]: outcome for outcome in EnqueueOutcome}
+OUTCOMES: dict[str, EnqueueOutcome] = {
+    o.value[0]: o for o in EnqueueOutcome if o is not EnqueueOutcome.UNKNOWN
+}
 OF_A_QUEUE = (
     *("jobs", "incarnations", "calls", "stats", "lanes", "fired", "stages", "writes", "readers"),
 )
@@ -46,7 +49,8 @@ def dump(step: Step, name: QueueName) -> Dump:
     found = rows(db, "SELECT * FROM queues WHERE tenant = ? AND name = ?", *name)
     queue = found[0] if found else {"key": -1, "is_paused": 0}
     names = QueueSettings.__struct_fields__
-    jobs = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
+    every_job = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
+    jobs = [job for job in every_job if not job["is_next"]]
     workers = rows(db, "SELECT * FROM incarnations WHERE queue = ?", queue["key"])
     owners = {worker["key"]: worker["name"] for worker in workers}
     alive = [job for job in jobs if job["purge_at_ms"] is None or job["purge_at_ms"] > step.now_ms]
@@ -69,6 +73,13 @@ def dump(step: Step, name: QueueName) -> Dump:
         },
         "output": _output(step, alive),
         "jobs": {job["id"]: _job(step, job) for job in alive},
+        "successors": {
+            job["id"]: _successor(step, job, active)
+            for job in every_job
+            if job["is_next"]
+            for active in jobs
+            if active["id"] == job["id"]
+        },
         "ready": _ready(alive),
         "delayed": [
             job["id"]
@@ -143,6 +154,17 @@ def _job(step: Step, row: Row) -> Dump:
             )
             for error in errors
         ],
+    }
+
+
+def _successor(step: Step, row: Row, active: Row) -> Dump:
+    """Return what runs after an active job; `tests.support.sqlite_check` holds it against that."""
+    values = _job(step, row)
+    return {
+        **{name: values[name] for name in DUMPED if name != "due"},
+        "due": row["next_due_ms"] or None,
+        "channels": values["channels"],
+        "update": active["next_update"],
     }
 
 

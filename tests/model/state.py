@@ -103,7 +103,9 @@ class State:
         created = {job_id: n for n, job_id in enumerate(q.jobs)}
         for due in {q.jobs[i].due for i in q.delayed}:
             places = [
-                n for n, i in enumerate(q.delayed) if q.jobs[i].due == due and not q.jobs[i].epoch
+                n
+                for n, i in enumerate(q.delayed)
+                if q.jobs[i].due == due and not q.jobs[i].epoch and i not in q.moved
             ]
             fresh = sorted((q.delayed[n] for n in places), key=created.__getitem__)
             for n, job_id in zip(places, fresh, strict=True):
@@ -197,7 +199,7 @@ class State:
     ) -> None:
         self.leave(q, job)
         job.state, job.at, job.run = state, self.now, run_ms
-        if keep_ms:
+        if keep_ms and job.id not in q.successors:
             job.dies = self.now + keep_ms
             q.ended(state)[job.id] = self.now
             self._added["dead" if state is JobState.FAILED else "finished"] += 1

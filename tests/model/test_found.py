@@ -196,3 +196,11 @@ def test_pieces_may_come_before_those_that_were_gone_at_their_age(driver: Driver
     driver.advance(asks.HOUR_MS)
     report(driver, job, b"1", b"2", first=1)
     driver.output("a", 10)
+
+
+def test_an_update_leaves_how_long_a_job_last_ran(driver: Driver) -> None:
+    register(driver, "w1")
+    enqueue(driver, "a")
+    settle(driver, claim(driver)[0], "retried in a minute")
+    enqueue(driver, "a", "in an hour", "updates")
+    assert driver.call("get", "a").run_ms == 120
