@@ -21,8 +21,7 @@ from tests.model.memory import CLAIMS_KEPT
 from tests.model.reader_rules import ReaderRules
 from tests.model.schedule_rules import ScheduleRules
 from tests.model.subjects import LANES, QUEUE
-
-LISTED = [state for state in JobState if state is not JobState.BLOCKED]
+from tests.model.update_rules import UpdateRules
 
 STEERED = ("pause", "resume", "prune", "repair")
 RUN_INTO = {
@@ -35,7 +34,7 @@ RUN_INTO = {
 job_ids = st.sampled_from((*asks.IDS, *asks.IDS, asks.UNKNOWN_ID))
 some_ids = st.lists(job_ids, min_size=1, max_size=3)
 new_or_known = st.sampled_from((*asks.IDS, ""))
-job_kinds = st.lists(st.sampled_from(sorted(asks.JOB_KINDS)), max_size=2)
+job_kinds = st.lists(st.sampled_from((*sorted(asks.JOB_KINDS), *sorted(asks.UPDATES))), max_size=2)
 jobs = st.lists(st.tuples(new_or_known, job_kinds), min_size=1, max_size=3)
 outcomes = st.sampled_from((*sorted(asks.OUTCOMES), "could not be stopped"))
 runs = st.lists(st.tuples(new_or_known, job_kinds, outcomes), min_size=1, max_size=5)
@@ -49,7 +48,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
+class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer
@@ -69,10 +68,10 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         self._hit("enqueue alike")
         self.enqueue([(job_id, [kind] if kind else []) for job_id in ids], asks.CLIENTS[0])
 
-    @rule(ids=some_ids)
-    def cancel(self, ids: list[str]) -> None:
+    @rule(ids=some_ids, only_next=st.sampled_from((False, False, True)))
+    def cancel(self, ids: list[str], *, only_next: bool) -> None:
         self._hit("cancel")
-        self._driver.call("cancel", ids)
+        self._driver.call("cancel", ids, only_next=only_next)
 
     @rule(ids=some_ids, where=st.sampled_from((asks.OURS, asks.OURS, asks.ELSEWHERE)))
     def watch(self, ids: list[str], where: str) -> None:
@@ -93,8 +92,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
         reply = self._numbered("claim", **kwargs)
         if how == "reply lost":
             reply = self._driver.claim_again(**kwargs)
-        self._claims += [(worker, job.id, job.claim) for job in reply.jobs]
-        self._claims = self._claims[-CLAIMS_KEPT:]
+        self._remember(worker, reply.jobs)
 
     @rule(worker=workers, drawn=runs, said=st.sampled_from(asks.SAID))
     def run_some_jobs(
@@ -268,7 +266,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
 
     @rule(
         ids=some_ids,
-        states=st.lists(st.sampled_from(LISTED), max_size=3, unique=True),
+        states=st.lists(st.sampled_from(JobState), max_size=3, unique=True),
         is_redriven=st.booleans(),
     )
     def redrive_and_purge(
@@ -321,7 +319,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules):
             self._hit(what)
             self._driver.call(what)
 
-    @rule(name=workers, job_id=job_ids, state=st.sampled_from(LISTED), limit=st.integers(1, 3))
+    @rule(name=workers, job_id=job_ids, state=st.sampled_from(JobState), limit=st.integers(1, 3))
     def read(self, name: str, job_id: str, state: JobState, limit: int) -> None:
         """Ask for all that can be asked."""
         self._hit("read")

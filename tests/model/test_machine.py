@@ -26,6 +26,8 @@ from tests.model.schedule_mutants import SCHEDULE_MUTANTS
 from tests.model.schedule_rules import EDGES
 from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
+from tests.model.update_mutants import UPDATE_MUTANTS
+from tests.model.update_rules import ENDS
 
 # fmt: off
 VERBS = (
@@ -68,7 +70,7 @@ def expected_hits() -> set[str]:
         *DISTURBANCES,
         *(f"settle: {outcome}" for outcome in asks.OUTCOMES),
         *(f"settle with {how or 'the'} claim" for how in asks.TAMPERING),
-        *(f"enqueue: {kind}" for kind in asks.JOB_KINDS),
+        *(f"enqueue: {kind}" for kind in (*asks.JOB_KINDS, *asks.UPDATES)),
         *(f"acknowledge {what}" for what in WHAT),
         "wait for silent readers",
         *(f"write {which} of a schedule" for which in schedule_asks.EXPECTED),
@@ -89,6 +91,9 @@ def expected_hits() -> set[str]:
         ),
         *(f"report with {how or 'the'} claim" for how in asks.TAMPERING),
         "repeat report",
+        *(f"a job {what}" for what in ("queued next", "scheduled next", "cancelled next")),
+        *(f"end an attempt of an updated job: {how}" for how in ("settle", *ENDS)),
+        "update",
         "a job cancelled could_not_stop",
     }
 
@@ -119,7 +124,9 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS], ids=lambda mutant: mutant.__name__
+    "mutant",
+    [*MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS, *UPDATE_MUTANTS],
+    ids=lambda mutant: mutant.__name__,
 )
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
     make = functools.partial(SqliteSubject, "memory", mutant)
