@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.job import Claim as Token
 from headrace.storage.values import ClaimReply, Settlement
+from headrace.update import Update, UpdateRunAt
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.history import Line
 from tests.linearizability.spec import (
@@ -125,6 +126,14 @@ class RandomClient:
     def _keep_ms(self) -> int:
         return self._random.choice((0, LASTING))
 
+    def _some_word(self) -> str:
+        """Return what an enqueue changes of the job that has its id: mostly nothing."""
+        if self._random.random() < 0.6:
+            return ""
+        run_at = self._random.choice(list(UpdateRunAt))
+        parts = [self._random.random() < likely for likely in (0.7, 0.5, 0.2)]
+        return Update(parts[0], run_at, *parts[1:]).word
+
     def _some_jobs(self) -> dict[str, Enqueue]:
         return {
             job_id: Enqueue(
@@ -139,6 +148,9 @@ class RandomClient:
 
     async def _enqueue(self) -> None:
         calls = self._some_jobs()
+        for job_id, call in calls.items():
+            if word := self._some_word():
+                calls[job_id] = msgspec.structs.replace(call, update=word, replaces_ended=True)
         jobs = [job_request(job_id, self._queue, call) for job_id, call in calls.items()]
         answer = await self._caller.ask_numbered(
             "enqueue",
@@ -229,13 +241,14 @@ class RandomClient:
             await self._register()
 
     async def _cancel(self) -> None:
-        job_ids = self._some_ids()
+        job_ids, call = self._some_ids(), Cancel(self._random.random() < 0.3)
+        cancel = self._storage.cancel
         answer = await self._caller.ask(
-            "cancel", lambda: self._storage.cancel(self._queue, job_ids)
+            "cancel", lambda: cancel(self._queue, job_ids, only_next=call.only_next)
         )
         verdicts: Sequence[str] = answer.reply or [""] * len(job_ids)
         for job_id, verdict in zip(job_ids, verdicts, strict=True):
-            self._note(job_id, Cancel(), answer, str(verdict))
+            self._note(job_id, call, answer, str(verdict))
 
     async def _put_back(self) -> None:
         held = self._some_claim()

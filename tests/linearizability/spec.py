@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS
+from tests.linearizability import updates
+from tests.linearizability.updates import Record, Successor
 
 Kind = Literal["completed", "retried", "failed", "cancelled", "released", "snoozed"]
 OUTCOMES: tuple[Kind, ...] = get_args(Kind)
@@ -32,13 +34,17 @@ NONE = "none"
 
 
 class Enqueue(msgspec.Struct, frozen=True, tag=True):
-    """Store a job; ``is_delayed`` is for longer than the history lasts."""
+    """Store a job; ``is_delayed`` is for longer than the history lasts.
+
+    ``update`` is the word of what it changes of the job that has its id, "" of one that does not.
+    """
 
     payload: str = "p"
     keep_ms: int = LASTING
     max_stalls: int = DEFAULT_MAX_STALLS
     is_delayed: bool = False
     replaces_ended: bool = True
+    update: str = ""
 
 
 class Write(msgspec.Struct, frozen=True, tag=True):
@@ -65,7 +71,9 @@ class Settle(msgspec.Struct, frozen=True, tag=True):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
-    """End the job if it waits, ask it to stop if it is active."""
+    """End the job if it waits, ask it to stop if it is active; or end its successor alone."""
+
+    only_next: bool = False
 
 
 class PutBack(msgspec.Struct, frozen=True, tag=True):
@@ -105,37 +113,19 @@ class Seen(msgspec.Struct, frozen=True, tag=True):
     payload: str = "p"
     result: str | None = None
     is_asked: bool = False
+    has_next: bool = False
 
 
 Call = Enqueue | Write | Claim | Settle | Cancel | PutBack | Reap | Get
 Reply = str | Claimed | Seen
 
 
-class Record(NamedTuple):
-    """What is kept of a job; ``is_asked``: to stop, while it is active."""
-
-    state: str
-    payload: str
-    keep_ms: int
-    max_stalls: int
-    is_due: bool = True
-    epoch: int = 0
-    nonce: str = ""
-    failures: int = 0
-    stalls: int = 0
-    result: str | None = None
-    is_asked: bool = False
-
-    def is_owned_by(self, epoch: int, nonce: str) -> bool:
-        """Whether this was the last claim."""
-        return self.epoch > 0 and (self.epoch, self.nonce) == (epoch, nonce)
-
-
 class State(NamedTuple):
-    """One id: its record, None without one, and the incarnations that were condemned."""
+    """One id: its record, None without one, its successor, and the incarnations that are gone."""
 
     record: Record | None = None
     condemned: frozenset[str] = frozenset()
+    successor: Successor | None = None
 
 
 Step = tuple[Reply, State]
@@ -164,34 +154,49 @@ def _step(state: State, call: Enqueue | Settle | Cancel | PutBack | Reap | Get) 
         case Settle():
             return _settle(state, call)
         case Cancel():
-            return _cancel(state)
+            return _cancel_next(state) if call.only_next else _cancel(state)
         case PutBack():
             return "done", _put_back(state, call)
         case Reap():
             return _reap(state, call)
         case Get():
-            return _seen(state.record), state
+            return _seen(state), state
 
 
 def _to(state: State, record: Record | None) -> State:
     return state._replace(record=record)
 
 
-def _ended(record: Record, how: str, keep_ms: int, result: str | None = None) -> Record | None:
+def _ended(
+    state: State, record: Record, how: str, keep_ms: int, result: str | None = None
+) -> State:
+    """Return what is left where a job ends: its successor, which has begun nothing yet."""
+    if state.successor is not None:
+        return state._replace(record=updates.entered(state.successor), successor=None)
     if keep_ms == 0:
-        return None
-    return record._replace(state=how, result=result, is_asked=False, is_due=True)
+        return _to(state, None)
+    return _to(state, record._replace(state=how, result=result, is_asked=False, is_due=True))
 
 
-def _sent_back(record: Record) -> Record | None:
+def _waiting(state: State, record: Record, how: str) -> State:
+    """Return what is left where a job that was active waits again, or ends as it was asked."""
     if record.is_asked:
-        return _ended(record, "cancelled", record.keep_ms)
-    return record._replace(state="queued")
+        return _ended(state, record, "cancelled", record.keep_ms)
+    record = record._replace(state=how)
+    if state.successor is not None:
+        record = updates.updated(record, state.successor)
+    return state._replace(record=record, successor=None)
 
 
 def _enqueue(state: State, call: Enqueue) -> Step:
     record = state.record
-    makes_room = call.replaces_ended and record and record.state in ("failed", "cancelled")
+    said = Successor(call.payload, call.keep_ms, call.max_stalls, not call.is_delayed, call.update)
+    if record and call.update and record.state == "active":
+        return "updated", state._replace(successor=updates.blocked(record, state.successor, said))
+    if record and call.update and record.state in WAITING:
+        return "updated", _to(state, updates.updated(record, said))
+    is_replaceable = record and record.state in ("failed", "cancelled") and call.replaces_ended
+    makes_room = is_replaceable or call.update
     if record and not makes_room:
         return "completed" if record.state == "completed" else "duplicate", state
     verdict = "scheduled" if call.is_delayed else "queued"
@@ -228,24 +233,22 @@ def _settle(state: State, call: Settle) -> Step:
         return "stale", state
     if record.state != "active":
         return "ok", state
-    return "ok", _to(state, _settled(record, call))
+    return "ok", _settled(state, record, call)
 
 
-def _settled(record: Record, call: Settle) -> Record | None:
+def _settled(state: State, record: Record, call: Settle) -> State:
     match call.outcome:
         case "completed":
-            return _ended(record, "completed", call.keep_ms, call.result)
+            return _ended(state, record, "completed", call.keep_ms, call.result)
         case "cancelled":
-            return _ended(record, "cancelled", call.keep_ms)
+            return _ended(state, record, "cancelled", call.keep_ms)
         case "failed":
             failed = record._replace(failures=record.failures + 1)
-            return _ended(failed, "failed", LASTING)
-        case _ if record.is_asked:
-            return _ended(record, "cancelled", record.keep_ms)
-        case "retried":
-            return record._replace(state="retrying", failures=record.failures + 1)
-        case "released" | "snoozed":
-            return record._replace(state="scheduled")
+            return _ended(state, failed, "failed", LASTING)
+        case "retried" if not record.is_asked:
+            return _waiting(state, record._replace(failures=record.failures + 1), "retrying")
+        case "retried" | "released" | "snoozed":
+            return _waiting(state, record, "scheduled")
 
 
 def _cancel(state: State) -> Step:
@@ -253,16 +256,23 @@ def _cancel(state: State) -> Step:
     if record is None:
         return "not_found", state
     if record.state == "active":
-        return "requested", _to(state, record._replace(is_asked=True))
+        asked = record._replace(is_asked=True)
+        return "requested", state._replace(record=asked, successor=None)
     if record.state in WAITING:
-        return "cancelled", _to(state, _ended(record, "cancelled", record.keep_ms))
+        return "cancelled", _ended(state, record, "cancelled", record.keep_ms)
     return "cancelled" if record.state == "cancelled" else "finished", state
+
+
+def _cancel_next(state: State) -> Step:
+    if state.successor is None:
+        return "not_found", state
+    return "cancelled", state._replace(successor=None)
 
 
 def _put_back(state: State, call: PutBack) -> State:
     record = state.record
     if record and record.state == "active" and record.is_owned_by(call.epoch, call.nonce):
-        return _to(state, _sent_back(record))
+        return _waiting(state, record, "queued")
     return state
 
 
@@ -278,11 +288,12 @@ def _reap(state: State, call: Reap) -> Step:
         return "taken back", after
     stalled = record._replace(stalls=record.stalls + 1)
     if stalled.stalls >= stalled.max_stalls and not stalled.is_asked:
-        return "taken back", _to(after, _ended(stalled, "failed", LASTING))
-    return "taken back", _to(after, _sent_back(stalled))
+        return "taken back", _ended(after, stalled, "failed", LASTING)
+    return "taken back", _waiting(after, stalled, "queued")
 
 
-def _seen(record: Record | None) -> Reply:
+def _seen(state: State) -> Reply:
+    record = state.record
     if record is None:
         return NONE
     return Seen(
@@ -293,4 +304,5 @@ def _seen(record: Record | None) -> Reply:
         record.payload,
         record.result,
         record.is_asked,
+        state.successor is not None,
     )

@@ -6,6 +6,7 @@ from headrace import outcome
 from headrace.job import ErrorInfo, FailReason, JobRecord
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
 from headrace.request import JobRequest
+from headrace.update import read_update
 from tests.linearizability.spec import LASTING, NONE, Enqueue, Reply, Seen, Settle
 
 ERROR = ErrorInfo(type="ValueError", message="no such address")
@@ -22,6 +23,7 @@ def job_request(job_id: str, queue: str, call: Enqueue) -> JobRequest:
         max_stalls=call.max_stalls,
         delay_ms=LASTING if call.is_delayed else 0,
         replaces_ended=call.replaces_ended,
+        update=read_update(call.update) if call.update else None,
     )
 
 
@@ -37,6 +39,7 @@ def seen(record: JobRecord | None) -> Reply:
         (record.payload or b"").decode(),
         None if record.result is None else record.result.decode(),
         record.cancel_requested and record.state == "active",
+        record.has_next,
     )
 
 

@@ -30,6 +30,7 @@ from tests.linearizability.written import (
     QUEUED,
     REAP,
     UNKEPT,
+    UPDATE,
     WRITE,
     Written,
     at,
@@ -40,6 +41,7 @@ from tests.linearizability.written import (
 
 STORED = (ENQUEUE, "queued")
 TAKEN = (CLAIM, Claimed(1))
+BLOCKED = (STORED, TAKEN, (UPDATE, "updated"))
 
 BAD: dict[str, Written] = {
     "G1: an accepted job is gone": in_turn(STORED, (Get(), NONE)),
@@ -175,6 +177,52 @@ BAD: dict[str, Written] = {
     ),
     "G10: a cancel does not find a job that waits": in_turn(STORED, (Cancel(), "not_found")),
     "G5: a delayed job starts early": in_turn((Enqueue(is_delayed=True), "scheduled"), TAKEN),
+    "an update of nothing": in_turn((UPDATE, "updated")),
+    "an update changes nothing": in_turn(STORED, (UPDATE, "updated"), (Get(), QUEUED)),
+    "an update stores a second job beside one that waits": in_turn(
+        STORED, (UPDATE, "updated"), (CLAIM, Claimed(1, "u")), (CLAIM_2, Claimed(1))
+    ),
+    "two jobs of an id are active": in_turn(*BLOCKED, (CLAIM_2, Claimed(1, "u"))),
+    "an update changes an active job": in_turn(
+        *BLOCKED, (Get(), Seen("active", starts=1, payload="u", has_next=True))
+    ),
+    "the end of an active job loses its successor": in_turn(
+        *BLOCKED, (settle(), "ok"), (CLAIM_2, NOT_CLAIMED)
+    ),
+    "a job that is kept after its end has its successor wait": in_turn(
+        *BLOCKED, (settle(), "ok"), (Get(), Seen("completed", starts=1, result="r"))
+    ),
+    "a successor comes in twice": in_turn(
+        *BLOCKED,
+        (settle(), "ok"),
+        (CLAIM_2, Claimed(1, "u")),
+        (Settle("w2", 1, "w2/n2"), "ok"),
+        (CLAIM_3, Claimed(1, "u")),
+    ),
+    "a retried job waits beside its successor": in_turn(
+        *BLOCKED, (settle("retried"), "ok"), (CLAIM_2, Claimed(2, failures=1))
+    ),
+    "the first of two updates wins": in_turn(
+        *BLOCKED,
+        (Enqueue("v", update="1110"), "updated"),
+        (settle(), "ok"),
+        (CLAIM_2, Claimed(1, "u")),
+    ),
+    "a job that is cancelled leaves its successor": in_turn(
+        *BLOCKED,
+        (Cancel(), "requested"),
+        (settle("cancelled"), "ok"),
+        (CLAIM_2, Claimed(1, "u")),
+    ),
+    "a successor comes in that was cancelled alone": in_turn(
+        *BLOCKED,
+        (Cancel(only_next=True), "cancelled"),
+        (settle(), "ok"),
+        (CLAIM_2, Claimed(1, "u")),
+    ),
+    "a successor ends the job before it": in_turn(
+        *BLOCKED, (Cancel(only_next=True), "cancelled"), (settle("retried"), "ok"), (Get(), NONE)
+    ),
     "a claim before the enqueue was invoked": in_turn(TAKEN, STORED),
     # A call that surely had no effect is not in the history at all.
     "an effect after a definite failure": in_turn((Get(), QUEUED)),

@@ -32,6 +32,7 @@ from tests.linearizability.written import (
     QUEUED,
     REAP,
     UNKEPT,
+    UPDATE,
     WRITE,
     Written,
     at,
@@ -42,6 +43,7 @@ from tests.linearizability.written import (
 
 STORED = (ENQUEUE, "queued")
 TAKEN = (CLAIM, Claimed(1))
+BLOCKED = (STORED, TAKEN, (UPDATE, "updated"))
 COMPLETED = Seen("completed", starts=1, result="r")
 
 GOOD: dict[str, Written] = {
@@ -190,6 +192,58 @@ GOOD: dict[str, Written] = {
     ),
     "a worker whose beat has moved goes on": in_turn(
         STORED, TAKEN, (Reap("w1", seen=7), "moved"), (settle(), "ok")
+    ),
+    "a waiting job is changed": in_turn(STORED, (UPDATE, "updated"), (CLAIM, Claimed(1, "u"))),
+    "a completed record makes room for an update": in_turn(
+        STORED, TAKEN, (settle(), "ok"), (UPDATE, "queued"), (CLAIM_2, Claimed(1, "u"))
+    ),
+    "a delayed job runs now, or later": in_turn(
+        (Enqueue(is_delayed=True), "scheduled"),
+        (Enqueue("u", update="0l00"), "updated"),
+        (CLAIM, NOT_CLAIMED),
+        (Enqueue("u", update="0e00"), "updated"),
+        (CLAIM, Claimed(1)),
+    ),
+    "a successor runs after the active job": in_turn(
+        *BLOCKED,
+        (Get(), Seen("active", starts=1, has_next=True)),
+        (settle(), "ok"),
+        (settle(), "stale"),
+        (CLAIM_2, Claimed(1, "u")),
+    ),
+    "the newest of two updates at once wins": in_turn(STORED, TAKEN)
+    + at(20, 60, Enqueue("x", update="1110"), "updated")
+    + at(20, 60, Enqueue("y", update="1110"), "updated")
+    + in_turn((settle(), "ok"), (CLAIM_2, Claimed(1, "x")), begin=70),
+    "two updates change different parts": in_turn(
+        *BLOCKED,
+        (Enqueue("v", max_stalls=1, update="0010"), "updated"),
+        (settle("released"), "ok"),
+        (CLAIM_2, Claimed(2, "u")),
+        (Reap("w2"), "taken back"),
+        (Get(), Seen("failed", starts=2, stalls=1, payload="u")),
+    ),
+    "a job that is retried is changed by its successor": in_turn(
+        *BLOCKED,
+        (Enqueue(update="0001"), "updated"),
+        (settle("retried"), "ok"),
+        (CLAIM_2, Claimed(2, "u")),
+    ),
+    "a job that was asked to stop is followed by a later update": in_turn(
+        STORED,
+        TAKEN,
+        (Cancel(), "requested"),
+        (UPDATE, "updated"),
+        (PUT_BACK, "done"),
+        (CLAIM_2, Claimed(1, "u")),
+    ),
+    "an update without an answer follows the job": in_turn(STORED, TAKEN)
+    + lost(20, UPDATE)
+    + in_turn((settle(), "ok"), (CLAIM_2, Claimed(1, "u")), begin=30),
+    "an update without an answer comes before a cancel": in_turn(STORED, TAKEN)
+    + lost(20, UPDATE)
+    + in_turn(
+        (Cancel(only_next=True), "cancelled"), (settle(), "ok"), (Get(), COMPLETED), begin=30
     ),
     "two workers have the job one after the other": in_turn(
         STORED,

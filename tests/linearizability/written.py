@@ -22,6 +22,7 @@ Written = list[Operation[Call, Reply]]
 ENQUEUE = Enqueue()
 UNKEPT = Enqueue(keep_ms=0)
 WRITE = Write(ENQUEUE)
+UPDATE = Enqueue("u", update="1110")
 CLAIM = Claim("w1/n1")
 CLAIM_2 = Claim("w2/n2")
 CLAIM_3 = Claim("w1/n3")
