@@ -12,6 +12,7 @@ from headrace.storage import (
     JobRow,
     JobState,
     Outcome,
+    Settlement,
     Storage,
     Update,
     UpdateRunAt,
@@ -403,6 +404,15 @@ class SuccessorsContract(Contract):
         stats = await storage.stats(QUEUE)
         assert (stats.blocked, stats.active) == (0, 0)
         assert {job.id for job in await worker.claim()} == {job.id for job in jobs[::2]}
+
+    async def test_an_outcome_that_comes_twice_in_a_call_is_stale_once_the_successor_is_in(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        job = await started(client, worker)
+        await client.enqueue(an_update())
+        settlement = Settlement(job.id, job.claim, 7, completed())
+        assert await worker.settle_all(settlement, settlement) == [True, False]
+        assert await state_of(storage) is JobState.QUEUED
 
     async def test_a_successor_is_of_no_record_that_an_operator_ends(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation

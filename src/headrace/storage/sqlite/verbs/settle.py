@@ -56,8 +56,10 @@ def settle(
 
 
 def _settle(unit: UnitOfWork, record: Record | None, settlement: Settlement, prefix: str) -> bool:
-    if record is None or record.is_erased:
+    if record is None:
         return True
+    if record.is_erased:
+        return not record.next_update  # of a successor that has come in this is no claim
     claim = settlement.claim
     # A claim is of no use to another incarnation.
     if record.nonce != claim.nonce or record.epoch != claim.epoch:
