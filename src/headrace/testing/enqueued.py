@@ -18,7 +18,7 @@ from headrace.json_codec import JSON
 from headrace.options import task_settings
 from headrace.request import JobRequest
 from headrace.storage.schedules import Occurrence
-from headrace.stored_options import read_worker_options
+from headrace.stored_options import as_one_object, read_worker_options
 from headrace.task import DeclaredFunction, Task
 from headrace.template import JobTemplate
 
@@ -92,7 +92,7 @@ class EnqueuedJob(msgspec.Struct, frozen=True, kw_only=True):
         if self.priority != DEFAULT_PRIORITY:
             parts.append(f"priority {self.priority}")
         if self.job.options:
-            parts.append(f"options {self.job.options.decode()}")
+            parts.append(f"options {as_one_object(self.job.options).decode()}")
         return ", ".join(parts)
 
 
