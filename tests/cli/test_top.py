@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from anyio import to_thread
 
@@ -123,6 +125,14 @@ def an_overview(queues: int, workers: int) -> Overview:
     )  # fmt: skip
     served = [{"queue-0": info} for _ in range(workers)]
     return Overview("tenant 't'", datetime.now(UTC), [QueueStats.of(one) for one in counts], served)
+
+
+def test_blocked_jobs_are_counted_where_there_are_any() -> None:
+    found = an_overview(1, 1)
+    assert not any("blocked" in line for line in view(found, columns=0, rows=0))
+    [stats] = found.queues
+    some = msgspec.structs.replace(found, queues=[replace(stats, blocked=3)])
+    assert any("3 blocked" in line for line in view(some, columns=0, rows=0))
 
 
 @pytest.mark.parametrize(

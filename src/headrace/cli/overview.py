@@ -109,6 +109,8 @@ def _totals(found: Overview) -> str:
         "active": sum(stats.active for stats in queues),
         "dead": sum(stats.dead for stats in queues),
     }
+    if blocked := sum(stats.blocked for stats in queues):
+        counts["blocked"] = blocked
     told = [f"{count:,} {name}" for name, count in counts.items()]
     parts = (plural(len(queues), "queue"), plural(len(found.workers), "worker"), ", ".join(told))
     return GAP.join(parts)
