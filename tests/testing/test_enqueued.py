@@ -37,6 +37,17 @@ async def test_a_job_is_told_with_its_arguments_as_the_handler_gets_them(kit: Ki
     )
 
 
+async def test_an_update_is_told_and_runs_in_place_of_the_job_that_it_changed(kit: Kit) -> None:
+    call = send.options(id="x", on_conflict="update", delay=60)
+    await call.enqueue("ada")
+    handle = await call.enqueue("bob")
+    assert [job.arguments["to"] for job in kit.enqueued(send)] == ["ada", "bob"]
+    await kit.advance(60)
+    [attempt] = await kit.run_until_idle()
+    assert attempt.outcome == "completed"
+    assert (await handle.status()).args == {"to": "bob"}
+
+
 async def test_the_job_of_an_occurrence_is_told_once(kit: Kit) -> None:
     storage = clients_of(app).current().storage
     request = cast(JobRequest, send.options(id="mails:5").job("x"))
