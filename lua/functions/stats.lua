@@ -47,6 +47,7 @@ function functions.stats(roots)
     'set:dead_letter_ttl_ms', config.dead_letter_ttl_ms,
     'set:events', config.events,
     'set:events_cap', config.events_cap,
+    'set:on_failed', config.on_failed,
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

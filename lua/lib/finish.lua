@@ -66,9 +66,13 @@ function finish.fail(unit, job, reason, error, words, run_ms)
   end
   local keep_ms = keep_for(job, settings.of(unit).dead_letter_ttl_ms)
   local detail = reason .. '\t' .. (words == '' and NO_ERROR or words) .. '\t' .. job.created_ms
+  local coming = fail_jobs.of(unit, job, reason, error)
   moves.move(
     unit, job, 'dead', 'failed', run_ms, detail, keep_ms, 'reason', reason, 'error', record.error_type(words)
   )
+  if coming then
+    fail_jobs.enter(unit, coming)
+  end
   notify(unit, job, 'failed', reason, error)
   follow(unit, job)
 end

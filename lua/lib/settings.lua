@@ -1,10 +1,13 @@
 -- What an operator has set for a queue.
-local FIELDS = { 'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap', 'has_readers' }
+local FIELDS = {
+  'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap', 'has_readers', 'on_failed',
+}
 
 local DEFAULTS = {
   is_paused = false, history = limits.DEFAULT_HISTORY, dead_letters = limits.DEFAULT_DEAD_LETTERS,
   dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
   events_cap = '' .. limits.DEFAULT_EVENTS_CAP, events_now = '' .. limits.DEFAULT_EVENTS, has_readers = false,
+  on_failed = '',
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
@@ -26,6 +29,7 @@ function settings.of(unit)
     events = numbers.digits(v[5]) or DEFAULTS.events,
     events_cap = numbers.digits(v[6]) or DEFAULTS.events_cap,
     has_readers = v[7] == '1',
+    on_failed = v[8] or '',
   }
   -- What is kept now: a reader may hold more back.
   local is_held = found.has_readers and tonumber(found.events_cap) > tonumber(found.events)

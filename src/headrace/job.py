@@ -106,7 +106,7 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     workers have said of its task. ``options`` are those that the storage only keeps: an object of
     names and values for who reads them, such as its worker, in two parts with a newline between:
     those that are its data, and those about its retries. The second may be left out, with the
-    newline.
+    newline. ``on_failed`` is the task of the job that its dead letter brings; "": as its queue says.
     """
 
     id: str
@@ -122,6 +122,7 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     max_stalls: int = DEFAULT_MAX_STALLS
     keep_ms: int = DEFAULT_KEEP_MS
     options: bytes = b""
+    on_failed: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -182,7 +183,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     said of itself, from 0 to 1, None if it said nothing. ``put_back`` is why workers have put the
     job back since its handler last ran, None if none has or the job has ended; its ``at_ms`` is
     when the first of them did. ``has_next`` tells of an active job that one of its id
-    is blocked by it, and runs next.
+    is blocked by it, and runs next. ``on_failed`` is as in `Job`.
     """
 
     id: str
@@ -212,6 +213,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     max_stalls: int = DEFAULT_MAX_STALLS
     keep_ms: int = DEFAULT_KEEP_MS
     has_next: bool = False
+    on_failed: str = ""
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):

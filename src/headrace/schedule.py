@@ -41,6 +41,7 @@ class JobBody(msgspec.Struct, frozen=True, omit_defaults=True):
     lane: str
     expires_in_ms: int
     options: bytes
+    on_failed: str = ""
 
     def request(self, job_id: str) -> JobRequest:
         """Return the job of an occurrence."""

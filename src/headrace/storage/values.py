@@ -185,7 +185,7 @@ def worker_info(
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue keeps of ended jobs, and of events.
+    """What a queue keeps of ended jobs and of events, and what a failed one brings.
 
     Instants and counts hold at once: whichever is reached first.
 
@@ -196,6 +196,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
         events: entries of the event stream, of 1 to 20 events each, default 5,000.
         events_cap: entries of it while a reader has not acknowledged them, default 50,000; with
             less than ``events`` a reader holds nothing back.
+        on_failed: the task of the job that comes with a dead letter whose own job names none; ""
+            for none.
     """
 
     history: int = limits.DEFAULT_HISTORY
@@ -203,6 +205,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter_ttl_ms: int = limits.DEFAULT_DEAD_LETTER_TTL_MS
     events: int = limits.DEFAULT_EVENTS
     events_cap: int = limits.DEFAULT_EVENTS_CAP
+    on_failed: str = ""
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ def of_a_newer_release(directory: Path) -> None:
         (as_file, "is a file: name a directory"),
         (not_a_database, "name another directory"),
         (of_another_program, "is of another program"),
-        (of_a_newer_release, "has schema 99, this release knows 6"),
+        (of_a_newer_release, f"has schema 99, this release knows {database.SCHEMA}"),
     ],
 )
 async def test_a_place_that_can_not_be_used_is_refused(

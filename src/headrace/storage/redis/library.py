@@ -22,7 +22,7 @@ LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
     *("readers", "updates", "successors", "batch"),
-    *("finish", "attempts", "outcomes", "due", "starts", "incarnations"),
+    *("fail_jobs", "finish", "attempts", "outcomes", "due", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from headrace.job import ErrorInfo, JobState
+from headrace.request import JobRequest
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES, WAITED_RESULT_TTL_MS
 from headrace.storage.lines import NO_ERROR, error_words
-from headrace.storage.sqlite import successors
+from headrace.storage.sqlite import fail_jobs, successors
 from headrace.storage.sqlite.moves import ERASED, Ended, move
 from headrace.storage.sqlite.record import TERMINAL, Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -53,7 +54,8 @@ def fail(
     error_type, _, _ = words.partition("\t")
     keep_ms = unit.settings.dead_letter_ttl_ms
     end = Ended("failed", keep_ms, run_ms, reason=reason, error=error_type)
-    _end(unit, record, end, f"{reason}\t{words}\t{record.created_ms}")
+    coming = fail_jobs.coming_of(unit, record, reason, error)
+    _end(unit, record, end, f"{reason}\t{words}\t{record.created_ms}", coming)
     if record.channels:
         _notify(unit, record, JobState.FAILED, reason=reason, error=error)
 
@@ -90,11 +92,15 @@ def _for_waiters(record: Record, ms: int) -> int:
     return max(ms, WAITED_RESULT_TTL_MS) if record.joined else ms
 
 
-def _end(unit: UnitOfWork, record: Record, end: Ended, detail: str) -> None:
+def _end(
+    unit: UnitOfWork, record: Record, end: Ended, detail: str, coming: JobRequest | None = None
+) -> None:
     unit.stats.tally(end.state)
     if record.next_update:
         end = msgspec.structs.replace(end, keep_ms=0)
     move(unit, record, end, end.state, worker=record.owner, run_ms=end.run_ms, detail=detail)
+    if coming is not None:
+        fail_jobs.enter(unit, coming, failed=record.id)
     if record.next_update:
         successors.enter(unit, record.id)
 

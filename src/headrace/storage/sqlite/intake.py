@@ -29,9 +29,9 @@ WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
 _COPY_BLOCKED = """
 INSERT INTO jobs (
   queue, id, is_next, state, task, payload, tier, lane, created_ms, changed_ms, max_stalls, keep_ms,
-  options
+  options, on_failed
 )
-SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options
+SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options, on_failed
 FROM jobs WHERE key = ?2
 """
 _COPY_PAYLOAD = "INSERT INTO payloads (job, body) SELECT ?1, body FROM payloads WHERE job = ?2"
@@ -57,6 +57,7 @@ class NewJob(msgspec.Struct):
     state: str = ""
     seq: int | None = None
     due_ms: int | None = None
+    on_failed: str | None = None
 
 
 _COLUMNS = NewJob.__struct_fields__
@@ -81,6 +82,7 @@ def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
         job.keep_ms,
         job.options,
         job.channel or None,
+        on_failed=job.on_failed or None,
     )
 
 

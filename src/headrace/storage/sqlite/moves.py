@@ -149,8 +149,11 @@ class Erased(msgspec.Struct, frozen=True):
 ERASED = Erased()
 
 
-def enter(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
-    """Give a new job its first place: it waits for a worker, or for its time if that is to come."""
+def enter(unit: UnitOfWork, new: NewJob, due_ms: int, *, detail: str = "") -> None:
+    """Give a new job its first place: it waits for a worker, or for its time if that is to come.
+
+    ``detail`` is what the event says of one that waits for a worker.
+    """
     if due_ms > unit.now_ms:
         new.state, new.due_ms = "scheduled", due_ms
         unit.wakes.delayed(due_ms, new.lane)
@@ -158,7 +161,7 @@ def enter(unit: UnitOfWork, new: NewJob, due_ms: int) -> None:
         new.state, new.seq = "queued", unit.next_tail()
         unit.wakes.lane(new.lane)
     unit.enter(new.state)
-    detail = "" if new.due_ms is None else str(new.due_ms)
+    detail = detail if new.due_ms is None else str(new.due_ms)
     unit.events.add(new.state, new.id, new.task, detail=detail)
 
 

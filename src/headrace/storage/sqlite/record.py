@@ -16,7 +16,7 @@ from headrace.storage.values import DAMAGED_ERROR
 FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
 expires_at_ms, max_stalls, keep_ms, put_back, joined,
-created_ms, next_update
+created_ms, next_update, on_failed
 """
 """The columns of a `Record`, in its order."""
 
@@ -67,6 +67,7 @@ class Record(msgspec.Struct):
     joined: int
     created_ms: int
     next_update: str
+    on_failed: str | None
     is_erased: bool = False
 
     @property

@@ -15,7 +15,8 @@ from headrace.update import Update, UpdateRunAt, read_update
 
 _SAID = """
 SELECT task, coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)), tier, lane,
-  next_due_ms, expires_at_ms, max_stalls, keep_ms, options, coalesce(channels, '')
+  next_due_ms, expires_at_ms, max_stalls, keep_ms, options, coalesce(channels, ''),
+  coalesce(on_failed, '')
 FROM jobs WHERE key = ?
 """
 _NOTE = "UPDATE jobs SET next_update = ? WHERE key = ?"
@@ -91,9 +92,9 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
     update = read_update(record.next_update)
     _note(unit, record, "")
     successor = load_next(unit, record.id)
-    task, payload, tier, lane, due_ms, expires_at_ms, max_stalls, keep_ms, options, channels = (
-        unit.db.execute(_SAID, (successor.key,)).fetchone()
-    )
+    row = unit.db.execute(_SAID, (successor.key,)).fetchone()
+    task, payload, tier, lane, due_ms, expires_at_ms, max_stalls, keep_ms = row[:8]
+    options, channels, on_failed = row[8:]
     said = JobRequest(
         id=record.id,
         queue=unit.queue,
@@ -107,6 +108,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
         keep_ms=keep_ms,
         options=options,
         channel=channels,
+        on_failed=on_failed,
     )
     unblock(unit, successor)
     updates.apply(unit, record, said, update)

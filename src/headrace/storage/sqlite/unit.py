@@ -26,12 +26,14 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 
 _OPEN = """
 SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
-  queued, scheduled, retrying, active, finished, dead, blocked, head, tail, event, wake, told
+  on_failed, queued, scheduled, retrying, active, finished, dead, blocked, head, tail, event, wake,
+  told
 FROM queues WHERE tenant = ? AND name = ?
 """
 _CREATE = """
-INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events, events_cap)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
+  on_failed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _CLOSE = """
 UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
@@ -61,7 +63,7 @@ class UnitOfWork:
         wakes: who is to look at the queue after it.
     """
 
-    def __init__(self, step: Step, name: QueueName, row: tuple[int, ...]) -> None:
+    def __init__(self, step: Step, name: QueueName, row: tuple[Any, ...]) -> None:
         self.db: sqlite3.Connection = step.db
         self.step: Step = step
         self.now_ms: int = step.now_ms
@@ -76,16 +78,18 @@ class UnitOfWork:
             dead_letter_ttl_ms=row[5],
             events=row[6],
             events_cap=row[7],
+            on_failed=row[8],
         )
-        self.counts: dict[str, int] = dict(zip(COUNTS, row[8:15], strict=True))
+        self.counts: dict[str, int] = dict(zip(COUNTS, row[9:16], strict=True))
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head, self._tail = row[15:17]
-        self.last_entry: int = row[17]
-        self._wake = row[18]
-        self.told: int = row[19]
-        self._before = row[8:20]
+        self._head: int = row[16]
+        self._tail: int = row[17]
+        self.last_entry: int = row[18]
+        self._wake = row[19]
+        self.told: int = row[20]
+        self._before = row[9:21]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []

@@ -9,7 +9,9 @@ from headrace.storage.sqlite.record import Record, add_channel
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
-_DATA = "UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ? WHERE key = ?"
+_DATA = """
+UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ?, on_failed = ? WHERE key = ?
+"""
 _COUNTS = "UPDATE jobs SET failures = 0, stalls = 0, put_back = NULL WHERE key = ?"
 _EXPIRY = "UPDATE jobs SET expires_at_ms = ? WHERE key = ?"
 
@@ -49,11 +51,11 @@ def set_parts(unit: UnitOfWork, record: Record, job: JobRequest, update: Update)
 
 def _set_data(unit: UnitOfWork, record: Record, job: JobRequest) -> None:
     record.task, record.tier, record.keep_ms = job.task, job.priority, job.keep_ms
-    record.lane = lane_of(unit, job)
+    record.lane, record.on_failed = lane_of(unit, job), job.on_failed or None
     is_inline = len(job.payload) <= INLINE_LIMIT_BYTES
     payload = job.payload if is_inline else None
-    values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.key)
-    unit.db.execute(_DATA, values)
+    values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.on_failed)
+    unit.db.execute(_DATA, (*values, record.key))
     if is_inline:
         unit.db.execute("DELETE FROM payloads WHERE job = ?", (record.key,))
     else:

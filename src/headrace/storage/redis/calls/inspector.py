@@ -134,6 +134,7 @@ def stats(root: str) -> Call[QueueCounts]:
 
 def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
     names, numbers = [text(word) for word in reply[::2]], map(read_number, reply[1::2])
+    on_failed = reply[reply.index(b"set:on_failed") + 1]
     # Buckets repeat a name; only their counts are summed.
     values: Counter[str] = Counter()
     for name, value in zip(names, numbers, strict=True):
@@ -175,6 +176,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
             dead_letter_ttl_ms=values["set:dead_letter_ttl_ms"],
             events=values["set:events"],
             events_cap=values["set:events_cap"],
+            on_failed=text(on_failed),
         ),
     )
 

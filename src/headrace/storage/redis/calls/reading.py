@@ -124,6 +124,7 @@ def _record(queue: str, words: list[Any]) -> JobRecord:
         max_stalls=read_number(fields.get(b"max_stalls"), DEFAULT_MAX_STALLS),
         keep_ms=read_number(fields.get(b"keep_ms"), DEFAULT_KEEP_MS),
         has_next=its_state is JobState.ACTIVE and b"next" in fields,
+        on_failed=text(fields.get(b"on_failed")),
     )
 
 

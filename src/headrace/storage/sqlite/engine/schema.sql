@@ -27,6 +27,7 @@ CREATE TABLE queues (
   told INTEGER NOT NULL DEFAULT 0,
   events_cap INTEGER NOT NULL DEFAULT 50000,
   blocked INTEGER NOT NULL DEFAULT 0,
+  on_failed TEXT NOT NULL DEFAULT '',
   UNIQUE (tenant, name)
 ) STRICT;
 
@@ -34,8 +35,9 @@ CREATE TABLE queues (
 -- retrying, `owner` (an incarnation's key) while active, `purge_at_ms` once ended. Of an id there is
 -- one job, and while it is active there may be one more, which waits for its end: `is_next`. That has
 -- no place, and `next_due_ms` says when it is to be due; `next_update` of the active one says what it
--- takes from that one if it waits again, and is empty without it. A payload over 256 bytes lies
--- beside, since every move of a job writes its whole row.
+-- takes from that one if it waits again, and is empty without it. `on_failed` is the task of its fail
+-- job; NULL: as the queue says, '': it has none. A payload over 256 bytes lies beside, since every
+-- move of a job writes its whole row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -73,7 +75,8 @@ CREATE TABLE jobs (
   progress_text TEXT NOT NULL DEFAULT '',
   progress_epoch INTEGER NOT NULL DEFAULT 0,
   next_update TEXT NOT NULL DEFAULT '',
-  next_due_ms INTEGER NOT NULL DEFAULT 0
+  next_due_ms INTEGER NOT NULL DEFAULT 0,
+  on_failed TEXT
 ) STRICT;
 CREATE UNIQUE INDEX jobs_id ON jobs (queue, id, is_next);
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;

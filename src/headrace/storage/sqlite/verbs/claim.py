@@ -39,11 +39,12 @@ Passed = Literal["", "expired", "waits"]
 
 
 class Taking(msgspec.Struct):
-    """A claim under way."""
+    """A claim under way; what comes to a line behind ``last`` meanwhile is left to the next."""
 
     name: str
     me: Claimant
     nonce: str
+    last: int
     jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
     keys: list[int] = msgspec.field(default_factory=list)
     size: int = BATCH_LIMIT_BYTES
@@ -66,7 +67,7 @@ def claim(
     if unit.is_paused:
         return _reply(unit, [], is_paused=True)
     due_ms = due.promote(unit)
-    taking = Taking(call.client, me, nonce)
+    taking = Taking(call.client, me, nonce, unit.tail)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
     left = (
@@ -101,13 +102,12 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool
     """
     first = len(taking.keys)
     limit = min(slots_free, BATCH_LIMIT - first)
-    last = unit.tail
     looks = CLAIM_LOOKS
     has_waiting = False
     while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:
         before = len(taking.keys)
         asked = min(limit - (before - first), looks)
-        found = _take_some(unit, taking, (unit.key, lane, last, asked))
+        found = _take_some(unit, taking, (unit.key, lane, taking.last, asked))
         looks -= len(found)
         has_waiting = has_waiting or "waits" in found
         if len(taking.keys) > before:

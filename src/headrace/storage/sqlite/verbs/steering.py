@@ -23,7 +23,8 @@ _DELETE_QUEUE = (
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
 )
 _CONFIGURE = """
-UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ?, events_cap = ?
+UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ?, events_cap = ?,
+  on_failed = ?
 WHERE key = ?
 """
 
