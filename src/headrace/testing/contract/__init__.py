@@ -22,6 +22,7 @@ from headrace.testing.contract.event_pages import EventPagesContract
 from headrace.testing.contract.event_words import EventWordsContract
 from headrace.testing.contract.events import EventsContract
 from headrace.testing.contract.export import ExportContract
+from headrace.testing.contract.fail_jobs import FailJobsContract
 from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
@@ -78,6 +79,7 @@ class StorageContract(
     EventWordsContract,
     EventsContract,
     ExportContract,
+    FailJobsContract,
     FireContract,
     ForTenantContract,
     ForgetContract,

@@ -17,7 +17,12 @@ class ConfigureContract(Contract):
         self, storage: Storage, worker: ContractIncarnation
     ) -> None:
         settings = QueueSettings(
-            history=7, dead_letters=6, dead_letter_ttl_ms=5, events=4, events_cap=3
+            history=7,
+            dead_letters=6,
+            dead_letter_ttl_ms=5,
+            events=4,
+            events_cap=3,
+            on_failed="mourn",
         )
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings
