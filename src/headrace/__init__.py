@@ -49,6 +49,7 @@ from headrace.errors import (
     WriteNotFound,
 )
 from headrace.events import JobEventKind
+from headrace.fail_jobs import Failure
 from headrace.handle import JobHandle
 from headrace.hooks import AttemptOutcome, Hook
 from headrace.job import (
@@ -108,6 +109,7 @@ __all__ = [
     "ExportedJob",
     "FailPermanently",
     "FailReason",
+    "Failure",
     "HeadraceError",
     "Hook",
     "InvalidArguments",

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from msgspec.structs import force_setattr, replace
 
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
+from headrace.fail_jobs import check_is_other
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
 from headrace.on_conflict import check_update
 from headrace.options import check_fields
@@ -75,6 +76,7 @@ def checked(job: Job) -> JobRequest:
         raise _stays_and_updates(made)
     _check_pair(made, "delay_ms", "run_at_ms")
     _check_pair(made, "expires_in_ms", "expires_at_ms")
+    check_is_other(made.on_failed, task=made.task)
     force_setattr(made, "is_plain", not asked(made))
     return made
 

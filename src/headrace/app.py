@@ -47,7 +47,7 @@ from headrace.options import (
 from headrace.plain import plain_text
 from headrace.queue_events import Operator
 from headrace.queues import Queue
-from headrace.registry import Declare, function_of, new_task, with_executor
+from headrace.registry import Declare, check_fail_tasks, function_of, new_task, with_executor
 from headrace.scheduled import Declared, OfTask
 from headrace.schedules import Schedules
 from headrace.scheduling import DeclaredSchedules
@@ -250,11 +250,13 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
             AppImportError: one can't be imported.
             UsageError: an annotation of a task names what is nowhere defined, or an argument of a
                 schedule is not of its type.
+            InvalidOption: a task that another names for its failures can't take what it is told.
         """
         for module in self._modules:
             import_tree(module, cause=f"the app includes {module}")
         for task in self.tasks.values():
             task.signature.resolve()
+        check_fail_tasks(self.tasks)
         declared_of(self)
 
     # Enqueueing

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, cast, g
 
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
+from headrace.fail_jobs import NamedTask, StoredFailure, fail_task_name, stored_fail_task
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
@@ -59,6 +60,9 @@ class SharedOptions(TypedDict, total=False):
         result_ttl: how long the result is kept, default 1 hour; 0 keeps none.
         keep: how long the record of a completed or cancelled job is kept, default 1 hour or
             ``result_ttl`` if that is longer; 0 keeps nothing.
+        on_failed: a task, or its name, of which a job comes in the same step that makes this one a
+            dead letter; its handler takes (job id, arguments, `Failure`). Default: as the queue
+            says.
     """
 
     queue: str | None
@@ -68,6 +72,7 @@ class SharedOptions(TypedDict, total=False):
     timeout: Duration | None
     result_ttl: Duration | None
     keep: Duration | None
+    on_failed: NamedTask | str | None
 
 
 class TaskDefaults(SharedOptions, total=False):
@@ -155,7 +160,10 @@ class JobOptions(SharedOptions, total=False):
 
 
 class WorkerOptions(TypedDict, total=False):
-    """What a job says to its worker, over its task's own settings; as it is stored."""
+    """What a job says to its worker, over its task's own settings; as it is stored.
+
+    What ``failed`` says only a storage can say.
+    """
 
     max_attempts: int | None
     timeout_ms: int | None
@@ -163,6 +171,7 @@ class WorkerOptions(TypedDict, total=False):
     result_ttl_ms: int | None
     keep_ms: int | None
     headers: dict[str, str]
+    failed: StoredFailure
 
 
 class OptionRule(NamedTuple):
@@ -240,6 +249,7 @@ OPTIONS: dict[str, OptionRule] = {
     "update_run_at": _same("update_run_at", check_update_run_at),
     "update_retry": _flag("update_retry"),
     "reset_counts": _flag("reset_counts"),
+    "on_failed": OptionRule("on_failed", fail_task_name, stored_fail_task),
 }
 """Each option by its name; ``expires`` is one of two."""
 

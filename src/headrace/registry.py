@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, Unpack, overload
 
 import msgspec
@@ -12,6 +12,8 @@ from typing_extensions import TypeVar
 from headrace.codec import Codec
 from headrace.context import Context
 from headrace.declaration import check_function, executor_kind
+from headrace.errors import InvalidOption
+from headrace.fail_jobs import ARGUMENTS, check_is_other
 from headrace.options import SharedOptions, TaskDefaults, TaskOptions, spelled_out, task_settings
 from headrace.settings import TaskSettings
 from headrace.task import CoroutineTask, DeclaredFunction, Submitter, Task
@@ -71,6 +73,25 @@ def with_executor(
         UsageError: it can't run there.
     """
     return msgspec.structs.replace(settings, executor=executor_kind(function, executor))
+
+
+def check_fail_tasks(tasks: Mapping[str, Task[..., Any]]) -> None:
+    """See that tasks which others name for their failures take what they are told then.
+
+    Raises:
+        InvalidOption: one does not, or is the task that names it.
+    """
+    for task in tasks.values():
+        named = tasks.get(task.settings.on_failed)
+        if named is None:
+            continue
+        check_is_other(named.name, task=task.name)
+        if not named.signature.takes(ARGUMENTS):
+            raise InvalidOption(
+                f"on_failed={named.name!r} of the task {task.name!r} takes "
+                f"{named.signature.of_call}: it has to take the failed job's id, its arguments and "
+                "a Failure, as in (job_id: str, arguments: dict[str, Any], failure: Failure)"
+            )
 
 
 def new_task(

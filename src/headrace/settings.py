@@ -49,6 +49,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry_rules: RetryRules = RetryRules()
     result_ttl_ms: int = DEFAULT_KEEP_MS
     keep_ms: int = DEFAULT_KEEP_MS
+    on_failed: str = ""
     executor: ExecutorKind = ExecutorKind.COROUTINE
     hooks: Hooks | None = None
     skew_grace_ms: int = DEFAULT_SKEW_GRACE_MS

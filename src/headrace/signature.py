@@ -208,6 +208,21 @@ class Signature(Generic[R]):
         args = tuple(arguments.pop(name) for name in self._positional_only if name in arguments)
         return args, arguments
 
+    def takes(self, count: int) -> bool:
+        """Whether the handler can be called with so many arguments by position."""
+        try:
+            self.of_call.bind(*range(count))
+        except TypeError:
+            return False
+        return True
+
+    def read_plain(self, payload: bytes) -> Any:
+        """Return what anybody's arguments are as plain data, None if they can't be read."""
+        try:
+            return read(self._codec.decoder(Any), payload)
+        except (msgspec.MsgspecError, UnicodeError):
+            return None
+
     def check(self, payload: bytes) -> None:
         """Hold encoded arguments against their annotations.
 

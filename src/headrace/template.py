@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from headrace.fail_jobs import check_is_other
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
 from headrace.options import JobOptions, job_fields
 from headrace.request import JobRequest, fresh
@@ -25,7 +26,7 @@ class JobTemplate:
         lane: the kind of slot that they need, default the settings' own.
 
     Raises:
-        InvalidOption: a value is out of bounds.
+        InvalidOption: a value is out of bounds, or the task names itself for its failures.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class JobTemplate:
             "priority": settings.priority,
             "max_stalls": settings.max_stalls,
             "keep_ms": settings.keep_ms,
+            "on_failed": settings.on_failed,
             "lane": settings.lane if lane is None else lane,
             "options": encode_stored(fields),
             "update": fields.get("update"),
             **{field: value for field, value in fields.items() if field in _JOB_FIELDS},
         }
         self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **own)
+        check_is_other(self.blank.on_failed, task=task)
         plainest = JobRequest("", self.blank.queue, task, b"", self.blank.priority)
         self._is_plain = self.blank == plainest
 

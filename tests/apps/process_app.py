@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from headrace import App, Context, FailPermanently, Retry, RetryLater, current_job
+from headrace import App, Context, FailPermanently, Failure, Retry, RetryLater, current_job
 
 app = App(tenant="process-tests")
 
@@ -351,3 +351,11 @@ def look_into_a_program() -> str:
         [sys.executable, "-c", look], close_fds=False, capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+# Fail jobs
+
+
+@app.task(queue="cpu", executor="process")
+def mourn(context: Context, job_id: str, arguments: dict[str, Any], failure: Failure) -> list[Any]:
+    return [os.getpid(), context.task, job_id, arguments, failure.reason, failure.message]

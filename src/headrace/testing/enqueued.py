@@ -35,6 +35,7 @@ SAID_IF_OTHER = (
     "expires_at_ms",
     "max_stalls",
     "keep_ms",
+    "on_failed",
 )
 
 ORIGIN = ("schedule", "occurrence")

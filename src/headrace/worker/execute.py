@@ -178,7 +178,7 @@ class Executor:
         if task.settings.executor is ExecutorKind.PROCESS:
             handler = partial(self._in_child, attempt, plan, task)
         else:
-            args, kwargs = task.signature.decode(plan.job.payload)
+            args, kwargs = plan.arguments(task.signature)
             if task.signature.injected_name:
                 args = (context, *args)
             if task.settings.executor is ExecutorKind.COROUTINE:

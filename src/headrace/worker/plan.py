@@ -15,10 +15,12 @@ from headrace.codec import Encode, ResultTooLarge, encode_result
 from headrace.context import Context, Reporter
 from headrace.description import describe, traceback_of
 from headrace.errors import ResultMismatch
+from headrace.fail_jobs import ARGUMENTS, StoredFailure
 from headrace.job import ClaimedJob, FailReason
 from headrace.outcome import Completed, Failed, Outcome, decide
 from headrace.retry import Retry, RetryFunction, RetryRules
 from headrace.settings import TaskSettings
+from headrace.signature import Signature
 from headrace.stored_options import read_worker_options
 
 Draw = Callable[[], float]
@@ -40,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     result_ttl_ms: int
     keep_ms: int
     headers: dict[str, str]
+    failed: StoredFailure | None = None
 
     def context(self, reporter: Reporter, encode: Encode, state: Any = None) -> Context[Any]:
         """Return what the handler sees of its attempt."""
@@ -52,6 +55,24 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
             reporter=reporter,
             encode=encode,
         )
+
+    def arguments(self, signature: Signature[Any]) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Return positional and keyword arguments for the handler.
+
+        That of a fail job is told which job failed, and has its arguments as plain data: None where
+        they can't be read.
+
+        Raises:
+            msgspec.MsgspecError: they can't be read, or don't fit the handler.
+        """
+        if self.failed is None:
+            return signature.decode(self.job.payload)
+        if not signature.takes(ARGUMENTS):
+            raise msgspec.ValidationError(
+                f"the task takes {signature.of_call}, and is called for the failed job "
+                f"{self.failed.id!r}: it has to take that id, the arguments and a Failure"
+            )
+        return (self.failed.id, signature.read_plain(self.job.payload), self.failed.told()), {}
 
     def completed(self, result: Any, encode: Encode) -> Outcome:
         """Return what a handler's result comes to, as ``encode`` of its signature writes it."""
@@ -113,6 +134,7 @@ def plan_of(job: ClaimedJob, settings: TaskSettings) -> Plan:
         settings.result_ttl_ms if ttl_ms is None else ttl_ms,
         settings.keep_ms if keep_ms is None else keep_ms,
         options.get("headers", {}),
+        options.get("failed"),
     )
 
 

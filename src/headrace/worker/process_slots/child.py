@@ -234,7 +234,7 @@ def call_handler(handler: Handler, plan: Plan, reporter: Reporter) -> Outcome | 
     None: the function returned after it had seen that it should stop, so it has not completed.
     """
     try:
-        args, kwargs = handler.signature.decode(plan.job.payload)
+        args, kwargs = plan.arguments(handler.signature)
     except BaseException as error:  # whatever is stored there, and the code of its types raises
         return undecodable(plan.job, error)
     context = plan.context(reporter, handler.signature.encode_plain)
