@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
+from headrace.fail_jobs import NamedTask, fail_task_name
 from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
 from headrace.one_process import QUEUE, OfOneProcess
@@ -88,8 +89,9 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
         dead_letter_ttl: Duration | None = None,
         events: int | None = None,
         events_cap: int | None = None,
+        on_failed: NamedTask | str | None = None,
     ) -> QueueStats:
-        """Change what the queue keeps; None leaves a setting as it is. Returns its `stats` then.
+        """Change how the queue is set; None leaves a setting as it is. Returns its `stats` then.
 
         Args:
             history: completed and cancelled records, default 100,000, 1 to 10,000,000.
@@ -98,6 +100,8 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
             events: entries of the event stream (1 to 20 events each), default 5,000, same bounds.
             events_cap: entries of it while a reader has not acknowledged them, default 50,000, same
                 bounds.
+            on_failed: a task, or its name, of which a job comes with each dead letter whose own job
+                names none, default none; "": none any more. The queue's workers must know it.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -108,7 +112,7 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
             "events": events,
             "events_cap": events_cap,
         }
-        changes: dict[str, int] = {}
+        changes: dict[str, Any] = {}
         for name, value in counts.items():
             if value is not None:
                 changes[name] = check_count(value, name=name, most=10_000_000)
@@ -116,6 +120,8 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000
             )
+        if on_failed is not None:
+            changes["on_failed"] = "" if on_failed == "" else fail_task_name(on_failed)
         found = await self._storage().stats(self.name)
         settings = msgspec.structs.replace(found.settings, **changes)
         await self._storage().configure(self.name, settings)

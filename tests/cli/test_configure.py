@@ -50,3 +50,20 @@ def test_it_is_shown_in_words(here: Cli) -> None:
 def test_what_is_out_of_bounds_is_wrong_usage(here: Cli, words: tuple[str, ...]) -> None:
     ran = here("queue", "configure", *words)
     assert (ran.code, ran.out) == (2, "")
+
+
+def test_a_task_for_its_dead_letters_is_named_and_taken_back(here: Cli) -> None:
+    def shown(*words: str) -> str | None:
+        document = here("queue", "configure", "mail", *words, "-o", "json").json
+        name: str | None = document["on_failed"]
+        return name
+
+    assert shown() is None
+    assert shown("--on-failed", "shop.refund") == "shop.refund"
+    assert shown("--history", "7") == "shop.refund"
+    assert (
+        "a dead letter brings    a job of shop.refund\n" in here("queue", "configure", "mail").out
+    )
+    assert shown("--no-on-failed") is None
+    for words in (["--on-failed", "a\tb"], ["--on-failed", "a", "--no-on-failed"]):
+        assert here("queue", "configure", "mail", *words).code == 2

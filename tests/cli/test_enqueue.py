@@ -57,11 +57,11 @@ def test_options_of_a_job_are_passed_on(here: Cli) -> None:
     here(
         "enqueue", "t", "-q", "x", "--id", "j", "--delay", "10m", "--priority", "9",
         "--expires", "1h", "--max-attempts", "7", "--attempt-timeout", "90s",
-        "--header", "trace=1=2", "--header", "by=ops",
+        "--header", "trace=1=2", "--header", "by=ops", "--on-failed", "mourn",
     )
     # fmt: on
     job = here("job", "show", "j", "-o", "json").json
-    assert (job["state"], job["priority"]) == ("scheduled", 9)
+    assert (job["state"], job["priority"], job["on_failed"]) == ("scheduled", 9, "mourn")
     assert job["due_at"] is not None
     assert job["expires_at"] > job["due_at"]
     options = job["options"]

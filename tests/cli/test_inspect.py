@@ -80,7 +80,7 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
     assert set(list(stats)[10:]) == {
         "oldest_ms", "lanes", "last_minute",
         "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
-        "keeps_events_cap",
+        "keeps_events_cap", "on_failed",
     }  # fmt: skip
     assert stats["lanes"] == {}
     work = stats["last_minute"]
@@ -192,7 +192,7 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
-        "options", "args", "result", "errors", "put_back", "has_next", "worker",
+        "options", "args", "result", "errors", "put_back", "has_next", "on_failed", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

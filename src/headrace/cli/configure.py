@@ -27,14 +27,26 @@ COUNT = click.IntRange(1, 10_000_000)
     type=COUNT,
     help='Entries of events while a reader has not acknowledged them; see "queue readers".',
 )
+@option(
+    "--on-failed",
+    metavar="TASK",
+    help="Of which a job comes with each dead letter whose own job names none.",
+)
+@option("--no-on-failed", is_flag=True, help="No such job comes any more.")
 @output_option
 @on_app_target
-def configure_command(*, target: Target, name: str, output: str, **changes: Any) -> None:
-    """Set what a queue keeps, and show it; without an option only show it.
+def configure_command(
+    *, target: Target, name: str, output: str, no_on_failed: bool, **changes: Any
+) -> None:
+    """Set what a queue keeps and what a dead letter brings; without an option only show it.
 
     Over a number the oldest go first.
     """
     check_name(name, what="queue")
+    if no_on_failed:
+        if changes["on_failed"] is not None:
+            raise click.UsageError("--on-failed and --no-on-failed: say one of them")
+        changes["on_failed"] = ""
     stats = run(_configure(target, name, {k: v for k, v in changes.items() if v is not None}))
     if output == "json":
         echo_json(stats.to_dict())
@@ -49,6 +61,7 @@ def _kept(stats: QueueStats) -> list[tuple[str, str]]:
         ("dead letters", f"{stats.keeps_dead:,}, for {span_of(stats.keeps_dead_s)}"),
         ("entries of events", f"{stats.keeps_events:,}"),
         ("for readers of them", f"{stats.keeps_events_cap:,}"),
+        ("a dead letter brings", f"a job of {stats.on_failed}" if stats.on_failed else ""),
     ]
 
 

@@ -134,6 +134,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("due", when(job.due_at)),
         ("put back", _put_back(job)),
         ("expires", when(job.expires_at)),
+        ("on failed", job.on_failed or ""),
         ("ran for", "" if job.run_s is None else span_of(job.run_s)),
         ("worker", worker or ("gone" if job.incarnation else "")),
         ("incarnation", job.incarnation or ""),

@@ -40,6 +40,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
     @option("--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]")
     @option("--max-attempts", type=int, help="Handler errors after which it fails.")
     @duration_option("--attempt-timeout", help="How long one attempt may take.")
+    @option("--on-failed", metavar="TASK", help="Of which a job comes if this one fails.")
     @option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
     @functools.wraps(function)
     def wrapper(
@@ -48,6 +49,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
         priority: int | None,
         max_attempts: int | None,
         attempt_timeout: float | None,
+        on_failed: str | None,
         header: tuple[str, ...],
         **rest: Any,
     ) -> Any:
@@ -56,6 +58,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
             "priority": priority,
             "max_attempts": max_attempts,
             "timeout": attempt_timeout,
+            "on_failed": on_failed,
             "headers": _headers(header),
         }
         return function(asked=asked, **rest)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TypeVar
 
 from headrace.clock import Duration
+from headrace.fail_jobs import NamedTask
 from headrace.job import JobState
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
@@ -55,8 +56,9 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         dead_letter_ttl: Duration | None = None,
         events: int | None = None,
         events_cap: int | None = None,
+        on_failed: NamedTask | str | None = None,
     ) -> QueueStats:
-        """Change what the queue keeps, see `Queue.configure`.
+        """Change how the queue is set, see `Queue.configure`.
 
         Args:
             history: completed and cancelled records.
@@ -64,6 +66,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
             dead_letter_ttl: how long one is kept.
             events: entries of the event stream.
             events_cap: entries of it while a reader has not acknowledged them.
+            on_failed: the task of the job that a dead letter brings whose own job names none.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -75,6 +78,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
                 dead_letter_ttl=dead_letter_ttl,
                 events=events,
                 events_cap=events_cap,
+                on_failed=on_failed,
             )
         )
 

@@ -74,6 +74,7 @@ class JobStatus(PublicValue):
     errors: tuple[ErrorEntry, ...]
     put_back: ErrorEntry | None
     has_next: bool
+    on_failed: str | None
 
     @classmethod
     def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
@@ -104,6 +105,7 @@ class JobStatus(PublicValue):
             errors=tuple(map(ErrorEntry.of, record.errors)),
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
             has_next=record.has_next,
+            on_failed=record.on_failed or None,
         )
 
 

@@ -30,6 +30,8 @@ class QueueWork(PublicValue):
 class QueueStats(PublicValue):
     """A queue's counts now, its work of the last minute and what it keeps.
 
+    ``on_failed`` is the task of the job that a dead letter brings whose own job names none.
+
     `Queue.stats` returns it.
     """
 
@@ -51,6 +53,7 @@ class QueueStats(PublicValue):
     keeps_dead_s: float
     keeps_events: int
     keeps_events_cap: int
+    on_failed: str | None
 
     @classmethod
     def of(cls, counts: QueueCounts) -> QueueStats:
@@ -74,6 +77,7 @@ class QueueStats(PublicValue):
             keeps_dead_s=counts.settings.dead_letter_ttl_ms / 1000,
             keeps_events=counts.settings.events,
             keeps_events_cap=counts.settings.events_cap,
+            on_failed=counts.settings.on_failed or None,
         )
 
 
