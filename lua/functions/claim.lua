@@ -36,7 +36,8 @@ local function drain(unit, call, lane, limit)
     moves.push_behind(unit, pair[1], pair[2])
   end
   moves.count_started(unit, lane, taken)
-  if is_drained and #waiting == 0 then
+  local has_new = unit.tails and next(unit.tails) -- what this claim has brought in
+  if is_drained and #waiting == 0 and not has_new then
     return taken, false
   end
   return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks == 0 and #waiting == 0)

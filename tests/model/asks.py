@@ -57,6 +57,8 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "expired": {"expires_at_in_ms": -1},
     "two lives": {"max_stalls": 2},
     "two lives, urgent": {"max_stalls": 2, "priority": 9},
+    "mourned": {"on_failed": "other", "max_stalls": 1, "payload": b"." * 300},
+    "mourned, expires in 1 s": {"on_failed": "send", "expires_in_ms": SECOND_MS},
     "not kept": {"keep_ms": 0},
     "kept long": {"keep_ms": 2 * DAY_MS},
     "staying": {"replaces_ended": False},
@@ -142,6 +144,7 @@ SETTINGS = {
     "one of each": QueueSettings(history=1, dead_letters=1),
     "two, for an hour": QueueSettings(history=2, dead_letters=2, dead_letter_ttl_ms=HOUR_MS),
     "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
+    "all mourned": QueueSettings(on_failed="other"),
 }
 
 STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -83,11 +83,12 @@ class ConsumerModel(UpdateModel):
                 is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
             )
         self._promote(q)
+        there = frozenset(q.jobs)
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
         looked_for = [] if slots else list(q.queued_by_lane())
         for lane, limit in slots.items():
-            taken = self._drain(q, lane, limit, call, nonce) if limit else []
+            taken = self._drain(q, lane, limit, call, nonce, there=there) if limit else []
             jobs += taken
             if taken or not limit:
                 looked_for.append(lane)
@@ -126,13 +127,23 @@ class ConsumerModel(UpdateModel):
                 self.note("queued", job, detail="due")
 
     def _drain(
-        self, q: QueueState, lane: str, limit: int, call: CallId, nonce: str
+        self,
+        q: QueueState,
+        lane: str,
+        limit: int,
+        call: CallId,
+        nonce: str,
+        *,
+        there: Collection[str],
     ) -> list[ClaimedJob]:
-        """Take from one lane; a job that must wait goes to the tail, where it holds nobody up."""
+        """Take from one lane; a job that must wait goes to the tail, where it holds nobody up.
+
+        What this very claim brings in, as it finds that a job has expired, is not ``there`` yet.
+        """
         jobs: list[ClaimedJob] = []
         for tier in TIERS:
             waiting = q.ready.get((lane, tier), [])
-            for job in [q.jobs[job_id] for job_id in waiting]:
+            for job in [q.jobs[job_id] for job_id in waiting if job_id in there]:
                 if len(jobs) == limit:
                     return jobs
                 if job.is_overdue(self.now):

@@ -112,6 +112,7 @@ class InspectorModel(State):
             max_stalls=job.max_stalls,
             keep_ms=job.keep,
             has_next=job_id in self.queue(queue).successors,
+            on_failed=job.on_failed or "",
         )
 
     def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:

@@ -35,7 +35,10 @@ Dump = dict[str, Any]
 
 @dataclass
 class Record:
-    """A job; ``dies`` is when its record ends, set once the job has ended."""
+    """A job; ``dies`` is when its record ends, set once the job has ended.
+
+    ``on_failed`` is None where the queue says which task gets its failure, "" of a fail job.
+    """
 
     id: str
     task: str
@@ -67,6 +70,7 @@ class Record:
     progress: float | None = None
     progress_text: str = ""
     errors: list[ErrorInfo] = field(default_factory=list)
+    on_failed: str | None = None
 
     @property
     def cause(self) -> ErrorInfo | None:

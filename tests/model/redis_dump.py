@@ -82,6 +82,13 @@ def read_server(client: redis.Redis) -> ServerState:
     return ServerState(int(time), keys)
 
 
+def _settings(config: dict[str, bytes]) -> QueueSettings:
+    found = {name: config[name] for name in QueueSettings.__struct_fields__ if name in config}
+    on_failed = found.pop("on_failed", b"").decode()
+    numbers = {name: int(word) for name, word in found.items()}
+    return QueueSettings(**numbers, on_failed=on_failed)
+
+
 def _put_back(stored: bytes | None) -> tuple[int, int, ErrorInfo] | None:
     if stored is None:
         return None
@@ -163,7 +170,6 @@ class RedisDump:
     def read(self) -> Dump:
         """Return all of it; what can't be right is in ``problems``."""
         config = {field.decode(): word for field, word in self._one("config", {}).items()}
-        names = QueueSettings.__struct_fields__
         counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
         counts.pop("events", None)
         elsewhere = counts.pop("elsewhere", 0)
@@ -180,7 +186,7 @@ class RedisDump:
         states = ("queued", "scheduled", "retrying", "active", "blocked")
         return {
             "paused": config.get("paused") == b"1",
-            "settings": QueueSettings(**{n: int(config[n]) for n in names if n in config}),
+            "settings": _settings(config),
             "counts": {
                 **{state: counts.pop(state, 0) for state in states},
                 **counts,
@@ -295,6 +301,7 @@ class RedisDump:
             "result": result,
             "dies": dies,
             "result_dies": None if result_dies == dies else result_dies,
+            "on_failed": job["on_failed"].decode() if "on_failed" in job else None,
             "errors": [read_error(entry) for entry in self._one(f"errors:{job_id}", [])],
         }
 
@@ -315,6 +322,7 @@ class RedisDump:
                     "tier": int(fields.get("tier", 5)),
                     "lane": fields.get("lane", b"default").decode(),
                     "keep": int(fields.get("keep_ms", DEFAULT_KEEP_MS)),
+                    "on_failed": fields["on_failed"].decode() if "on_failed" in fields else None,
                     "options": fields.get("options", b""),
                     "max_stalls": int(fields.get("max_stalls", DEFAULT_MAX_STALLS)),
                     "expires": int(fields.get("expires_at_ms", 0)),

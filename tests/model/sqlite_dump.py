@@ -21,7 +21,7 @@ PLAIN = {
     "expires": "expires_at_ms", "max_stalls": "max_stalls", "keep": "keep_ms", "options": "options",
     "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "failures": "failures", "stalls": "stalls",
     "run": "run_ms", "reason": "reason", "error": "error",
-    "dies": "purge_at_ms",
+    "dies": "purge_at_ms", "on_failed": "on_failed",
 }
 """The model's names, and the columns of a job's row."""
 # fmt: on
@@ -47,7 +47,7 @@ def dump(step: Step, name: QueueName) -> Dump:
     """Return all that is kept of one queue."""
     db = step.db
     found = rows(db, "SELECT * FROM queues WHERE tenant = ? AND name = ?", *name)
-    queue = found[0] if found else {"key": -1, "is_paused": 0}
+    queue: Row = found[0] if found else {"key": -1, "is_paused": 0}
     names = QueueSettings.__struct_fields__
     every_job = rows(db, "SELECT * FROM jobs WHERE queue = ? ORDER BY key", queue["key"])
     jobs = [job for job in every_job if not job["is_next"]]

@@ -11,6 +11,7 @@ import msgspec
 from headrace.job import ErrorInfo, Job, JobState
 from headrace.storage.lines import error_words
 from headrace.storage.values import End, IncarnationInfo
+from tests.model.fail_jobs import born_of
 from tests.model.places import (
     BUCKET_MS,
     CALLS_TTL_MS,
@@ -30,7 +31,8 @@ class State:
     """Queues, a clock, and the moves between the places where a job can be.
 
     Nothing is promised about the order of jobs that fall due, are taken back or end in the same
-    millisecond, and of output that is over an hour old. ``hint`` may hold a storage's dump after
+    millisecond, of the fail jobs that come of that, and of output that is over an hour old.
+    ``hint`` may hold a storage's dump after
     the step: it decides there, and only there.
     """
 
@@ -163,6 +165,26 @@ class State:
         ttl_ms = q.settings.dead_letter_ttl_ms
         self._end(q, job, JobState.FAILED, ttl_ms, run_ms=run_ms, detail=reason, error=error)
         self._tell(q, job, reason=reason, error=error)
+        self._bring(q, born_of(q, job, reason, error, now=self.now, hint=self.hint), of=job)
+
+    def _bring(self, q: QueueState, born: Record | None, *, of: Record) -> None:
+        if born is not None:
+            q.jobs[born.id] = born
+            self.tally(q, "enqueued")
+            self.put_ready(q, born, at_head=False)
+            self._sort_born(q, q.ready[born.lane, born.tier])
+            self.note("queued", born, detail=f"on_failed {of.id}")
+
+    def _sort_born(self, q: QueueState, waiting: list[str]) -> None:
+        """Sort the fail jobs of this millisecond, of which many may come of one call."""
+        places = [
+            n
+            for n, job_id in enumerate(waiting)
+            if (job := q.jobs[job_id]).on_failed == "" and job.created == self.now
+        ]
+        born = self.hinted_order([q.jobs[waiting[n]] for n in places])
+        for n, job in zip(places, born, strict=True):
+            waiting[n] = job.id
 
     def end_cancelled(
         self, q: QueueState, job: Record, keep_ms: int, *, run_ms: int = 0, reason: str = ""

@@ -19,6 +19,7 @@ from headrace.queues import PURGEABLE
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
+from tests.model.fail_job_mutants import FAIL_JOB_MUTANTS
 from tests.model.mutants import MUTANTS
 from tests.model.reader_rules import WHAT
 from tests.model.run import run_machine
@@ -78,6 +79,7 @@ def expected_hits() -> set[str]:
         *(f"an occurrence {outcome}" for outcome in ("queued", "scheduled", "duplicate", "late")),
         *(f"a job {kind}" for kind in transitions),
         *(f"a job queued {why}" for why in ("due", "redriven")),
+        *(f"a job queued on_failed {job_id}" for job_id in asks.IDS),
         *(f"a job left {why}" for why in ("retired", "reaped")),
         *(f"a job put_back {reason}" for reason in asks.PUT_BACK_REASONS),
         *(f"a job purged {state}" for state in PURGEABLE),
@@ -125,7 +127,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "mutant",
-    [*MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS, *UPDATE_MUTANTS],
+    [*MUTANTS, *FAIL_JOB_MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS, *UPDATE_MUTANTS],
     ids=lambda mutant: mutant.__name__,
 )
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:

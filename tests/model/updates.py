@@ -9,7 +9,7 @@ from headrace.update import Update, UpdateRunAt, cut_options, join_options
 from tests.model.places import WAITING, Dump, QueueState, Record, Successor
 from tests.model.state import State
 
-DATA = ("task", "payload", "tier", "lane", "keep")
+DATA = ("task", "payload", "tier", "lane", "keep", "on_failed")
 DUMPED = (*DATA, "options", "max_stalls", "expires", "due", "joined", "created")
 
 
@@ -58,6 +58,7 @@ class UpdateModel(State):
             options=job.options,
             due=due if due > self.now else None,
             channels=[job.channel] if job.channel else [],
+            on_failed=job.on_failed or None,
         )
 
     def update(self, q: QueueState, job: Record, said: Record, update: Update) -> None:
@@ -122,6 +123,7 @@ class UpdateModel(State):
                 max_stalls=job.max_stalls,
                 keep=job.keep,
                 options=job.options,
+                on_failed=job.on_failed,
             )
             nothing = Update(data=False, run_at=UpdateRunAt.NEVER, retry=False)
             known = q.successors[job.id] = Successor(copy, nothing)
