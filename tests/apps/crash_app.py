@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from headrace import App, CallNext, Context, Worker
+from headrace import App, CallNext, Context, FailPermanently, Failure, Worker
 from headrace.events import AttemptEnded, AttemptStarted, WorkerEvent
 from tests.support.adopt import adopt_task
 from tests.support.ledger import Ledger
@@ -86,6 +86,19 @@ async def block_until(gate: str) -> str:
 async def poison() -> None:
     """End the process without a word, as a crash in C code does."""
     os._exit(1)
+
+
+@app.task(name="doomed", queue=QUEUE, on_failed="mourn")
+async def doomed(seconds: float) -> None:
+    """Fail for good after some time."""
+    await asyncio.sleep(seconds)
+    raise FailPermanently("doomed")
+
+
+@app.task(name="mourn", queue=QUEUE)
+async def mourn(job_id: str, arguments: dict[str, Any], failure: Failure) -> str:
+    """Return which job has failed."""
+    return job_id
 
 
 def is_open(gate: str) -> bool:
