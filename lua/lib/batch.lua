@@ -61,6 +61,14 @@ function asks.update(_, asked, value)
   asked.update = value
 end
 
+function asks.idempotency_key(_, asked, value)
+  asked.key = value
+end
+
+function asks.idempotency_ttl_ms(_, asked, value)
+  asked.key_ttl_ms = value
+end
+
 -- Return what a job asks for whose n is at `at`, and the fields that its record gets by that.
 local function read_asked(unit, args, at)
   local asked, few, n = { lane = record.DEFAULT_LANE, channel = '' }, {}, 0
@@ -89,6 +97,9 @@ end
 -- Store a job that asks for something, and return its verdict.
 local function store(unit, key, kind, id, task, payload, asked)
   local job, fields = intake.new(unit, key, id, task, payload, asked.lane, kind.tier, asked.few)
+  if asked.key then
+    idempotency.note(unit, asked.key, id, asked.key_ttl_ms)
+  end
   if asked.due_ms and asked.due_ms > unit.now_ms then
     moves.enter(unit, job, 'delayed', 'scheduled', 'scheduled', asked.due_ms, unpack(fields))
     return 'scheduled'
@@ -119,9 +130,9 @@ local function store_each(unit, args, at, last)
     local id, kind = args[at], kinds[args[at + 1]] or read_kind(kinds, KIND, args, at + 1)
     local key, task, payload = keys.job(unit.root, id), args[at + 2], args[at + 3]
     local asked = not kind.is_plain and read_asked(unit, args, at + 4)
-    local verdict
+    local verdict = asked and asked.key and idempotency.standing(unit, asked.key)
     -- An id that was just drawn at random can't be there, and the look costs 2 µs.
-    if not kind.is_new then
+    if not verdict and not kind.is_new then
       if is_free == nil then
         is_free = are_free(unit, args, at, last)
       end
@@ -129,6 +140,9 @@ local function store_each(unit, args, at, last)
         verdict = nil
       elseif asked and asked.update then
         verdict = successors.update(unit, key, id, kind.tier, task, payload, asked)
+        if verdict and asked.key then
+          idempotency.note(unit, asked.key, id, asked.key_ttl_ms)
+        end
       else
         verdict = intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
       end

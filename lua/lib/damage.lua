@@ -8,6 +8,7 @@ local TYPES = {
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
   blocked = 'zset', delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
   payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash', next = 'hash',
+  idempotent = 'string',
   stage = 'list', write = 'hash', committed = 'list', readers = 'hash',
   schedule = 'hash', ['schedule-history'] = 'list', schedules = 'zset', ['schedules-of'] = 'zset',
   ['schedules-due'] = 'zset', ['schedules-heard'] = 'zset', ['schedule-releases'] = 'hash',

@@ -29,6 +29,8 @@ function keys.config(root) return root .. ':config' end
 function keys.lanes(root) return root .. ':lanes' end
 function keys.calls(root, client, slot) return root .. ':calls:' .. client .. ':' .. slot end
 function keys.walk(root) return root .. ':walk' end
+-- The id of the first job with a caller's key.
+function keys.idempotent(root, key) return root .. ':idempotent:' .. key end
 function keys.fired(root, period) return root .. ':fired:' .. period end
 
 -- A stage's name is <token>:<write id>.

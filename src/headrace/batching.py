@@ -15,7 +15,7 @@ from functools import partial
 
 from headrace.description import told
 from headrace.errors import ReplyLost, StorageError, StorageFault
-from headrace.job import EnqueueOutcome
+from headrace.job import Verdict
 from headrace.outage import ClientOutage
 from headrace.repeat import Doubt, repeat_until_answered
 from headrace.request import JobRequest
@@ -25,7 +25,7 @@ from headrace.storage.values import CallId
 
 WINDOW = 2
 
-Answer = asyncio.Future[list[EnqueueOutcome]]
+Answer = asyncio.Future[list[Verdict]]
 
 
 class Batcher:
@@ -69,7 +69,7 @@ class Batcher:
         """Whether nothing is on its way, so that nobody can share a call with the next job."""
         return not self._in_flight and not self._pending
 
-    async def send(self, job: JobRequest) -> list[EnqueueOutcome]:
+    async def send(self, job: JobRequest) -> list[Verdict]:
         """Send one job at once, while `is_idle`.
 
         Its caller does it: a task and two turns of the loop would add a fifth to the time.
@@ -145,7 +145,7 @@ class Batcher:
         finally:
             self._end(number)
 
-    async def _repeat(self, call: CallId, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
+    async def _repeat(self, call: CallId, jobs: Sequence[JobRequest]) -> list[Verdict]:
         doubt = Doubt()
 
         def on_failure(error: StorageError) -> None:

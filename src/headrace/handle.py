@@ -18,7 +18,15 @@ from headrace.errors import (
     WaitTimeout,
 )
 from headrace.foreign import OF_HANDLES, WithForeignWords
-from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord, JobState
+from headrace.job import (
+    CancelOutcome,
+    EnqueueOutcome,
+    FirstUse,
+    JobRecord,
+    JobState,
+    Verdict,
+    outcome_of,
+)
 from headrace.one_process import OfOneProcess
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
@@ -79,7 +87,7 @@ class HandledJob(
     """What every handle is: which job, and what an end of it comes to; asks the storage nothing.
 
     Attributes:
-        id: the job's id.
+        id: the job's id; where its idempotency key was known, that of the first job with the key.
         queue: its queue.
         outcome: what enqueueing came to: ``queued``, ``scheduled``, ``duplicate`` (an earlier job
             with this id waits or runs), ``completed`` (it is done and its result kept) or
@@ -93,13 +101,13 @@ class HandledJob(
         self,
         job_id: str,
         queue: str,
-        outcome: EnqueueOutcome,
+        verdict: Verdict,
         client: Asked,
         decode: Callable[[bytes], Any],
     ) -> None:
-        self.id: str = job_id
+        self.id: str = verdict.id if isinstance(verdict, FirstUse) else job_id
         self.queue: str = queue
-        self.outcome: EnqueueOutcome = outcome
+        self.outcome: EnqueueOutcome = outcome_of(verdict)
         self._client = client
         self._decode = decode
 

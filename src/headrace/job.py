@@ -31,6 +31,7 @@ DEFAULT_TENANT = "default"
 DEFAULT_MAX_ATTEMPTS = 3
 DEFAULT_MAX_STALLS = 3
 DEFAULT_KEEP_MS = 3_600_000
+DEFAULT_IDEMPOTENCY_TTL_MS = 24 * 3_600_000
 WAITED_RESULT_TTL_MS = 60_000
 """Least time for which a result is kept that an `enqueue_and_wait` waits for."""
 ID_LIMIT_BYTES = 256
@@ -84,6 +85,27 @@ class EnqueueOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+class FirstUse(msgspec.Struct, frozen=True):
+    """What comes of a request whose idempotency key is known: nothing is stored.
+
+    Attributes:
+        outcome: ``completed`` if the first job with the key is, and is kept; else ``duplicate``.
+        id: of that job, which may be gone by now.
+    """
+
+    outcome: EnqueueOutcome
+    id: str
+
+
+Verdict = EnqueueOutcome | FirstUse
+"""What a storage answers of each job."""
+
+
+def outcome_of(verdict: Verdict) -> EnqueueOutcome:
+    """Return what became of a request."""
+    return verdict.outcome if isinstance(verdict, FirstUse) else verdict
+
+
 class CancelOutcome(StrEnum):
     """What became of a request to cancel.
 
@@ -106,7 +128,9 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     workers have said of its task. ``options`` are those that the storage only keeps: an object of
     names and values for who reads them, such as its worker, in two parts with a newline between:
     those that are its data, and those about its retries. The second may be left out, with the
-    newline. ``on_failed`` is the task of the job that its dead letter brings; "": as its queue says.
+    newline. ``on_failed`` is the task of the job that its dead letter brings; "": as its queue
+    says. With an ``idempotency_key`` ("": none) that came before, not longer ago than that job's
+    ``idempotency_ttl_ms``, nothing is stored.
     """
 
     id: str
@@ -123,6 +147,8 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     keep_ms: int = DEFAULT_KEEP_MS
     options: bytes = b""
     on_failed: str = ""
+    idempotency_key: str = ""
+    idempotency_ttl_ms: int = DEFAULT_IDEMPOTENCY_TTL_MS
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.job import CancelOutcome, EnqueueOutcome, ErrorInfo, JobState
+from headrace.job import CancelOutcome, ErrorInfo, JobState, Verdict
 from headrace.outcome import Completed, Failed
 from headrace.request import JobRequest
 from headrace.storage import Storage, open_storage
@@ -135,7 +135,7 @@ class EnqueuesAgain(Mutant):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         """Repeat the first call with every third, under another name and as if its ids were new."""
         self._first = self._first or [msgspec.structs.replace(j, is_new_id=True) for j in jobs]
         if self._every(3) and self._first[0].queue == queue:
@@ -166,7 +166,7 @@ class StartsEarly(Mutant):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         """Take half of each delay off."""
         early = [msgspec.structs.replace(job, delay_ms=job.delay_ms // 2) for job in jobs]
         return await self._inner.enqueue(queue, early, call=call)

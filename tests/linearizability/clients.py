@@ -157,7 +157,7 @@ class RandomClient:
             lambda number: self._storage.enqueue(self._queue, jobs, call=number),
             repetitions=self._repetitions(),
         )
-        verdicts: Sequence[str] = answer.reply or [""] * len(jobs)
+        verdicts: Sequence[object] = answer.reply or [""] * len(jobs)
         for (job_id, call), verdict in zip(calls.items(), verdicts, strict=True):
             self._note(job_id, call, answer, str(verdict))
 

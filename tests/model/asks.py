@@ -59,6 +59,8 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "two lives, urgent": {"max_stalls": 2, "priority": 9},
     "mourned": {"on_failed": "other", "max_stalls": 1, "payload": b"." * 300},
     "mourned, expires in 1 s": {"on_failed": "send", "expires_in_ms": SECOND_MS},
+    "once a minute": {"idempotency_key": "k", "idempotency_ttl_ms": MINUTE_MS},
+    "once, not kept": {"idempotency_key": "k 2", "keep_ms": 0},
     "not kept": {"keep_ms": 0},
     "kept long": {"keep_ms": 2 * DAY_MS},
     "staying": {"replaces_ended": False},

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from headrace.job import EnqueueOutcome
+from headrace.job import Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, ClaimReply, QueueSettings, Settlement
 
-OF_FAILED = "options LIKE '{\"failed\":%'"
+OF_FAILED = "on_failed = ''"
 
 
 class ForgetsTheTask(SqliteStorage):
@@ -20,7 +20,7 @@ class ForgetsTheTask(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         quiet = [msgspec.structs.replace(job, on_failed="") for job in jobs]
         return await super().enqueue(queue, quiet, call=call)
 

@@ -245,6 +245,7 @@ class InspectorModel(State):
             tallies=q.tallies,
             calls=q.calls,
             fired=q.fired,
+            idempotent=q.idempotent,
             # What nobody committed ends by its age, and so do writes that are published.
             stages={name: one for name, one in q.stages.items() if one.dies is not None},
             writes={name: one for name, one in q.writes.items() if one.dies is not None},

@@ -77,6 +77,7 @@ class Model(
             },
             "fired": {name: mark.instant for name, mark in q.fired.items()},
             "bulk": bulk_dump(q),
+            "idempotent": dict(q.idempotent),
             "readers": {name: (known.number, known.at) for name, known in q.readers.items()},
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, JobState
+from headrace.job import CancelOutcome, Claim, ErrorInfo, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.event_pages import EventLines, EventPlace
 from headrace.storage.exports import ExportPage
@@ -105,7 +105,7 @@ class EnqueuesAgain(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         anew = [msgspec.structs.replace(job, is_new_id=False) for job in jobs]
         return await super().enqueue(queue, anew, call=CallId(secrets.token_hex(8), call.number))
 
@@ -115,7 +115,7 @@ class ReplacesWhatStays(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         replacing = [msgspec.structs.replace(job, replaces_ended=True) for job in jobs]
         return await super().enqueue(queue, replacing, call=call)
 
@@ -123,7 +123,7 @@ class ReplacesWhatStays(SqliteStorage):
 class ForgetsTheOrder(SqliteStorage):
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         return (await super().enqueue(queue, jobs[::-1], call=call))[::-1]
 
 
@@ -132,7 +132,7 @@ class StartsEarly(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         early = [msgspec.structs.replace(j, delay_ms=max(0, j.delay_ms - 1)) for j in jobs]
         return await super().enqueue(queue, early, call=call)
 
@@ -142,7 +142,7 @@ class LosesTheToken(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         outcomes = await super().enqueue(queue, jobs, call=call)
         await self.open_waiter(queue, "thief", "default").wait(0)
         return outcomes

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.job import EnqueueOutcome, ErrorInfo, JobState
+from headrace.job import ErrorInfo, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
 from headrace.update import Update
@@ -139,7 +139,7 @@ class Remembered:
     """A call of `enqueue`, to answer it again."""
 
     number: int
-    answer: list[EnqueueOutcome]
+    answer: list[Verdict]
     at: int
 
 
@@ -191,7 +191,8 @@ class QueueState:
     ``tokens`` are the lanes in which a wake-up token must be, unless one got lost; ``lanes`` those
     of tasks, as workers have said. Stages are named by token and write. ``entries`` map the
     ids of event entries to their last numbers. ``moved`` are the ids of jobs that did not get their
-    due time as they came: of these that are due together, any may come first.
+    due time as they came: of these that are due together, any may come first. ``idempotent`` maps
+    callers' keys to the id of the first job with each, and to when that is over.
     """
 
     name: str
@@ -216,6 +217,7 @@ class QueueState:
     writes: dict[str, Write] = field(default_factory=dict)
     readers: dict[str, Reader] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
+    idempotent: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""

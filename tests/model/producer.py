@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import StaleCall
-from headrace.job import CancelOutcome, EnqueueOutcome, JobState
+from headrace.job import CancelOutcome, EnqueueOutcome, FirstUse, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.values import CallId, End
 from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remembered
@@ -17,9 +17,7 @@ CALLS_REMEMBERED = 2
 class ProducerModel(UpdateModel):
     """``enqueue``, ``cancel``, ``watch``."""
 
-    def enqueue(
-        self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    def enqueue(self, queue: str, jobs: Sequence[JobRequest], *, call: CallId) -> list[Verdict]:
         """Store jobs, unless the call is a repetition.
 
         Raises:
@@ -37,7 +35,19 @@ class ProducerModel(UpdateModel):
         slots[slot] = Remembered(call.number, answer, self.now)
         return list(answer)
 
-    def _enqueue(self, q: QueueState, job: JobRequest) -> EnqueueOutcome:
+    def _enqueue(self, q: QueueState, job: JobRequest) -> Verdict:
+        first_id, _ = q.idempotent.get(job.idempotency_key, ("", 0))
+        if first_id:
+            first = q.jobs.get(first_id)
+            is_completed = first is not None and first.state is JobState.COMPLETED
+            outcome = EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE
+            return FirstUse(outcome, first_id)
+        outcome = self._store(q, job)
+        if job.idempotency_key and outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
+            q.idempotent[job.idempotency_key] = (job.id, self.now + job.idempotency_ttl_ms)
+        return outcome
+
+    def _store(self, q: QueueState, job: JobRequest) -> EnqueueOutcome:
         standing = q.jobs.get(job.id)
         if standing is not None and job.update is not None and not standing.state.is_terminal:
             self.update(q, standing, self.said(q, job), job.update)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 import redis
 
-from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, EnqueueOutcome, ErrorInfo, JobState
+from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, ErrorInfo, JobState, Verdict
 from headrace.storage.redis.calls.call import read_error
+from headrace.storage.redis.calls.producer import read_verdicts
 from headrace.storage.values import QueueSettings
 from tests.model.places import Dump
 from tests.support.record import OF_FEW, PARTS, taken_apart
@@ -214,6 +215,10 @@ class RedisDump:
             },
             "calls": self._calls(),
             "fired": self._fired(),
+            "idempotent": {
+                key: (job_id.decode(), self._deaths.of(f"{self._root}:idempotent:{key}"))
+                for key, job_id in self._named("idempotent")
+            },
             "readers": {
                 name.decode(): tuple(map(int, word.split()[1:]))
                 for name, word in self._one("readers", {}).items()
@@ -363,11 +368,10 @@ class RedisDump:
                 marks[name.decode()] = max(int(instant), marks.get(name.decode(), 0))
         return marks
 
-    def _calls(self) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
-        calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
+    def _calls(self) -> dict[str, dict[int, tuple[int, list[Verdict]]]]:
+        calls: dict[str, dict[int, tuple[int, list[Verdict]]]] = {}
         for name, value in self._named("calls"):
             client, _, slot = name.rpartition(":")
-            number, *words = value.decode().split()
-            answer = [EnqueueOutcome(word) for word in words]
-            calls.setdefault(client, {})[int(slot)] = (int(number), answer)
+            number, _, words = value.partition(b" ")
+            calls.setdefault(client, {})[int(slot)] = (int(number), read_verdicts(words))
         return calls

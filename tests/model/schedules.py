@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from headrace.errors import TooManySchedules
-from headrace.job import EnqueueOutcome
+from headrace.job import EnqueueOutcome, outcome_of
 from headrace.storage.schedules import (
     Occurrence,
     ReleaseStanding,
@@ -213,7 +213,7 @@ class SchedulerModel(ProducerModel):
         if mark is not None and occurrence.instant_ms <= mark.instant:
             return EnqueueOutcome.DUPLICATE
         q.fired[occurrence.schedule_id] = Mark(occurrence.instant_ms, self.now)
-        return self._enqueue(q, occurrence.job)
+        return outcome_of(self._enqueue(q, occurrence.job))
 
     # Releases
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.job import EnqueueOutcome, ErrorInfo, JobState
+from headrace.job import ErrorInfo, JobState, Verdict
 from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.verbs.enqueue import read_answer
 from headrace.storage.values import QueueSettings
 from tests.model.places import CALLS_TTL_MS, Dump
 from tests.model.updates import DUMPED
@@ -25,11 +26,10 @@ PLAIN = {
 }
 """The model's names, and the columns of a job's row."""
 # fmt: on
-OUTCOMES: dict[str, EnqueueOutcome] = {
-    o.value[0]: o for o in EnqueueOutcome if o is not EnqueueOutcome.UNKNOWN
-}
+_IDEMPOTENT = "SELECT * FROM idempotency WHERE queue = ? AND purge_at_ms > ?"
 OF_A_QUEUE = (
     *("jobs", "incarnations", "calls", "stats", "lanes", "fired", "stages", "writes", "readers"),
+    "idempotency",
 )
 
 Row = dict[str, Any]
@@ -96,6 +96,10 @@ def dump(step: Step, name: QueueName) -> Dump:
         "fired": {
             row["schedule"]: row["instant_ms"]
             for row in rows(db, "SELECT * FROM fired WHERE queue = ?", queue["key"])
+        },
+        "idempotent": {
+            row["name"]: (row["job"], row["purge_at_ms"])
+            for row in rows(db, _IDEMPOTENT, queue["key"], step.now_ms)
         },
         "readers": {
             row["name"]: (row["number"], row["at_ms"])
@@ -181,11 +185,11 @@ def _worker(row: Row) -> Dump:
     }
 
 
-def _calls(step: Step, queue: int) -> dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]]:
-    calls: dict[str, dict[int, tuple[int, list[EnqueueOutcome]]]] = {}
+def _calls(step: Step, queue: int) -> dict[str, dict[int, tuple[int, list[Verdict]]]]:
+    calls: dict[str, dict[int, tuple[int, list[Verdict]]]] = {}
     sql = "SELECT * FROM calls WHERE queue = ? AND at_ms > ?"
     for row in rows(step.db, sql, queue, step.now_ms - CALLS_TTL_MS):
-        answer = [OUTCOMES[letter] for letter in row["answer"]]
+        answer = read_answer(row["answer"])
         calls.setdefault(row["client"], {})[row["slot"]] = (row["number"], answer)
     return calls
 

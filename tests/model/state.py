@@ -63,6 +63,8 @@ class State:
             for output in q.outputs.values():
                 if output.at + OUTPUT_KEPT_MS <= self.now:
                     output.is_outworn = True
+            for key in [key for key, (_, dies) in q.idempotent.items() if dies <= self.now]:
+                del q.idempotent[key]
             for slots in q.calls.values():
                 for slot in [s for s, call in slots.items() if call.at + CALLS_TTL_MS <= self.now]:
                     del slots[slot]

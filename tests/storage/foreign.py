@@ -15,10 +15,10 @@ from headrace.storage import (
     BlockingStorage,
     CallId,
     Claim,
-    EnqueueOutcome,
     JobRequest,
     Settlement,
     Storage,
+    Verdict,
 )
 from headrace.storage.portal import PortalStorage
 from headrace.storage.sqlite.engine import engines
@@ -91,7 +91,7 @@ class ForgetfulStorage(CountingStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         own = CallId(call.client, next(self._numbers))
         return await self._inner.enqueue(queue, jobs, call=own)
 

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from headrace.errors import InvalidOption, ReplyLost, StorageUnavailable
-from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.job import CancelOutcome, EnqueueOutcome, Verdict
 from headrace.storage import BlockingStorage, CallId, Storage, at_once, open_blocking, open_storage
 from headrace.storage.base import keeps_schedules
 from headrace.storage.portal import PortalStorage
@@ -44,7 +44,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Blocking
         yield storage
 
 
-def enqueue(storage: BlockingStorage, client: str, number: int) -> list[EnqueueOutcome]:
+def enqueue(storage: BlockingStorage, client: str, number: int) -> list[Verdict]:
     """Enqueue a job; where it is not known whether that was done, by the same number again."""
     job = a_job(f"{client}-{number}")
     while True:
@@ -60,7 +60,7 @@ def queued(storage: BlockingStorage) -> int:
 
 @pytest.mark.parametrize("storage", KINDS, indirect=True)
 def test_threads_share_what_one_of_them_closes_again_and_again(storage: BlockingStorage) -> None:
-    found: list[list[EnqueueOutcome]] = []
+    found: list[list[Verdict]] = []
 
     def work() -> None:
         client = secrets.token_hex(8)

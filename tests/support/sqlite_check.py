@@ -21,6 +21,7 @@ OF_SCHEDULES = (
     "schedule_listeners",
     "schedule_releases",
     "fired",
+    "idempotency",
 )
 
 

@@ -12,9 +12,11 @@ from headrace.job import (
     EnqueueOutcome,
     ErrorInfo,
     FailReason,
+    FirstUse,
     JobRecord,
     JobRow,
     JobState,
+    Verdict,
 )
 from headrace.outcome import (
     Cancelled,
@@ -159,6 +161,7 @@ __all__ = [
     "FailReason",
     "Failed",
     "Finding",
+    "FirstUse",
     "Inbox",
     "IncarnationInfo",
     "Inspector",
@@ -196,6 +199,7 @@ __all__ = [
     "Update",
     "UpdateRunAt",
     "Verb",
+    "Verdict",
     "Waiter",
     "WriteInfo",
     "at_once",

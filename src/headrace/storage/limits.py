@@ -7,6 +7,7 @@ table of them (``library.py``). What a single storage decides for itself stands 
 from __future__ import annotations
 
 from headrace.job import CHUNK_LIMIT_BYTES
+from headrace.job import DEFAULT_IDEMPOTENCY_TTL_MS as DEFAULT_IDEMPOTENCY_TTL_MS
 from headrace.job import DEFAULT_KEEP_MS as DEFAULT_KEEP_MS
 from headrace.job import DEFAULT_LANE as DEFAULT_LANE
 from headrace.job import DEFAULT_MAX_STALLS as DEFAULT_MAX_STALLS

@@ -9,7 +9,7 @@ from headrace.admit import admit
 from headrace.client import DecoderOf, read_output, replying
 from headrace.errors import StorageError, UsageError, WaitTimeout
 from headrace.handle import result_of
-from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord
+from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, Verdict
 from headrace.request import JobRequest
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.steps import at_once
@@ -57,8 +57,8 @@ class ProcessClient(BlockingAsker):
     def _send(self, job: JobRequest) -> SyncJobHandle[Any]:
         return self._handle(job, self._enqueues.one(job))
 
-    def _handle(self, job: JobRequest, outcome: EnqueueOutcome) -> SyncJobHandle[Any]:
-        return SyncJobHandle(job.id, job.queue, outcome, self._jobs, self._decoder_of(job.task))
+    def _handle(self, job: JobRequest, verdict: Verdict) -> SyncJobHandle[Any]:
+        return SyncJobHandle(job.id, job.queue, verdict, self._jobs, self._decoder_of(job.task))
 
     def submit_many(self, jobs: Iterable[Job]) -> list[SyncJobHandle[Any]]:
         """Store jobs in chunks, each chunk whole or not at all; see `SyncApp.enqueue_many`."""
@@ -83,6 +83,8 @@ class ProcessClient(BlockingAsker):
             handle = self._send(replying(request, inbox.name))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return handle.result()
+            if handle.id != request.id:  # its idempotency key is that of another job
+                return handle.result(None if timeout_ms is None else timeout_ms / 1000)
             try:
                 end = self._waits.hear(
                     inbox, handle.queue, handle.id, timeout_ms=timeout_ms, is_new=request.is_new_id

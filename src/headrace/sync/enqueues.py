@@ -11,7 +11,7 @@ from functools import partial
 
 from headrace.batching import WINDOW
 from headrace.client import chunks, iterated
-from headrace.job import EnqueueOutcome, Job
+from headrace.job import Job, Verdict
 from headrace.outage import ClientOutage
 from headrace.repeat import Doubt, repeat_blocking
 from headrace.request import JobRequest
@@ -20,7 +20,7 @@ from headrace.storage.steps import Ahead, at_once
 from headrace.storage.values import CallId
 from headrace.sync.numbers import CallNumbers, NumberPool
 
-Stored = tuple[Sequence[JobRequest], list[EnqueueOutcome]]
+Stored = tuple[Sequence[JobRequest], list[Verdict]]
 """The jobs of one call, and what became of each."""
 
 
@@ -42,7 +42,7 @@ class Enqueues:
         self._outage = outage
         self._numbers = NumberPool()
 
-    def one(self, job: JobRequest) -> EnqueueOutcome:
+    def one(self, job: JobRequest) -> Verdict:
         """Store one job that was admitted."""
         numbers = self._numbers.take()
         flight = _Flight(self._storage, numbers.next(job.queue), (job,))
@@ -89,7 +89,7 @@ class Enqueues:
     def _landed(self, flight: _Flight) -> Stored:
         return flight.jobs, self._answered(flight.outcomes)
 
-    def _answered(self, call: Callable[[], list[EnqueueOutcome]]) -> list[EnqueueOutcome]:
+    def _answered(self, call: Callable[[], list[Verdict]]) -> list[Verdict]:
         with Doubt() as doubt:
             outcomes = repeat_blocking(
                 call,
@@ -110,14 +110,14 @@ class _Flight:
     def __init__(self, storage: BlockingStorage, call: CallId, jobs: Sequence[JobRequest]) -> None:
         self.jobs: Sequence[JobRequest] = jobs
         self._steps = partial(storage.enqueue, jobs[0].queue, jobs, call=call)
-        self._ahead: Ahead[list[EnqueueOutcome]] | None = None
+        self._ahead: Ahead[list[Verdict]] | None = None
 
     def sent(self) -> _Flight:
         """Send it, and return it."""
         self._ahead = Ahead(self._steps())
         return self
 
-    def outcomes(self) -> list[EnqueueOutcome]:
+    def outcomes(self) -> list[Verdict]:
         """Return the answer to it, if it was sent; later make the call anew each time."""
         ahead, self._ahead = self._ahead, None
         return at_once(self._steps()) if ahead is None else ahead.result()

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from headrace.errors import StorageUnavailable
-from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.job import CancelOutcome, EnqueueOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.schedules import Occurrence
@@ -45,7 +45,7 @@ class NotedStorage(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         """Store jobs, and note them."""
         outcomes = await super().enqueue(queue, jobs, call=call)
         self._note([(job, None) for job in jobs], outcomes)
@@ -69,7 +69,7 @@ class NotedStorage(SqliteStorage):
     def _note(
         self,
         jobs: Sequence[tuple[JobRequest, Occurrence | None]],
-        outcomes: Sequence[EnqueueOutcome],
+        outcomes: Sequence[Verdict],
     ) -> None:
         for (job, occurrence), outcome in zip(jobs, outcomes, strict=True):
             if outcome in _STORED:

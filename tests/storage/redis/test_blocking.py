@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from headrace.errors import ReplyLost, StaleCall, StorageRefused, StorageUnavailable
-from headrace.job import CancelOutcome, EnqueueOutcome, JobState
+from headrace.job import CancelOutcome, EnqueueOutcome, JobState, Verdict
 from headrace.storage.redis import client as clients
 from headrace.storage.redis import socket as sockets
 from headrace.storage.redis.blocking_client import BlockingClient
@@ -60,15 +60,15 @@ class Producer:
         self._storage = storage
         self._client = secrets.token_hex(8)
 
-    def enqueue(self, number: int) -> list[EnqueueOutcome]:
+    def enqueue(self, number: int) -> list[Verdict]:
         return at_once(self.steps(self._storage, number))
 
-    def ahead(self, line: BlockingRedisStorage, number: int) -> Ahead[list[EnqueueOutcome]]:
+    def ahead(self, line: BlockingRedisStorage, number: int) -> Ahead[list[Verdict]]:
         return Ahead(self.steps(line, number))
 
     def steps(
         self, storage: BlockingRedisStorage, number: int
-    ) -> Coroutine[Any, Any, list[EnqueueOutcome]]:
+    ) -> Coroutine[Any, Any, list[Verdict]]:
         job = a_job(f"{self._client}-{number}")
         return storage.enqueue(QUEUE, [job], call=CallId(self._client, number))
 
@@ -98,7 +98,7 @@ async def test_threads_share_it(named: Named, server: redis.Redis) -> None:
     storage, name = named
     threads = 8
     together = threading.Barrier(threads)
-    found: list[list[EnqueueOutcome]] = []
+    found: list[list[Verdict]] = []
 
     def work() -> None:
         producer = Producer(storage)
@@ -244,7 +244,7 @@ async def test_both_calls_in_flight_are_lost_with_their_connection(
             producer = Producer(storage)
             await in_thread(partial(producer.enqueue, 1))
 
-            def two() -> list[Ahead[list[EnqueueOutcome]]]:
+            def two() -> list[Ahead[list[Verdict]]]:
                 return [producer.ahead(line, number) for number in (2, 3)]
 
             lost = proxy.drop_next_reply(after=b"_enqueue")

@@ -21,7 +21,7 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
-    *("readers", "updates", "successors", "batch"),
+    *("readers", "updates", "successors", "idempotency", "batch"),
     *("fail_jobs", "finish", "attempts", "outcomes", "due", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),

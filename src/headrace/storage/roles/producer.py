@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.job import CancelOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.connections import Channel
 from headrace.storage.values import CallId, End
@@ -18,7 +18,7 @@ class Producer(Protocol):
     @writes(grows=True)
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         """Store jobs, all or none, and return an outcome for each, in order.
 
         An id whose job has not ended is a ``duplicate`` and one that is kept completed is
@@ -28,6 +28,11 @@ class Producer(Protocol):
         for the new job, with all that belongs to it, unless the job's ``replaces_ended`` is False:
         then it stands, and the job is a ``duplicate``. The second of an id inside one batch is a
         duplicate of the first.
+
+        A job with an ``idempotency_key`` that is known in the queue stores nothing: its verdict is
+        a `FirstUse` with the id of the first job that was stored with the key, whatever has become
+        of that. A key is known for the ``idempotency_ttl_ms`` of the first, from then on; it is
+        looked for before the id, and a job that changes nothing because of its id leaves none.
 
         A job whose ``delay_ms``, else ``run_at_ms``, lies ahead is ``scheduled``; any other goes to
         the tail of its lane and tier and is ``queued``. Jobs of one call stand in its order, those

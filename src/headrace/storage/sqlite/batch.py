@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import EnqueueOutcome, JobState
+from headrace.job import EnqueueOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, moves, successors, updates
+from headrace.storage.sqlite.idempotency import Firsts
 from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import Record, add_channel, join, with_channel
 from headrace.storage.sqlite.unit import UnitOfWork
 
 
-def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
+def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
     """Store jobs, unless they are there already, and return the outcome of each."""
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
@@ -20,19 +21,25 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
     if asked:
         standing.update(intake.standing(unit, asked))
     new: dict[str, NewJob] = {}
-    outcomes = []
+    outcomes: list[Verdict] = []
+    firsts = Firsts(unit, [job for job in jobs if job.idempotency_key])
     joined: list[str] = []
     for job in jobs:
+        if job.idempotency_key and (first := firsts.of(job)):
+            outcomes.append(first)
+            continue
         record = standing.get(job.id)
         if record is not None and intake.makes_room(record, job):
             unit.erase_ended(record.key, record.state)
             record = standing[job.id] = None
         if record is not None:
-            outcomes.append(_meet(unit, record, job, joined))
+            outcomes.append(met := _meet(unit, record, job, joined))
+            firsts.note(job, met)
         elif job.id in new and job.update is not None:
             _write(unit, new)
             standing[job.id] = record = intake.standing(unit, [job.id])[job.id]
-            outcomes.append(_meet(unit, record, job, joined))
+            outcomes.append(met := _meet(unit, record, job, joined))
+            firsts.note(job, met)
         elif job.id in new:
             outcomes.append(EnqueueOutcome.DUPLICATE)
             if job.channel:
@@ -45,7 +52,9 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[EnqueueOutcome]:
             moves.enter(unit, born, due_ms)
             is_ready = born.due_ms is None
             outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
+            firsts.note(job, EnqueueOutcome.QUEUED)
     _write(unit, new)
+    firsts.write()
     if joined:
         join(unit, joined)
     return outcomes

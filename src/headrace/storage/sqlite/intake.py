@@ -31,7 +31,8 @@ INSERT INTO jobs (
   queue, id, is_next, state, task, payload, tier, lane, created_ms, changed_ms, max_stalls, keep_ms,
   options, on_failed
 )
-SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options, on_failed
+SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options,
+  on_failed
 FROM jobs WHERE key = ?2
 """
 _COPY_PAYLOAD = "INSERT INTO payloads (job, body) SELECT ?1, body FROM payloads WHERE job = ?2"

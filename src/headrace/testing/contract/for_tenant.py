@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from headrace import InvalidOption
-from headrace.storage import CancelOutcome, EnqueueOutcome, JobState, Storage
+from headrace.storage import CancelOutcome, JobState, Storage, Verdict
 from headrace.testing.contract.fixtures import Contract
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -60,7 +60,7 @@ class ForTenantContract(Contract):
         await client.enqueue(a_job("x"))
         neighbour = storage.for_tenant(NEIGHBOUR)
         theirs = ContractClient(neighbour)
-        answers: list[EnqueueOutcome] = []
+        answers: list[Verdict] = []
 
         async def enqueue(name: str) -> None:
             answers.extend(await theirs.enqueue(a_job(name)))

@@ -16,7 +16,6 @@ from headrace.storage import (
     ClaimedJob,
     ClaimReply,
     Completed,
-    EnqueueOutcome,
     ErrorInfo,
     EventRecord,
     Failed,
@@ -34,6 +33,7 @@ from headrace.storage import (
     Snoozed,
     Stalled,
     Storage,
+    Verdict,
     Waiter,
 )
 
@@ -120,7 +120,7 @@ class ContractClient:
         """Return the name of this client's call of that number."""
         return CallId(self._name, number)
 
-    async def enqueue(self, *jobs: JobRequest, number: int | None = None) -> list[EnqueueOutcome]:
+    async def enqueue(self, *jobs: JobRequest, number: int | None = None) -> list[Verdict]:
         """Enqueue in one call: the next one, or the one that is numbered."""
         if number is None:
             self._number = number = self._number + 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from urllib.parse import unquote
 
 from headrace.job import (
     CancelOutcome,
     EnqueueOutcome,
+    FirstUse,
     JobState,
+    Verdict,
 )
 from headrace.request import JobRequest, asked
 from headrace.storage.redis import keys
@@ -21,11 +24,11 @@ _traits = attrgetter("is_plain", "is_new_id", "replaces_ended", "priority", "tas
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in EnqueueOutcome}
 
 
-def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[EnqueueOutcome]]:
+def enqueue(root: str, jobs: Sequence[JobRequest], call: CallId) -> Call[list[Verdict]]:
     """Build ``enqueue``."""
     words: list[Word] = [call.client, call.number]
     add_jobs(words, jobs)
-    return Call("enqueue", root, words, read_outcomes)
+    return Call("enqueue", root, words, read_verdicts)
 
 
 def add_jobs(words: list[Word], jobs: Sequence[JobRequest]) -> None:
@@ -68,9 +71,15 @@ def _shared_kind(jobs: Sequence[JobRequest]) -> str:
     return _kind(first) if is_shared else ""
 
 
-def read_outcomes(reply: bytes) -> list[EnqueueOutcome]:
-    """Read the verdicts of such a batch."""
-    return [_OUTCOMES[word] for word in reply.split()]
+def read_verdicts(reply: bytes) -> list[Verdict]:
+    """Read the verdicts on such a batch."""
+    return [_OUTCOMES.get(word) or _first_use(word) for word in reply.split()]
+
+
+def _first_use(word: bytes) -> FirstUse:
+    """Read a verdict with an id, in which ``lua/lib/idempotency.lua`` has escaped blanks."""
+    outcome, _, job_id = word.partition(b":")
+    return FirstUse(_OUTCOMES[outcome], unquote(job_id.decode()))
 
 
 def cancel(root: str, job_ids: Sequence[str], *, only_next: bool) -> Call[list[CancelOutcome]]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from headrace.errors import InvalidOption
-from headrace.job import EnqueueOutcome
+from headrace.job import EnqueueOutcome, outcome_of
 from headrace.storage.limits import SCHEDULE_HISTORY, SCHEDULES_PAGE_LIMIT
 from headrace.storage.redis.calls.call import Call, Word, nothing, text
-from headrace.storage.redis.calls.producer import add_job, read_outcomes
+from headrace.storage.redis.calls.producer import add_job, read_verdicts
 from headrace.storage.schedules import (
     Occurrence,
     ReleaseStanding,
@@ -110,7 +110,11 @@ def fire(
         words += (occurrence.schedule_id, occurrence.instant_ms)
     for occurrence in occurrences:
         add_job(words, occurrence.job)  # each by itself, for not all of them may be stored
-    return Call("fire", root, words, lambda r: None if r == b"late" else read_outcomes(r))
+
+    def read(reply: bytes) -> list[EnqueueOutcome] | None:
+        return None if reply == b"late" else [outcome_of(said) for said in read_verdicts(reply)]
+
+    return Call("fire", root, words, read)
 
 
 def join_release(key: str, app: str, digest: str, alive_ms: int) -> Call[ReleaseStanding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.job import CancelOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.redis.blocking import RedisChannel
@@ -18,7 +18,7 @@ class RedisProducer(RedisRole):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         root = self._root(queue)
         if not self.shared.is_introduced(root):
             await self._introduce(queue)

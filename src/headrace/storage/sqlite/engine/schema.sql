@@ -134,7 +134,7 @@ CREATE TABLE lanes (
   PRIMARY KEY (queue, task)
 ) STRICT, WITHOUT ROWID;
 
--- The last two calls of each client that enqueues: a letter a job.
+-- The last two calls of each client that enqueues: a letter a job, and ids that it was answered.
 CREATE TABLE calls (
   queue INTEGER NOT NULL,
   client TEXT NOT NULL,
@@ -228,6 +228,17 @@ CREATE TABLE schedule_releases (
 ) STRICT;
 CREATE UNIQUE INDEX schedule_releases_digest ON schedule_releases (tenant, app, digest);
 CREATE INDEX schedule_releases_joined ON schedule_releases (joined_ms);
+
+-- Keys that callers chose, by name, and the id of the first job with each.
+CREATE TABLE idempotency (
+  key INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  job TEXT NOT NULL,
+  purge_at_ms INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX idempotency_name ON idempotency (queue, name);
+CREATE INDEX idempotency_purged ON idempotency (queue, purge_at_ms);
 
 -- The last instant of each schedule that was fired in a queue.
 CREATE TABLE fired (

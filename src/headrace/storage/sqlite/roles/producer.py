@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import CancelOutcome, EnqueueOutcome
+from headrace.job import CancelOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.sqlite.blocking import SqliteChannel
@@ -18,7 +18,7 @@ class SqliteProducer(SqliteRole):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         return await self._do(
             "enqueue", lambda s: enqueue.enqueue(s, self._name(queue), jobs, call)
         )

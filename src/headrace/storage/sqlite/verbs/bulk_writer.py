@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.errors import StageLost
-from headrace.job import EnqueueOutcome
+from headrace.job import EnqueueOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite import batch as jobs_of_a_call
 from headrace.storage.sqlite import stages, writes
@@ -84,7 +84,7 @@ class Published(msgspec.Struct, frozen=True):
     """What was published in a call, and how many stages are left."""
 
     jobs: Sequence[JobRequest]
-    outcomes: Sequence[EnqueueOutcome]
+    outcomes: Sequence[Verdict]
     stages_left: int
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.job import EnqueueOutcome
+from headrace.job import EnqueueOutcome, outcome_of
 from headrace.storage.schedules import Occurrence
 from headrace.storage.sqlite import batch, fired
 from headrace.storage.sqlite.engine.step import QueueName, Step
@@ -30,7 +30,7 @@ def fire(
         list_queue(unit)
         stored = batch.store(unit, [occurrence.job for occurrence in new.values()])
         for index, outcome in zip(new, stored, strict=True):
-            outcomes[index] = outcome
+            outcomes[index] = outcome_of(outcome)
         fired.keep(unit, {each.schedule_id: last[each.schedule_id] for each in new.values()})
         unit.close()
     return outcomes

@@ -8,6 +8,7 @@ from headrace.storage.sqlite import (
     attempts,
     calls,
     history,
+    idempotency,
     incarnations,
     moves,
     readers,
@@ -99,7 +100,7 @@ def prune(step: Step, name: QueueName) -> str:
         unit.erase_ended(key, state)
     unit.close()
     left = stages.erase_over(unit)
-    forgotten = writes.forget_over(unit)
+    forgotten = max(writes.forget_over(unit), idempotency.forget(unit))
     has_more = left or max(len(over), forgotten) >= PRUNED_A_CALL
     return "more" if has_more else ""
 
