@@ -27,6 +27,7 @@ from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
 from headrace.testing.contract.held import HeldContract
+from headrace.testing.contract.idempotency import IdempotencyContract
 from headrace.testing.contract.join_release import JoinReleaseContract
 from headrace.testing.contract.list_jobs import ListJobsContract
 from headrace.testing.contract.list_schedules import ListSchedulesContract
@@ -84,6 +85,7 @@ class StorageContract(
     ForTenantContract,
     ForgetContract,
     HeldContract,
+    IdempotencyContract,
     JoinReleaseContract,
     ListJobsContract,
     ListSchedulesContract,
