@@ -20,6 +20,7 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
 from tests.model.fail_job_mutants import FAIL_JOB_MUTANTS
+from tests.model.idempotency_mutants import IDEMPOTENCY_MUTANTS
 from tests.model.mutants import MUTANTS
 from tests.model.reader_rules import WHAT
 from tests.model.run import run_machine
@@ -127,7 +128,14 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "mutant",
-    [*MUTANTS, *FAIL_JOB_MUTANTS, *SCHEDULE_MUTANTS, *BULK_MUTANTS, *UPDATE_MUTANTS],
+    [
+        *MUTANTS,
+        *FAIL_JOB_MUTANTS,
+        *IDEMPOTENCY_MUTANTS,
+        *SCHEDULE_MUTANTS,
+        *BULK_MUTANTS,
+        *UPDATE_MUTANTS,
+    ],
     ids=lambda mutant: mutant.__name__,
 )
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
