@@ -108,6 +108,8 @@ def options_of(options: ScheduledJobOptions | None) -> JobOptions:
     reasons = {
         "id": _OWN_ID,
         "on_conflict": _OWN_ID,
+        "idempotency_key": _OWN_ID,
+        "idempotency_ttl": _OWN_ID,
         "delay": _OWN_TIME,
         "run_at": _OWN_TIME,
         "wait_timeout": _OWN_WAIT,

@@ -130,6 +130,11 @@ class JobOptions(SharedOptions, total=False):
             else it fails as ``expired``. A job that has started does not expire any more.
         retry: how long it waits between attempts.
         headers: strings for the handler, 8 KiB together.
+        idempotency_key: 1 to 256 bytes without control characters, apart from ``id``: a call whose
+            key has come to the queue before stores nothing, and its handle is that of the first
+            job with it, whatever has become of that.
+        idempotency_ttl: how long the key is known from its first call on, default 24 hours, a
+            second or more; only with a key.
         wait_timeout: how long ``enqueue_and_wait`` waits once the job is stored, default without
             limit. Nothing else heeds it.
         on_conflict: ``"update"``: a job with this ``id`` that waits is changed to what this call
@@ -151,6 +156,8 @@ class JobOptions(SharedOptions, total=False):
     expires: Duration | datetime | None
     retry: Retry | None
     headers: Mapping[str, str] | None
+    idempotency_key: str | None
+    idempotency_ttl: Duration | None
     wait_timeout: Duration | None
     on_conflict: Literal["skip", "update"] | None
     update_data: bool | None
@@ -228,6 +235,14 @@ def _check_aliases(aliases: Any) -> tuple[str, ...]:
     return tuple(check_text(alias, what="alias") for alias in aliases)
 
 
+def _checked_key(key: Any) -> str:
+    return check_text(key, what="idempotency_key")
+
+
+def _checked_own_key(key: Any) -> str:
+    return "" if key == "" else _checked_key(key)
+
+
 OPTIONS: dict[str, OptionRule] = {
     "id": _same("id", partial(check_text, what="job id")),
     "queue": _same("queue", partial(check_name, what="queue")),
@@ -249,6 +264,8 @@ OPTIONS: dict[str, OptionRule] = {
     "update_run_at": _same("update_run_at", check_update_run_at),
     "update_retry": _flag("update_retry"),
     "reset_counts": _flag("reset_counts"),
+    "idempotency_key": OptionRule("idempotency_key", _checked_key, _checked_own_key),
+    "idempotency_ttl": _span("idempotency_ttl", least_ms=1000, least_kept=1000),
     "on_failed": OptionRule("on_failed", fail_task_name, stored_fail_task),
 }
 """Each option by its name; ``expires`` is one of two."""
@@ -301,6 +318,9 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
     delay, run_at = said.get("delay"), said.get("run_at")
     if delay is not None and run_at is not None:
         raise InvalidOption(f"delay={shown(delay)} and run_at={shown(run_at)}: say one of them")
+    ttl = said.get("idempotency_ttl")
+    if ttl is not None and said.get("idempotency_key") is None:
+        raise InvalidOption(f"idempotency_ttl={shown(ttl)} goes with an idempotency_key: say one")
     fields = _kept(said, OPTIONS, task)
     if update := take_update(fields):
         fields["update"] = update

@@ -69,6 +69,16 @@ def test_options_of_a_job_are_passed_on(here: Cli) -> None:
     assert options["headers"] == {"trace": "1=2", "by": "ops"}
 
 
+def test_a_key_that_came_before_names_the_first_job(here: Cli) -> None:
+    words = ("enqueue", "t", "-q", "x", "--idempotency-key", "order 7", "--idempotency-ttl", "1h")
+    first = here(*words, "-o", "json").json
+    again = here(*words, "--id", "mine", "-o", "json").json
+    assert (again["id"], again["outcome"]) == (first["id"], "duplicate")
+    late = here(*words, "--wait", "--timeout", "10ms", "-o", "json")
+    assert late.json["id"] == first["id"]
+    assert here("enqueue", "t", "-q", "x", "--idempotency-ttl", "1h").code == 2
+
+
 def test_an_instant_has_its_zone(here: Cli) -> None:
     here("enqueue", "t", "-q", "x", "--id", "j", "--at", "2030-01-31T08:00:00+01:00")
     assert here("job", "show", "j", "-o", "json").json["due_at"] == "2030-01-31T07:00:00Z"

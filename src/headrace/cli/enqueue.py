@@ -31,6 +31,7 @@ from headrace.cli.options import (
 )
 from headrace.cli.output import echo, echo_json
 from headrace.cli.quantities import instant
+from headrace.handle import JobHandle
 from headrace.job import EnqueueOutcome, Job, new_job_id
 from headrace.options import JobOptions
 
@@ -48,6 +49,8 @@ TOLD = {
 @args_option(default="{}")
 @option("--queue", "-q", metavar="NAME", help="Needed without --app.")
 @option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
+@option("--idempotency-key", metavar="KEY", help="Where it came before, nothing is stored.")
+@duration_option("--idempotency-ttl", help="How long the key is known.  [default: 24h]")
 @duration_option("--delay", help="Start no earlier than this from now.")
 @option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
 @on_conflict_options
@@ -68,6 +71,8 @@ def enqueue(
     args: str,
     queue: str | None,
     id: str | None,
+    idempotency_key: str | None,
+    idempotency_ttl: float | None,
     delay: float | None,
     at: datetime | None,
     conflict: JobOptions,
@@ -93,6 +98,8 @@ def enqueue(
         # Drawn here if it is to be named when the wait times out.
         "id": id or (new_job_id() if wait else None),
         "queue": queue,
+        "idempotency_key": idempotency_key,
+        "idempotency_ttl": idempotency_ttl,
         "delay": delay,
         "run_at": at,
     }
@@ -108,18 +115,24 @@ async def _send(
     async with sender:
         # Fails at once where enqueueing would try for ten seconds.
         await sender.connect()
-        if waits:
+        if waits and job.idempotency_key:
+            # It may be another job's end that is waited for.
+            handle = await sender_of(sender).submit(job)
+            ended = Awaited(id=handle.id, queue=job.queue, task=job.task)
+            await print_end(ended, handle.result(timeout), output=output)
+        elif waits:
             ended = Awaited(id=job.id, queue=job.queue, task=job.task)
             timeout_ms = None if timeout is None else round(timeout * 1000)
             result = sender_of(sender).submit_and_wait(job, timeout_ms=timeout_ms)
             await print_end(ended, result, output=output)
         else:
             handle = await sender_of(sender).submit(job)
-            _print_outcome(job, handle.outcome, output=output)
+            _print_outcome(job, handle, output=output)
 
 
-def _print_outcome(job: Job, outcome: EnqueueOutcome, *, output: str) -> None:
+def _print_outcome(job: Job, handle: JobHandle[Any], *, output: str) -> None:
+    outcome = handle.outcome
     if output == "json":
-        echo_json(Awaited(id=job.id, queue=job.queue, task=job.task, outcome=outcome.value))
+        echo_json(Awaited(id=handle.id, queue=job.queue, task=job.task, outcome=outcome.value))
     else:
-        echo(f"Job {job.id} of {job.task} is {TOLD[outcome]} in {job.queue}.")
+        echo(f"Job {handle.id} of {job.task} is {TOLD[outcome]} in {job.queue}.")
