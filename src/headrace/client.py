@@ -153,7 +153,7 @@ class Client:
             self.waits.stored(future, is_update=handle.outcome is EnqueueOutcome.UPDATED)
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            if handle.id != asked.id:  # its idempotency key is that of another job
+            if handle.outcome is EnqueueOutcome.DUPLICATE and asked.idempotency_key:
                 return await handle.result(None if timeout_ms is None else timeout_ms / 1000)
             end = await (
                 future if timeout_ms is None else self._in_time(handle, future, timeout_ms)

@@ -29,7 +29,7 @@ class NamesTheLaterJob(SqliteStorage):
         verdicts = await super().enqueue(queue, jobs, call=call)
         return [
             FirstUse(outcome_of(verdict), job.id) if isinstance(verdict, FirstUse) else verdict
-            for job, verdict in zip(jobs, verdicts, strict=True)
+            for job, verdict in zip(jobs, verdicts, strict=False)
         ]
 
 

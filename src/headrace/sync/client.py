@@ -83,7 +83,7 @@ class ProcessClient(BlockingAsker):
             handle = self._send(replying(request, inbox.name))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return handle.result()
-            if handle.id != request.id:  # its idempotency key is that of another job
+            if handle.outcome is EnqueueOutcome.DUPLICATE and request.idempotency_key:
                 return handle.result(None if timeout_ms is None else timeout_ms / 1000)
             try:
                 end = self._waits.hear(

@@ -81,7 +81,7 @@ class KitClient(Client):
             handle = await super().send(replying(request, channel.name))
             if handle.outcome is EnqueueOutcome.COMPLETED:
                 return await handle.result()
-            if handle.id != request.id:  # its idempotency key is that of another job
+            if handle.outcome is EnqueueOutcome.DUPLICATE and request.idempotency_key:
                 return await handle.result(None if timeout_ms is None else timeout_ms / 1000)
             try:
                 end = await self._driver.run_to_end(

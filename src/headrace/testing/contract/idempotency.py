@@ -15,6 +15,7 @@ from headrace.storage import (
     JobRequest,
     JobState,
     Storage,
+    Update,
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
@@ -134,6 +135,19 @@ class IdempotencyContract(Contract):
         await storage.retire(QUEUE, worker.name)
         assert await storage.delete_queue(QUEUE, is_forced=True) == 0
         assert await client.enqueue(keyed("b")) == [FirstUse(DUPLICATE, "a")]
+
+    @pytest.mark.parametrize("state", [JobState.SCHEDULED, JobState.ACTIVE])
+    async def test_an_update_that_took_effect_is_not_done_again(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, state: JobState
+    ) -> None:
+        await bring(state, client, worker)
+        updates = [keyed("x", payload=b"[%d]" % n, update=Update()) for n in (2, 3)]
+        assert await client.enqueue(updates[0]) == [EnqueueOutcome.UPDATED]
+        assert await client.enqueue(updates[1]) == [FirstUse(DUPLICATE, "x")]
+        await storage.retire(QUEUE, worker.name)
+        record = await storage.get(QUEUE, "x")
+        assert record is not None
+        assert record.payload == b"[2]"
 
     async def test_a_hundred_first_uses_at_once_give_one_job(self, storage: Storage) -> None:
         verdicts = []

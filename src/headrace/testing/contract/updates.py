@@ -56,6 +56,7 @@ OLD: dict[str, Any] = {
     "keep_ms": 1_000,
     "max_stalls": 4,
     "options": join_options(b'{"timeout_ms":1}', b'{"max_attempts":1}'),
+    "on_failed": "mourn",
 }
 NEW: dict[str, Any] = {
     "task": "resend",
@@ -64,6 +65,7 @@ NEW: dict[str, Any] = {
     "keep_ms": 2_000,
     "max_stalls": 6,
     "options": join_options(b'{"timeout_ms":2}', b'{"max_attempts":2}'),
+    "on_failed": "bewail",
 }
 
 
@@ -81,11 +83,11 @@ def an_update(update: Update = BY_DEFAULT, job_id: str = "x", **asked: Any) -> J
 def parts_of(record: JobRecord) -> tuple[tuple[Any, ...], bytes]:
     """Return what is a job's data, and the options about its retries."""
     data, _, retry = record.options.partition(b"\n")
-    return (record.task, record.payload, record.priority, data), retry
+    return (record.task, record.payload, record.priority, data, record.on_failed), retry
 
 
-OLD_DATA = ("send", OLD["payload"], 4, b'{"timeout_ms":1}')
-NEW_DATA = ("resend", NEW["payload"], 6, b'{"timeout_ms":2}')
+OLD_DATA = ("send", OLD["payload"], 4, b'{"timeout_ms":1}', "mourn")
+NEW_DATA = ("resend", NEW["payload"], 6, b'{"timeout_ms":2}', "bewail")
 OLD_RETRY, NEW_RETRY = b'{"max_attempts":1}', b'{"max_attempts":2}'
 
 BY_PARTS = {
