@@ -141,8 +141,8 @@ class JobOptions(SharedOptions, total=False):
             asks for; one that runs is followed by what this call asks for, or changed to it when it
             waits again; one that has ended makes room. Default ``"skip"``. What follows goes with
             ``"update"`` alone.
-        update_data: change task, arguments, priority, headers, timeout and what is kept of its end,
-            default True.
+        update_data: change task, arguments, priority, headers, timeout, ``on_failed`` and what is
+            kept of its end, default True.
         update_run_at: change when it is due, and with that when it expires: True, the default,
             to ``delay`` or ``run_at`` or else now; ``"if_later"``, ``"if_earlier"``: if that is
             later or earlier than what it waits for; False: never.
