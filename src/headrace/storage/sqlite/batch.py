@@ -32,20 +32,15 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
         if record is not None and intake.makes_room(record, job):
             unit.erase_ended(record.key, record.state)
             record = standing[job.id] = None
+        if record is None and job.id in new:
+            if job.update is None:
+                outcomes.append(_meet_twin(new[job.id], job, joined))
+                continue
+            _write(unit, new)
+            record = standing[job.id] = intake.standing(unit, [job.id])[job.id]
         if record is not None:
             outcomes.append(met := _meet(unit, record, job, joined))
             firsts.note(job, met)
-        elif job.id in new and job.update is not None:
-            _write(unit, new)
-            standing[job.id] = record = intake.standing(unit, [job.id])[job.id]
-            outcomes.append(met := _meet(unit, record, job, joined))
-            firsts.note(job, met)
-        elif job.id in new:
-            outcomes.append(EnqueueOutcome.DUPLICATE)
-            if job.channel:
-                twin = new[job.id]
-                twin.channels = with_channel(twin.channels, job.channel)
-                joined.append(job.id)
         else:
             new[job.id] = born = intake.new(unit, job)
             due_ms = intake.due_ms_of(unit, job) if job.delay_ms else job.run_at_ms
@@ -76,3 +71,11 @@ def _meet(unit: UnitOfWork, record: Record, job: JobRequest, joined: list[str]) 
         joined.append(job.id)
     is_completed = record.state == "completed"
     return EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE
+
+
+def _meet_twin(twin: NewJob, job: JobRequest, joined: list[str]) -> EnqueueOutcome:
+    """Have a job meet a new one of its id that came in the same call."""
+    if job.channel:
+        twin.channels = with_channel(twin.channels, job.channel)
+        joined.append(job.id)
+    return EnqueueOutcome.DUPLICATE
