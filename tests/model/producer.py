@@ -12,6 +12,7 @@ from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remem
 from tests.model.updates import UpdateModel
 
 CALLS_REMEMBERED = 2
+CHANGES_NOTHING = (EnqueueOutcome.DUPLICATE, EnqueueOutcome.COMPLETED)
 
 
 class ProducerModel(UpdateModel):
@@ -43,7 +44,7 @@ class ProducerModel(UpdateModel):
             outcome = EnqueueOutcome.COMPLETED if is_completed else EnqueueOutcome.DUPLICATE
             return FirstUse(outcome, first_id)
         outcome = self._store(q, job)
-        if job.idempotency_key and outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED):
+        if job.idempotency_key and outcome not in CHANGES_NOTHING:
             q.idempotent[job.idempotency_key] = (job.id, self.now + job.idempotency_ttl_ms)
         return outcome
 

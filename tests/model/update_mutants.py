@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from headrace.job import CancelOutcome, Claim, EnqueueOutcome, ErrorInfo, JobRecord
+from headrace.job import CancelOutcome, Claim, ErrorInfo, JobRecord, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, ClaimReply, Settlement
@@ -22,7 +22,7 @@ class ChangesRequests(SqliteStorage):
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId
-    ) -> list[EnqueueOutcome]:
+    ) -> list[Verdict]:
         changed = [job if job.update is None else self.changed(job, job.update) for job in jobs]
         return await super().enqueue(queue, changed, call=call)
 

@@ -79,7 +79,7 @@ def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> No
 def test_a_span_is_told_by_the_second_where_it_begins_or_ends_in_a_minute(
     spark: SparkSession, root: Path
 ) -> None:
-    chosen = Drawn(since=None, until=AT + timedelta(seconds=70), names={})
+    chosen = Subject(since=None, until=AT + timedelta(seconds=70), names={})
     title, _ = drawings(spark, root, chosen)["throughput"]
     assert title == "Throughput: all tenants, 2026-01-31 02:30:00 to 2026-01-31 02:31:10 UTC"
 
