@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from headrace.errors import InvalidOption
 from headrace.spark.pipeline import plot, rollup
 from headrace.spark.pipeline.pictures import Lines, Rows
-from headrace.spark.pipeline.plots import Subject, drawings
+from headrace.spark.pipeline.plots import PlotScope, drawings
 from tests.spark.support.archives import AT, add_run, event, events_of
 
 NAMES = ["throughput.png", "latency.png", "errors.png"]
@@ -56,7 +56,7 @@ def test_three_files_are_written(spark: SparkSession, root: Path, tmp_path: Path
 
 
 def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> None:
-    found = drawings(spark, root, Subject(since=None, until=None, names={"tenant": "shop"}))
+    found = drawings(spark, root, PlotScope(since=None, until=None, names={"tenant": "shop"}))
     title, [jobs] = found["throughput"]
     assert title == "Throughput: tenant shop, 2026-01-31 02:30 to 2026-01-31 03:30 UTC"
     assert isinstance(jobs, Lines)
@@ -79,8 +79,8 @@ def test_pictures_show_what_was_rolled_up(spark: SparkSession, root: Path) -> No
 def test_a_span_is_told_by_the_second_where_it_begins_or_ends_in_a_minute(
     spark: SparkSession, root: Path
 ) -> None:
-    chosen = Subject(since=None, until=AT + timedelta(seconds=70), names={})
-    title, _ = drawings(spark, root, chosen)["throughput"]
+    scope = PlotScope(since=None, until=AT + timedelta(seconds=70), names={})
+    title, _ = drawings(spark, root, scope)["throughput"]
     assert title == "Throughput: all tenants, 2026-01-31 02:30:00 to 2026-01-31 02:31:10 UTC"
 
 
@@ -88,7 +88,7 @@ def test_a_span_is_told_by_the_second_where_it_begins_or_ends_in_a_minute(
 def test_buckets_are_wider_where_the_span_is_longer(spark: SparkSession, tmp_path: Path) -> None:
     add_run(events_of(spark, history(300, tasks=1, count=8)), tmp_path, run=1)
     rollup(spark, tmp_path)
-    found = drawings(spark, tmp_path, Subject(since=None, until=None, names={}))
+    found = drawings(spark, tmp_path, PlotScope(since=None, until=None, names={}))
     title, [jobs] = found["throughput"]
     assert title == "Throughput: all tenants, 2026-01-31 02:00 to 2026-02-11 02:00 UTC"
     assert isinstance(jobs, Lines)

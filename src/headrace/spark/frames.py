@@ -14,7 +14,7 @@ from headrace.options import spelled_out
 from headrace.plain import shown
 from headrace.spark.arguments import WriteArguments, options_of
 from headrace.spark.columns import check_columns
-from headrace.spark.hearing import StagesHeard
+from headrace.spark.hearing import StagesDone
 from headrace.spark.known_writes import check_batch, known
 from headrace.spark.options import WriteOptions
 from headrace.spark.progress import drawn, of_write, spark_followed
@@ -152,11 +152,11 @@ def _written(
     options: WriteOptions,
     terms: WriteTerms | None,
     *,
-    tell: Callable[[StageInfo], None] | None = None,
+    on_staged: Callable[[StageInfo], None] | None = None,
     is_shown: bool,
 ) -> list[Written]:
     label = f"Rows to queue {options.queue}"
-    in_partition = in_arrow(options, terms, tell)
+    in_partition = in_arrow(options, terms, on_staged)
     with as_raised(), spark_followed(df.sparkSession, label, is_shown=is_shown):
         return [read_written(row) for row in df.mapInArrow(in_partition, WRITTEN).collect()]
 
@@ -182,11 +182,11 @@ def _staged(
     df: DataFrame, options: WriteOptions, terms: WriteTerms, *, is_shown: bool
 ) -> list[Written]:
     """Return what all partitions have staged; if one fails, drop what the others have."""
-    with StagesHeard(df.sparkSession) as heard:
+    with StagesDone(df.sparkSession) as done:
         try:
-            return _written(df, options, terms, tell=heard.tell, is_shown=is_shown)
+            return _written(df, options, terms, on_staged=done.add, is_shown=is_shown)
         except BaseException:
-            give_up(options, terms, [Written(one.jobs, stage=one) for one in heard.stages()])
+            give_up(options, terms, [Written(one.jobs, stage=one) for one in done.stages()])
             raise
 
 

@@ -21,10 +21,10 @@ from headrace.storage.values import StageInfo
 if TYPE_CHECKING:  # the client of Spark Connect has none
     from pyspark import SparkContext
 
-Heard = dict[str, list[StageInfo]]
+ByWrite = dict[str, list[StageInfo]]
 
 
-class StagesHeard:
+class StagesDone:
     """The stages of the partitions that have ended well, in a block on the driver.
 
     Spark Connect has no accumulators, so nothing is heard there.
@@ -35,16 +35,16 @@ class StagesHeard:
 
     def __init__(self, spark: SparkSession) -> None:
         self._name = secrets.token_hex(8)
-        self._heard = None if is_remote(spark) else _accumulator(spark.sparkContext)
+        self._done = None if is_remote(spark) else _accumulator(spark.sparkContext)
 
-    def tell(self, stage: StageInfo) -> None:
+    def add(self, stage: StageInfo) -> None:
         """Tell the driver of a stage, once this attempt has ended and if it counts."""
-        if self._heard is not None:
-            self._heard.add({self._name: [stage]})
+        if self._done is not None:
+            self._done.add({self._name: [stage]})
 
     def stages(self) -> Sequence[StageInfo]:
         """Return on the driver what it has heard of."""
-        return () if self._heard is None else tuple(self._heard.value.get(self._name, ()))
+        return () if self._done is None else tuple(self._done.value.get(self._name, ()))
 
     def __enter__(self) -> Self:
         return self
@@ -55,21 +55,21 @@ class StagesHeard:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._heard is not None:
-            self._heard.value.pop(self._name, None)
+        if self._done is not None:
+            self._done.value.pop(self._name, None)
 
 
-class _Joined(AccumulatorParam[Heard]):
-    def zero(self, value: Heard) -> Heard:
+class _Joined(AccumulatorParam[ByWrite]):
+    def zero(self, value: ByWrite) -> ByWrite:
         return {}
 
-    def addInPlace(self, value1: Heard, value2: Heard) -> Heard:
+    def addInPlace(self, value1: ByWrite, value2: ByWrite) -> ByWrite:
         for name, stages in value2.items():
             value1.setdefault(name, []).extend(stages)
         return value1
 
 
 @lru_cache(maxsize=1)
-def _accumulator(context: SparkContext) -> Accumulator[Heard]:
+def _accumulator(context: SparkContext) -> Accumulator[ByWrite]:
     # One for all writes: a process never forgets an accumulator.
     return context.accumulator({}, _Joined())

@@ -107,7 +107,7 @@ def _as_it_is(_name: str, text: str) -> str:
     return text
 
 
-class Option(NamedTuple):
+class SourceOption(NamedTuple):
     """Where an option goes, and how its value is read; each function is told its name, too.
 
     Attributes:
@@ -179,8 +179,8 @@ def _refuse(said: set[str], names: set[str], where: str) -> None:
 def _parsed(
     kind: type[_O],
     options: Mapping[str, str],
-    known: Mapping[str, Option],
-    others: Mapping[str, Option],
+    known: Mapping[str, SourceOption],
+    others: Mapping[str, SourceOption],
     verb: str,
 ) -> _O:
     by_lower = {name.lower(): name for name in known}
@@ -197,7 +197,7 @@ def _parsed(
 
 
 def _unknown(
-    given: str, known: Mapping[str, Option], others: Mapping[str, Option], verb: str
+    given: str, known: Mapping[str, SourceOption], others: Mapping[str, SourceOption], verb: str
 ) -> InvalidOption:
     lower = given.lower()
     if lower in _OF_PREPARE:
@@ -215,31 +215,31 @@ def _spelt(lower: str) -> str:
     return next(name for name in (*WRITE, *_READ) if name.lower() == lower)
 
 
-def _flag(field: str) -> Option:
-    return Option(field, option_values.flag, option_values.read_flag)
+def _flag(field: str) -> SourceOption:
+    return SourceOption(field, option_values.flag, option_values.read_flag)
 
 
-def _count(field: str, most: int) -> Option:
-    return Option(field, option_values.count(most), option_values.read_count)
+def _count(field: str, most: int) -> SourceOption:
+    return SourceOption(field, option_values.count(most), option_values.read_count)
 
 
-def _duration(field: str, least_ms: int) -> Option:
-    return Option(field, option_values.duration(least_ms), option_values.read_seconds)
+def _duration(field: str, least_ms: int) -> SourceOption:
+    return SourceOption(field, option_values.duration(least_ms), option_values.read_seconds)
 
 
 _SHARED = {
-    "url": Option("url", option_values.url),
-    "tenant": Option("tenant", option_values.name),
+    "url": SourceOption("url", option_values.url),
+    "tenant": SourceOption("tenant", option_values.name),
     "retryFor": _duration("retry_for_ms", 0),
 }
-WRITE: Mapping[str, Option] = {
+WRITE: Mapping[str, SourceOption] = {
     **_SHARED,
-    "queue": Option("queue", option_values.name),
-    "task": Option("task", option_values.text),
-    "commit": Option("is_atomic", option_values.is_atomic),
-    "writeId": Option("write_id", option_values.text),
-    "idColumn": Option("id_column", option_values.text),
-    "payloadColumn": Option("payload_column", option_values.text),
+    "queue": SourceOption("queue", option_values.name),
+    "task": SourceOption("task", option_values.text),
+    "commit": SourceOption("is_atomic", option_values.is_atomic),
+    "writeId": SourceOption("write_id", option_values.text),
+    "idColumn": SourceOption("id_column", option_values.text),
+    "payloadColumn": SourceOption("payload_column", option_values.text),
     "allowRandomIds": _flag("allows_random_ids"),
     "replaceEnded": _flag("replaces_ended"),
     "batchSize": _count("batch_size", BATCH_LIMIT),
@@ -250,13 +250,13 @@ WRITE: Mapping[str, Option] = {
 
 _READ = {
     **_SHARED,
-    "read": Option("read", option_values.one_of("events", "jobs", "dead")),
-    "queue": Option("queues", option_values.queues),
-    "states": Option("states", option_values.states),
-    "startingOffsets": Option("starting", option_values.offsets("earliest", "latest")),
-    "endingOffsets": Option("ending", option_values.offsets("latest")),
-    "startingTimestamp": Option("starting_ms", option_values.instant),
-    "endingTimestamp": Option("ending_ms", option_values.instant),
+    "read": SourceOption("read", option_values.one_of("events", "jobs", "dead")),
+    "queue": SourceOption("queues", option_values.queues),
+    "states": SourceOption("states", option_values.states),
+    "startingOffsets": SourceOption("starting", option_values.offsets("earliest", "latest")),
+    "endingOffsets": SourceOption("ending", option_values.offsets("latest")),
+    "startingTimestamp": SourceOption("starting_ms", option_values.instant),
+    "endingTimestamp": SourceOption("ending_ms", option_values.instant),
     "maxEventsPerTrigger": _count("max_events", MOST_EVENTS),
     "minPartitions": _count("min_partitions", MOST_PARTITIONS),
     "failOnDataLoss": _flag("fails_on_loss"),

@@ -94,7 +94,7 @@ def wait_published(jobs: Jobs, write_id: str, patience: Patience, draw: Draw) ->
     """
     asker = asker_of(jobs)
     check_writes_in_bulk(asker.storage)
-    tell, left = of_write(draw), ""
+    show, left = of_write(draw), ""
     for _ in patience.looks():
         info = at_once(asker.ask(partial(asker.storage.read_write, jobs.queue, write_id)))
         if info is None:
@@ -102,7 +102,7 @@ def wait_published(jobs: Jobs, write_id: str, patience: Patience, draw: Draw) ->
                 f"write {shown(write_id)} is not known in queue {jobs.queue!r}: it was never "
                 "committed there, or its keep_write is over; if it is that old, leave write_id out"
             )
-        tell(info)
+        show(info)
         if info.is_published:
             return
         left = f"{info.jobs - info.added:,} of {info.jobs:,} jobs"

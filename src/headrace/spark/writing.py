@@ -221,7 +221,7 @@ def warn_of_history(options: WriteOptions, rows: int, columns: Collection[str]) 
 def in_arrow(
     options: WriteOptions,
     terms: WriteTerms | None,
-    tell: Callable[[StageInfo], None] | None = None,
+    on_staged: Callable[[StageInfo], None] | None = None,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what `DataFrame.mapInArrow` calls on each partition, see `write_partition`.
 
@@ -230,9 +230,9 @@ def in_arrow(
     Args:
         options: of the write.
         terms: of an atomic one.
-        tell: told by each attempt what it has staged; it goes to executors.
+        on_staged: told by each attempt what it has staged; it goes to executors.
     """
-    return _InArrow(options, terms, tell)
+    return _InArrow(options, terms, on_staged)
 
 
 class _InArrow(Shipped):
@@ -240,17 +240,17 @@ class _InArrow(Shipped):
         self,
         options: WriteOptions,
         terms: WriteTerms | None,
-        tell: Callable[[StageInfo], None] | None,
+        on_staged: Callable[[StageInfo], None] | None,
     ) -> None:
         self._options = options
         self._terms = terms
-        self._tell = tell
+        self._on_staged = on_staged
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = write_partition(batches, self._options, self._terms)
         stage = written.stage
-        if stage is not None and self._tell is not None:
-            self._tell(stage)
+        if stage is not None and self._on_staged is not None:
+            self._on_staged(stage)
         row = {
             "rows": written.rows,
             "added": written.added,

@@ -44,7 +44,7 @@ _HISTOGRAMS = ("run_histogram", "wait_histogram")
 _TIMES = {"average": "avg_ms", "95 %": "p95_ms", "99 %": "p99_ms"}
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class PlotScope(msgspec.Struct, frozen=True, kw_only=True):
     """What the pictures are of.
 
     Attributes:
@@ -125,22 +125,22 @@ def plot(
         for column, (name, check) in said.items()
         if name is not None
     }
-    subject = Subject(since=since, until=until, names=names)
+    scope = PlotScope(since=since, until=until, names=names)
     folder = _made(path)
     files = []
-    for name, (title, panels) in drawings(spark, root, subject).items():
+    for name, (title, panels) in drawings(spark, root, scope).items():
         files.append(folder / f"{name}.png")
         draw(files[-1], title, panels)
     return files
 
 
 def drawings(
-    spark: SparkSession, root: str | os.PathLike[str], subject: Subject
+    spark: SparkSession, root: str | os.PathLike[str], scope: PlotScope
 ) -> Mapping[str, tuple[str, Sequence[Lines | Rows]]]:
     """Return the title and the panels of each picture, by its name."""
-    buckets, tasks = _rolled_up(spark, root, subject)
-    patterns = _patterns(spark, root, subject)
-    about, per = _about(subject, buckets), _WIDTHS[buckets.width_s][1]
+    buckets, tasks = _rolled_up(spark, root, scope)
+    patterns = _patterns(spark, root, scope)
+    about, per = _about(scope, buckets), _WIDTHS[buckets.width_s][1]
     errors: list[Lines | Rows] = [
         _errors(buckets, per),
         _errors_by_task(tasks),
@@ -154,13 +154,13 @@ def drawings(
 
 
 def _rolled_up(
-    spark: SparkSession, root: str | os.PathLike[str], subject: Subject
+    spark: SparkSession, root: str | os.PathLike[str], scope: PlotScope
 ) -> tuple[_Buckets, list[Row]]:
     """Return what happened in each bucket of a fitting width, and what of each task."""
 
     def of_width(name: str) -> DataFrame:
         folder = layout.path_of(root, layout.ROLLUP, f"width={name}")
-        return subject.of(layout.read_known(spark, folder, layout.rollup_schema()), "bucket")
+        return scope.of(layout.read_known(spark, folder, layout.rollup_schema()), "bucket")
 
     begin, end = _span_s(of_width("1h"))
     if end - begin < _DAY_S:
@@ -180,11 +180,11 @@ def _span_s(rollups: DataFrame) -> tuple[int, int]:
     return begin or 0, end or 0
 
 
-def _patterns(spark: SparkSession, root: str | os.PathLike[str], subject: Subject) -> list[Row]:
+def _patterns(spark: SparkSession, root: str | os.PathLike[str], scope: PlotScope) -> list[Row]:
     found = failures(
-        spark, root, since=subject.since, until=subject.until, tenant=subject.names.get("tenant")
+        spark, root, since=scope.since, until=scope.until, tenant=scope.names.get("tenant")
     )
-    for column, name in subject.names.items():
+    for column, name in scope.names.items():
         found = found.where(F.col(column) == name)
     return found.orderBy(F.desc("count"), F.desc("last_seen")).limit(MOST_PATTERNS).collect()
 
@@ -198,10 +198,10 @@ def _made(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _about(subject: Subject, buckets: _Buckets) -> str:
+def _about(scope: PlotScope, buckets: _Buckets) -> str:
     """Return of what a picture is, and of when."""
-    names = [f"{column} {name}" for column, name in subject.names.items()]
-    if "tenant" not in subject.names:
+    names = [f"{column} {name}" for column, name in scope.names.items()]
+    if "tenant" not in scope.names:
         names.insert(0, "all tenants")
     if buckets.starts_s:
         begin, last = (datetime_of(buckets.starts_s[place] * 1000) for place in (0, -1))
