@@ -25,13 +25,20 @@ _plain_options = msgspec.json.Decoder(dict[str, Any])
 
 def encode_stored(fields: Mapping[str, Any]) -> bytes:
     """Return those of the fields that are stored as `Job.options`; nothing is said in no bytes."""
-    stored = {
-        field: value
-        for field, value in fields.items()
-        if field in _CHECKS and value is not None and value != {}
-    }
-    of_retries = {field: stored.pop(field) for field in _OF_RETRIES if field in stored}
-    return join_options(_encode(stored), _encode(of_retries))
+    return encode_all(
+        {
+            field: value
+            for field, value in fields.items()
+            if field in _CHECKS and value is not None and value != {}
+        }
+    )
+
+
+def encode_all(stored: Mapping[str, Any]) -> bytes:
+    """Return fields as they are stored as `Job.options`, also those that nobody here knows."""
+    rest = dict(stored)
+    of_retries = {field: rest.pop(field) for field in _OF_RETRIES if field in rest}
+    return join_options(_encode(rest), _encode(of_retries))
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
@@ -64,12 +71,19 @@ def _decode(decoder: msgspec.json.Decoder[Any], encoded: bytes) -> dict[str, Any
     return found
 
 
-def _decode_any(encoded: bytes) -> dict[str, Any]:
-    """Read options that anybody wrote: an object alone may have newlines."""
+def decode_any(encoded: bytes) -> dict[str, Any]:
+    """Return what options say that anybody wrote: an object alone may have newlines.
+
+    Raises:
+        InvalidOption: they can't be read.
+    """
     try:
-        return decode_stored(encoded)
-    except msgspec.DecodeError:
-        return _plain_options.decode(encoded)
+        try:
+            return decode_stored(encoded)
+        except msgspec.DecodeError:
+            return _plain_options.decode(encoded)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InvalidOption(f"the options can't be read ({cut(str(error))})") from None
 
 
 def as_one_object(encoded: bytes) -> bytes:
@@ -88,14 +102,10 @@ def check_stored(encoded: bytes) -> bytes:
     Raises:
         InvalidOption: they can't be read, or a value is out of bounds.
     """
-    try:
-        found = _decode_any(encoded)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InvalidOption(f"the options can't be read ({cut(str(error))})") from None
     return encode_stored(
         {
             field: _CHECKS[field](value)
-            for field, value in found.items()
+            for field, value in decode_any(encoded).items()
             if field in _CHECKS and value is not None
         }
     )

@@ -19,6 +19,12 @@ from tests.spark.support.archives import add_dead_letters
 from tests.spark.support.worked import dead, work
 from tests.support.threads import blocked_until, working
 
+OPTIONS = (
+    b'{"headers":{"to":"us"},"keep_ms":240000,"failed":{"id":"f","task":"t","reason":"stalled"}}\n'
+    b'{"max_attempts":7}'
+)
+"""Of a fail job, as only storages write them."""
+
 
 class Shop:
     """Tasks that fail until they are mended, and what their handlers were given."""
@@ -105,16 +111,18 @@ def test_a_replayed_job_asks_for_all_that_its_dead_letter_did(
         "priority": 8,
         "max_stalls": 7,
         "keep_ms": 120_000,
-        "options": b'{"headers":{"to":"us"},"keep_ms":240000}',
+        "on_failed": "refund",
+        "options": OPTIONS,
     }
     work(url, dead(["a"]), **asked)
     add_dead_letters(spark, url, tmp_path / "new")
     assert replay(spark, tmp_path / "new", url=url, write_id="new").added == 1
     assert asked_again(url, "replay:new:a", asked) == asked
 
-    add_dead_letters(spark, url, tmp_path / "old", without=["max_stalls", "keep_ms"])
+    lacking = ["max_stalls", "keep_ms", "on_failed"]
+    add_dead_letters(spark, url, tmp_path / "old", without=lacking)
     assert replay(spark, tmp_path / "old", url=url, write_id="old").added == 1
-    old = {**asked, "max_stalls": 3, "keep_ms": 240_000}
+    old = {**asked, "max_stalls": 3, "keep_ms": 240_000, "on_failed": ""}
     assert asked_again(url, "replay:old:a", asked) == old
 
 

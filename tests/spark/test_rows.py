@@ -16,6 +16,7 @@ from headrace.job import PAYLOAD_LIMIT_BYTES
 from headrace.request import JobRequest
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import JobRows
+from headrace.stored_options import decode_stored
 
 OPTIONS = WriteOptions(task="load", queue="a")
 AT = datetime(2030, 1, 31, 12, 0, 0, 1_500, tzinfo=UTC)
@@ -98,7 +99,7 @@ def test_what_the_storage_acts_on(column: str, value: Any, field: str, kept: int
 
 
 def test_what_the_worker_acts_on() -> None:
-    assert msgspec.json.decode(one(max_attempts=5, timeout=0.5).options) == {
+    assert decode_stored(one(max_attempts=5, timeout=0.5).options) == {
         "max_attempts": 5,
         "timeout_ms": 500,
     }
@@ -107,7 +108,7 @@ def test_what_the_worker_acts_on() -> None:
 def test_what_another_job_asked_for_is_asked_for_again_but_for_what_columns_say() -> None:
     stored = '{"max_attempts":5,"keep_ms":7000,"headers":{"to":"us"},"unknown":1}'
     job = one(options=stored, lane="process", timeout=0.5, max_attempts=2)
-    assert msgspec.json.decode(job.options) == {
+    assert decode_stored(job.options) == {
         "max_attempts": 2,
         "keep_ms": 7000,
         "headers": {"to": "us"},
@@ -118,8 +119,15 @@ def test_what_another_job_asked_for_is_asked_for_again_but_for_what_columns_say(
     assert one(options="{}", lane="default").is_plain
 
 
+def test_another_jobs_keep_and_fail_task_are_asked_for_again() -> None:
+    job = one(keep_ms=5000, on_failed="refund", options='{"keep_ms":7000}')
+    assert (job.keep_ms, job.on_failed) == (5000, "refund")
+    assert one(keep_ms=5000, keep=1).keep_ms == 1000
+    assert one(keep_ms=0).keep_ms == 0
+
+
 def test_a_keep_is_the_results_too_where_it_is_shorter() -> None:
-    assert msgspec.json.decode(one(keep=60.0).options) == {
+    assert decode_stored(one(keep=60.0).options) == {
         "result_ttl_ms": 60_000,
         "keep_ms": 60_000,
     }

@@ -47,6 +47,7 @@ ASKED = {
     "max_attempts": _COUNT,
     "max_stalls": _COUNT,
     "timeout": _SECONDS,
+    "on_failed": TEXT,
     "keep_ms": _COUNT,
     "options": TEXT,
 }

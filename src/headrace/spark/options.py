@@ -46,7 +46,8 @@ class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
         stage_ttl_ms: how long what is staged is kept without a commit.
         keep_write_ms: how long an atomic write is known once it is published.
         retry_for_ms: how long calls are repeated while the storage is away.
-        takes_any_payload: whether arguments need be no JSON object, as those of another job.
+        as_it_was: whether arguments and stored options are those of another job, and are taken
+            whatever they are.
     """
 
     url: str = ""
@@ -63,7 +64,7 @@ class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
     stage_ttl_ms: int = DEFAULT_STAGE_TTL_MS
     keep_write_ms: int = DEFAULT_WRITE_KEEP_MS
     retry_for_ms: int = 60_000
-    takes_any_payload: bool = False
+    as_it_was: bool = False
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ from headrace.settings import TaskSettings
 from headrace.spark.columns import ASKED, INSTANT, TEXT
 from headrace.spark.options import WriteOptions
 from headrace.storage.batches import batches
-from headrace.stored_options import check_stored, decode_stored, encode_stored
+from headrace.stored_options import check_stored, decode_any, decode_stored, encode_all
 from headrace.template import JobTemplate
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class _Batch:
                 f"the payload of {self._row(index)} is {sizes[index].as_py():,} bytes, the limit "
                 f"is {PAYLOAD_LIMIT_BYTES:,}: store the data elsewhere and pass their key"
             )
-        if not self._options.takes_any_payload:
+        if not self._options.as_it_was:
             self._check_objects(payloads)
         is_large = payloads.type in (pa.large_string(), pa.large_binary())
         return payloads.cast(pa.large_binary() if is_large else pa.binary())
@@ -179,7 +179,7 @@ class _Batch:
             raise InvalidOption("no task is named: fill the column 'task', or say the option task")
         settings = TaskSettings(queue=self._options.queue)
         template = JobTemplate(check_text(task, what="task name"), settings, _job_options(said))
-        blank = _as_another(template.blank, said)
+        blank = _as_another(template.blank, said, is_as_it_was=self._options.as_it_was)
         lane = said.get("lane")
         if lane is None:
             lane = self._lane_of(blank.queue, blank.task)
@@ -232,13 +232,13 @@ def _job_options(said: Mapping[str, Any]) -> JobOptions:
     return cast(JobOptions, given)
 
 
-def _as_another(blank: JobRequest, said: Mapping[str, Any]) -> JobRequest:
+def _as_another(blank: JobRequest, said: Mapping[str, Any], *, is_as_it_was: bool) -> JobRequest:
     """Return a job that asks for what another one did, where nothing else is said of it."""
     stored: dict[str, Any] = {}
     if said.get("options") is not None:
-        stored = decode_stored(check_stored(said["options"].encode()))
-        asked_for = decode_stored(blank.options)
-        blank = replace(blank, options=encode_stored({**stored, **asked_for}))
+        options = said["options"].encode()
+        stored = decode_any(options if is_as_it_was else check_stored(options))
+        blank = replace(blank, options=encode_all({**stored, **decode_stored(blank.options)}))
     if said.get("keep") is not None:
         return blank
     if said.get("keep_ms") is not None:

@@ -22,7 +22,7 @@ from headrace.spark.writing import terms_of
 WRITE_ID_LIMIT_BYTES = 128
 """Of a replay's write id, with which the id of each of its jobs begins."""
 
-_KEPT = ("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "options")
+_KEPT = ("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "on_failed", "options")
 """What a job asks for as its dead letter did."""
 
 
@@ -42,10 +42,10 @@ def replay(
     """Enqueue archived dead letters again, as new jobs.
 
     Each asks for what the dead letter did: its payload, whatever that is, options, priority, lane,
-    ``max_stalls``, and how long its record is kept. Counts and errors begin anew, it may start at
-    once, and it does not expire. In archives of releases that did not write them, ``max_stalls`` is
-    not known, nor a ``keep`` that its task has said: then they are the defaults. A job that has
-    failed for good several times is replayed once, as it last
+    ``max_stalls``, ``on_failed``, and how long its record is kept. Counts and errors begin anew, it
+    may start at once, and it does not expire. In archives of releases that did not write them,
+    ``max_stalls`` is not known, nor a ``keep`` that its task has said: then they are the defaults.
+    A job that has failed for good several times is replayed once, as it last
     was. What is still a dead letter in its queue stays there, and is no obstacle.
 
     Each queue gets its jobs as a whole or not at all. A replay that was interrupted is finished by
@@ -85,9 +85,7 @@ def replay(
     if dry_run:
         return _report(queue, write_id, [], rows=chosen.count())
     jobs = chosen.select("queue", *_columns(write_id, is_moved=queue is not None))
-    to = WriteOptions(
-        url=url, tenant=tenant, is_atomic=True, write_id=write_id, takes_any_payload=True
-    )
+    to = WriteOptions(url=url, tenant=tenant, is_atomic=True, write_id=write_id, as_it_was=True)
     reports = [
         _enqueued(of_queue, replace(to, queue=name), is_shown=progress)
         for name, of_queue in _by_queue(jobs, queue)
