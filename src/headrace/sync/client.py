@@ -87,7 +87,12 @@ class ProcessClient(BlockingAsker):
                 return handle.result(None if timeout_ms is None else timeout_ms / 1000)
             try:
                 end = self._waits.hear(
-                    inbox, handle.queue, handle.id, timeout_ms=timeout_ms, is_new=request.is_new_id
+                    inbox,
+                    handle.queue,
+                    handle.id,
+                    timeout_ms=timeout_ms,
+                    is_new=request.is_new_id,
+                    is_update=handle.outcome is EnqueueOutcome.UPDATED,
                 )
             except WaitTimeout as error:
                 error.handle = handle
@@ -98,9 +103,11 @@ class ProcessClient(BlockingAsker):
         """Return what is kept of a job."""
         return at_once(self.storage.get(queue, job_id))
 
-    def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Block until a job has ended, or raise `WaitTimeout`."""
-        return self._waits.wait(queue, job_id, timeout_ms=timeout_ms)
+        return self._waits.wait(queue, job_id, timeout_ms=timeout_ms, is_update=is_update)
 
     def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
         """Cancel a job, or what is to run after it."""
@@ -127,7 +134,9 @@ class DrivenClient(ProcessClient):
             "`await kit.run_until_idle()`, then ask its handle for the result"
         )
 
-    def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Return the end of a job that has ended."""
         [end] = at_once(self.storage.watch(queue, [job_id], channel=""))
         self._check_end(end)

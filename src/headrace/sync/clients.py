@@ -94,9 +94,13 @@ class CurrentProcessClient:
         """Return what is kept of a job."""
         return self._clients.current().look(queue, job_id)
 
-    def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
+    def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
         """Block until a job has ended."""
-        return self._clients.current().wait(queue, job_id, timeout_ms=timeout_ms)
+        return self._clients.current().wait(
+            queue, job_id, timeout_ms=timeout_ms, is_update=is_update
+        )
 
     def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
         """Cancel a job, or what is to run after it."""

@@ -10,7 +10,7 @@ from headrace.clock import Duration, duration_ms
 from headrace.errors import WaitTimeout
 from headrace.foreign import OF_HANDLES, WithForeignWords, without_await
 from headrace.handle import HandledJob, LookPauses
-from headrace.job import CancelOutcome, JobRecord
+from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
 
@@ -23,8 +23,13 @@ class SyncJobClient(Protocol):
     def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of the job."""
 
-    def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Block until the job has ended, or raise `WaitTimeout` without a handle."""
+    def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
+        """Block until the job has ended, or raise `WaitTimeout` without a handle.
+
+        With ``is_update`` it may run after another one of its id.
+        """
 
     def cancel(self, queue: str, job_id: str, *, only_next: bool) -> CancelOutcome:
         """Cancel the job, or what is to run after it."""
@@ -74,7 +79,8 @@ class SyncJobHandle(
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, name="timeout")
         try:
-            end = self._client.wait(self.queue, self.id, timeout_ms=timeout_ms)
+            is_update = self.outcome is EnqueueOutcome.UPDATED
+            end = self._client.wait(self.queue, self.id, timeout_ms=timeout_ms, is_update=is_update)
         except WaitTimeout as error:
             error.handle = self
             raise

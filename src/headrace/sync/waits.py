@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -23,7 +23,7 @@ from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connections import Inbox
 from headrace.storage.steps import at_once
 from headrace.storage.values import End
-from headrace.waiting import LOOK_S, POLL_S, RETRY_FOR_S, is_end, whole
+from headrace.waiting import LOOK_S, POLL_S, RETRY_FOR_S, is_end, is_of_next, whole
 
 MOST_IDLE = 8
 """Inboxes that stay open when nobody waits; each is a connection."""
@@ -67,8 +67,10 @@ class ThreadWaits:
             else:
                 inbox.close()
 
-    def wait(self, queue: str, job_id: str, *, timeout_ms: int | None) -> End:
-        """Block until a job has ended.
+    def wait(
+        self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
+    ) -> End:
+        """Block until a job has ended; with ``is_update`` one that may run after another of its id.
 
         Raises:
             WaitTimeout: it has not in time.
@@ -86,10 +88,17 @@ class ThreadWaits:
                 if left.seconds() > 0:
                     raise
                 raise told_late(error, queue, job_id, timeout_ms=timeout_ms or 0) from None
-            return self._ended(inbox, end, left, is_new=False)
+            return self._ended(inbox, end, left, is_meant=is_of_next if is_update else _never)
 
     def hear(
-        self, inbox: Inbox, queue: str, job_id: str, *, timeout_ms: int | None, is_new: bool
+        self,
+        inbox: Inbox,
+        queue: str,
+        job_id: str,
+        *,
+        timeout_ms: int | None,
+        is_new: bool,
+        is_update: bool,
     ) -> End:
         """Block until a job has ended that was stored with the name of an inbox.
 
@@ -99,14 +108,18 @@ class ThreadWaits:
             job_id: the job's id.
             timeout_ms: for how long, None without limit.
             is_new: whether no earlier job can have had that id.
+            is_update: whether it may run after another of its id.
 
         Raises:
             WaitTimeout, StorageRefused, StorageFault: as `wait`.
         """
-        left = _Time(timeout_ms)
-        return self._ended(inbox, End(queue, job_id, state=JobState.QUEUED), left, is_new=is_new)
+        is_meant = _always if is_new else is_of_next if is_update else _never
+        stored = End(queue, job_id, state=JobState.QUEUED)
+        return self._ended(inbox, stored, _Time(timeout_ms), is_meant=is_meant)
 
-    def _ended(self, inbox: Inbox, end: End, left: _Time, *, is_new: bool) -> End:
+    def _ended(
+        self, inbox: Inbox, end: End, left: _Time, *, is_meant: Callable[[End], bool]
+    ) -> End:
         backoff = Backoff()
         key = end.queue, end.id
         while not is_end(end):
@@ -117,7 +130,7 @@ class ThreadWaits:
                 told = inbox.receive(min(POLL_S, left_s))
                 if told is not None and (told.queue, told.id) != key:
                     continue  # an earlier wait was given up
-                if told is not None and is_new:
+                if told is not None and is_meant(told):
                     end = told
                 elif left.seconds() > 0 or told is not None:
                     # A word may be of an earlier job of this id, and silence of a lost word.
@@ -145,6 +158,14 @@ class ThreadWaits:
         except StorageError as error:
             seen = error
         return told_late(seen, queue, job_id, timeout_ms=timeout_ms or 0)
+
+
+def _always(_told: End) -> bool:
+    return True
+
+
+def _never(_told: End) -> bool:
+    return False
 
 
 class _Time:
