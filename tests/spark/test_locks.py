@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import ArchiveInUse
-from headrace.spark.pipeline import archive, compact, follow, retain, rollup
+from headrace.spark.pipeline import archive, compact, follow, retain, rollup, runs
 from headrace.spark.pipeline.locks import Work, held
-from tests.spark.support.archives import AT, add_run, event, events_of
+from headrace.spark.pipeline.runs import RunDone
 from tests.spark.support.worked import done, work
 from tests.support.processes import WorkerProcess
 from tests.support.until import until
@@ -46,9 +46,10 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an archive of tenant `shop`."""
+    """Return an archive of tenant `shop`, in which nothing is left."""
     root = tmp_path_factory.mktemp("archive")
-    add_run(events_of(spark, [event("completed", at=AT)]), root, run=1)
+    (root / "events/tenant=shop").mkdir(parents=True)
+    runs.write(spark, root, "shop", RunDone(1))
     return root
 
 
