@@ -16,6 +16,15 @@ from tests.spark.support.servers import connect_server
 from tests.spark.support.sessions import COMPILED, FAST, QUICK, session
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run the tests of a file, and one all that need a server of Spark Connect."""
+    for item in items:
+        is_connect = "connect_address" in getattr(item, "fixturenames", ())
+        group = "connect" if is_connect else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick() -> Iterator[None]:
     """Have all processes of Spark start fast."""
