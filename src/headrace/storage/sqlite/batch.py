@@ -36,8 +36,10 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
             if job.update is None:
                 outcomes.append(_meet_twin(new[job.id], job, joined))
                 continue
+            brought = [*new]
             _write(unit, new)
-            record = standing[job.id] = intake.standing(unit, [job.id])[job.id]
+            standing.update(intake.standing(unit, brought))
+            record = standing[job.id]
         if record is not None:
             outcomes.append(met := _meet(unit, record, job, joined))
             firsts.note(job, met)

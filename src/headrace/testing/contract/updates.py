@@ -102,6 +102,18 @@ BY_PARTS = {
 class UpdatesContract(Contract):
     """Tests of ``enqueue`` with an update, but for active jobs."""
 
+    async def test_a_call_changes_jobs_that_it_has_brought_itself(
+        self, storage: Storage, client: ContractClient
+    ) -> None:
+        asked = [a_job("a"), a_job("b"), an_update(job_id="b", **NEW), a_job("b")]
+        asked += [an_update(job_id="a", **NEW), a_job("a")]
+        outcomes = [QUEUED, QUEUED, UPDATED, DUPLICATE, UPDATED, DUPLICATE]
+        assert await client.enqueue(*asked) == outcomes
+        for job_id in ("a", "b"):
+            record = await storage.get(QUEUE, job_id)
+            assert record is not None
+            assert parts_of(record) == (NEW_DATA, NEW_RETRY)
+
     @pytest.mark.parametrize("delay_ms", [0, MINUTE_MS])
     async def test_an_update_of_an_unknown_id_is_a_new_job(
         self, storage: Storage, client: ContractClient, delay_ms: int
