@@ -25,6 +25,10 @@ with started("local[1]", conf={"spark.app.name": "mine"}) as spark:
     print(spark.range(7).count(), conf.get("spark.app.name"), conf.get("spark.driver.host"))
     print(spark.sql("SELECT unix_seconds(timestamp'2026-01-31 12:00')").first()[0])
     print(spark.sparkContext.uiWebUrl)
+    try:
+        spark.sql("SELECT nothing FROM range(1)")
+    except Exception as error:
+        print(type(error).__name__)
 """
 REFUSED = """
 from headrace.spark.starting import started
@@ -46,7 +50,8 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 def test_it_says_nothing_and_listens_on_the_loopback_interface_only() -> None:
     done = run(LISTENS)
-    assert done.stdout.split("\n") == ["7 mine 127.0.0.1", "1769860800", "None", ""], done
+    told = ["7 mine 127.0.0.1", "1769860800", "None", "AnalysisException", ""]
+    assert done.stdout.split("\n") == told, done
     assert done.stderr == ""
 
 

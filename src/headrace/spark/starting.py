@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, InvalidOption
@@ -33,6 +34,9 @@ _HERE = {
     "spark.ui.enabled": "false",
 }
 """What keeps Spark to this machine, where it would listen on all addresses."""
+
+_LOGS_OF_ERRORS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""By which Spark prints an error in JSON, which it raises too."""
 
 _IN_PASSING = re.compile(r"WARNING: |Using Spark's default |\d\d/\d\d/\d\d .* (WARN|INFO) ")
 
@@ -64,6 +68,9 @@ def started(
         if spark is not None:
             yield spark
             return
+        if _LOG_LEVEL not in said:
+            for name in _LOGS_OF_ERRORS:
+                PySparkLogger.getLogger(name).disabled = True
         spark = _connected(master, said) if master.startswith("sc://") else _classic(master, said)
         try:
             yield spark
