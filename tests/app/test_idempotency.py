@@ -105,14 +105,15 @@ async def test_a_kit_notes_the_first_alone() -> None:
         assert await once.enqueue_and_wait(3) == 6
 
 
+@pytest.mark.parametrize("kind", ["redis", "file"])
 async def test_a_hundred_first_uses_in_several_processes_give_one_job(
-    storage_url: str, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
-    if storage_url.startswith("memory:"):
-        pytest.skip("a storage in memory is of one process")
+    is_file = kind == "file"
+    url = f"file://{tmp_path}/data" if is_file else request.getfixturevalue("redis_url")
     processes = [
         await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.apps.keyed_producer", storage_url),
+            *(sys.executable, "-m", "tests.apps.keyed_producer", url),
             *(str(PRODUCERS), f"p{number}"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -129,7 +130,7 @@ async def test_a_hundred_first_uses_in_several_processes_give_one_job(
     outcomes = [line.partition(" ")[0] for line in told]
     assert (outcomes.count("queued"), outcomes.count("duplicate")) == (1, 99)
     [job_id] = {line.partition(" ")[2] for line in told}
-    async with App(storage_url, tenant="keyed") as app:
+    async with App(url, tenant="keyed") as app:
         assert [job.id async for job in app.queue("money").jobs("queued")] == [job_id]
         assert (await app.queue("money").stats()).last_minute.enqueued == 1
 
