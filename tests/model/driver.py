@@ -198,6 +198,7 @@ class Driver:
         ]
         same("the events", sorted(real), sorted(expected))
         self._hits.update(f"a job {event[0]} {event[7]}".rstrip() for event in expected)
+        self._hits["a fail job"] += sum(e[7].startswith("on_failed ") for e in expected)
 
     def _compare_numbers(self, events: Sequence[EventRecord]) -> None:
         entries = self.model.queue(QUEUE).entries
