@@ -51,7 +51,7 @@ function functions.restore(roots, args)
   local unit = unit.open(roots[1])
   local n, since_ms = 0, tonumber(args[1])
   for at = 2, #args, 2 do
-    n = n + restore(unit, args[at], since_ms, args[at + 1])
+    n = n + restore(unit, args[at], since_ms, args[at + 1]) + successors.restore(unit, args[at])
   end
   unit:close()
   return n

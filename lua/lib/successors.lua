@@ -140,6 +140,15 @@ function successors.drop(unit, id)
   return successor
 end
 
+-- Give it back its place where that was lost, for the repair to look at; return how many that were.
+function successors.restore(unit, id)
+  if unit.call('EXISTS', keys.next(unit.root, id)) == 0 or unit.call('ZSCORE', keys.blocked(unit.root), id) then
+    return 0
+  end
+  moves.block(unit, id)
+  return 1
+end
+
 -- Put right what was lost behind our back. Return whether it is blocked still, and whether anything was wrong.
 function successors.mend(unit, id)
   local job = record.load(unit, id)

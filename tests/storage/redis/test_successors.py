@@ -143,6 +143,22 @@ async def test_a_successor_whose_place_was_lost_comes_in_and_is_counted_by_the_r
     assert leaks.problems(server) == []
 
 
+@pytest.mark.parametrize("lost", [(BLOCKED,), (BLOCKED, JOB)], ids=["alone", "with the record"])
+async def test_a_place_that_was_lost_is_given_back_by_who_looks_through_all_keys(
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    lost: tuple[str, ...],
+) -> None:
+    await block(client, worker)
+    server.delete(*lost)
+    assert await repair(storage) > 0
+    assert leaks.problems(server) == []
+    is_blocked = (await storage.list_jobs(QUEUE, JobState.BLOCKED)).rows != []
+    assert is_blocked == (JOB not in lost)
+
+
 @pytest.mark.parametrize("outcome", [completed(), retried()], ids=["completed", "retried"])
 async def test_a_job_goes_its_way_without_a_successor_that_was_lost(
     storage: Storage,

@@ -13,7 +13,7 @@ from headrace.storage.redis.calls.doctor import time_us
 from headrace.storage.redis.calls.maintenance import PAGE
 from headrace.storage.redis.runner import Runner
 
-OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output")
+OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output", b"next")
 
 
 async def restore_lost(runner: Runner, root: str) -> int:
