@@ -54,7 +54,7 @@ quick: $(VENV)/.dev redis ## Run the tests that find most in two minutes, for th
 	@$(PYTEST) $(QUICK) $(ARGS)
 
 test-spark: $(VENV)/.spark java redis ## Run the tests of the Spark bridge, three sessions at a time
-	@$(PYTEST) -n 3 --dist loadgroup tests/spark $(ARGS)
+	@$(PYTEST) -n 3 --dist loadfile tests/spark $(ARGS)
 
 test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos soak, the whole model, many kills
 	@$(PYTEST) -m slow $(ARGS)

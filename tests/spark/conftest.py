@@ -10,19 +10,28 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from headrace import SyncApp
 from tests.spark.support.servers import connect_server
 from tests.spark.support.sessions import COMPILED, FAST, QUICK, session
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run the tests of a file, and one all that need a server of Spark Connect."""
-    for item in items:
-        is_connect = "connect_address" in getattr(item, "fixturenames", ())
-        group = "connect" if is_connect else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+class ByFileAndServer(LoadFileScheduling):
+    """Gives a file to one process, and all that needs a server of Spark Connect to one, too.
+
+    A second server costs as much as many tests. What needs one says "connect" in its name.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "connect" if "connect" in nodeid else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFileAndServer:
+    """Share the tests out so."""
+    return ByFileAndServer(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

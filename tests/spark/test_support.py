@@ -26,7 +26,7 @@ def total(spark: SparkSession) -> DataFrame:
     return spark.range(10).select(functions.sum("id"))
 
 
-def test_sessions_of_both_kinds_are_used_beside_each_other(
+def test_a_session_of_connect_and_a_classic_one_are_used_beside_each_other(
     spark: SparkSession, connect_session: SparkSession
 ) -> None:
     assert not isinstance(total(spark), ConnectDataFrame)
