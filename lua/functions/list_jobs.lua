@@ -27,9 +27,9 @@ end
 -- One that is blocked has not begun: its place has its creation.
 local function add_blocked(unit, reply, found)
   for _, row in ipairs(found) do
-    local v = unit.call('HMGET', keys.next(unit.root, row.id), 'task', 'tier', 'created_ms')
+    local v = unit.call('HMGET', keys.next(unit.root, row.id), 'task', 'tier', 'created_ms', 'due_ms')
     if v[1] then
-      for _, word in ipairs({ row.id, '', 'blocked', v[1], v[2] or '', '', '', '0', v[3] or '' }) do
+      for _, word in ipairs({ row.id, v[4] or '', 'blocked', v[1], v[2] or '', '', '', '0', v[3] or '' }) do
         reply[#reply + 1] = word
       end
       for _ = 1, 6 do

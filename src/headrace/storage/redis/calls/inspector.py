@@ -48,6 +48,7 @@ from headrace.storage.values import (
 ROW_WIDTH = 15
 WORKER_WIDTH = 6
 READER_WIDTH = 4
+_WAITS_FOR_A_TIME = (JobState.SCHEDULED, JobState.RETRYING, JobState.BLOCKED)
 
 _CURSORS = {
     JobState.QUEUED: re.compile(
@@ -118,7 +119,7 @@ def _row(words: list[bytes]) -> JobRow:
         starts=read_number(starts),
         created_ms=read_number(created),
         changed_ms=read_number(changed or created),
-        due_ms=read_number(due) if known in (JobState.SCHEDULED, JobState.RETRYING) else 0,
+        due_ms=read_number(due) if known in _WAITS_FOR_A_TIME else 0,
         run_ms=read_number(run),
         incarnation=read_owner(claim),
         reason=text(reason),
