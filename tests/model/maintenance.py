@@ -294,7 +294,7 @@ def _row(job: Record) -> JobRow:
         starts=job.epoch,
         created_ms=job.created,
         changed_ms=job.at,
-        due_ms=0 if job.state is JobState.BLOCKED else job.due or 0,
+        due_ms=job.due or 0,
         run_ms=job.run,
         incarnation=job.owner,
         reason=job.reason,
