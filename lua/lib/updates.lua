@@ -33,12 +33,16 @@ local function join(data, retry)
   return data ~= '' and data or nil
 end
 
+local function either(first, second)
+  return (first == '1' or second == '1') and '1' or '0'
+end
+
 -- What two updates change together: the newest time counts.
 function updates.together(first, second)
   local data, run_at, retry, counts = string.match(first, WORD)
   local its_data, its_run_at, its_retry, its_counts = string.match(second, WORD)
-  return math.max(data, its_data) .. (its_run_at == '0' and run_at or its_run_at) .. math.max(retry, its_retry)
-    .. math.max(counts, its_counts)
+  return either(data, its_data) .. (its_run_at == '0' and run_at or its_run_at) .. either(retry, its_retry)
+    .. either(counts, its_counts)
 end
 
 -- What an enqueue asks for: `word` says what it changes, `due_ms` is nil of one that is to run now.
