@@ -15,9 +15,13 @@ from tests.model.subjects import QUEUE
 
 UPDATING = "updates"
 ENDS = ("put back to the head", "reap", "retire", "cancel", "cancel the next alone", "nothing")
+LATER = ("in 1 ms", "in an hour", "at a time")
+"""Kinds of jobs that wait for a time: half of what updates ask for."""
 updates = st.tuples(
     st.sampled_from(sorted(asks.UPDATES)),
-    st.lists(st.sampled_from(sorted(asks.JOB_KINDS)), max_size=2),
+    st.lists(
+        st.one_of(st.sampled_from(LATER), st.sampled_from(sorted(asks.JOB_KINDS))), max_size=2
+    ),
 )
 
 ends = st.one_of(st.sampled_from(ENDS), st.sampled_from(sorted(asks.OUTCOMES)))
