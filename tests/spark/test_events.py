@@ -23,6 +23,7 @@ from headrace.testing.contract.steps import (
     snoozed,
     started,
 )
+from headrace.testing.contract.updates import an_update
 
 KIND = JobEventKind
 
@@ -109,6 +110,7 @@ async def test_every_kind_of_event_is_read_as_it_was_written(url: str) -> None:
     for state in (JobState.SCHEDULED, JobState.RETRYING, JobState.COMPLETED, JobState.FAILED):
         await bring(state, client, worker, state.value)
     await worker.report(await started(client, worker, "progress"), 0.5, "half of it")
+    await client.enqueue(an_update(job_id="scheduled", delay_ms=1000), an_update(job_id="progress"))
     await worker.settle(await started(client, worker, "snoozed"), snoozed(reason="not yet"))
     put_back = await started(client, worker, "put_back")
     await storage.put_back(QUEUE, worker.name, [(put_back.id, put_back.claim)])
