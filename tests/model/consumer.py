@@ -83,15 +83,20 @@ class ConsumerModel(UpdateModel):
                 is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
             )
         self._promote(q)
-        there = frozenset(q.jobs)
+        there, passed = frozenset(q.jobs), set[str]()
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
         looked_for = [] if slots else list(q.queued_by_lane())
         for lane, limit in slots.items():
-            taken = self._drain(q, lane, limit, call, nonce, there=there) if limit else []
+            taken: list[ClaimedJob] = []
+            if limit:
+                taken, behind = self._drain(q, lane, limit, call, nonce, there=there)
+                passed.update(behind)
             jobs += taken
             if taken or not limit:
                 looked_for.append(lane)
+        if passed:
+            self._sort_come(q, passed, there)
         self.trim(q)
         left = [lane for lane in looked_for if lane in q.queued_by_lane()]
         for lane in left:
@@ -135,25 +140,38 @@ class ConsumerModel(UpdateModel):
         nonce: str,
         *,
         there: Collection[str],
-    ) -> list[ClaimedJob]:
-        """Take from one lane; a job that must wait goes to the tail, where it holds nobody up.
+    ) -> tuple[list[ClaimedJob], list[str]]:
+        """Take from one lane; who must wait goes to the tail, where it holds nobody up.
 
         What this very claim brings in, as it finds that a job has expired, is not ``there`` yet.
+
+        Returns:
+            What was taken, and the ids of those that must wait.
         """
         jobs: list[ClaimedJob] = []
+        behind: list[str] = []
         for tier in TIERS:
             waiting = q.ready.get((lane, tier), [])
             for job in [q.jobs[job_id] for job_id in waiting if job_id in there]:
                 if len(jobs) == limit:
-                    return jobs
+                    return jobs, behind
                 if job.is_overdue(self.now):
                     self.fail(q, job, "expired", None)
                 elif self._must_wait(q, job, call.client):
                     waiting.remove(job.id)
                     waiting.append(job.id)
+                    behind.append(job.id)
                 else:
                     jobs.append(self._take(q, job, nonce))
-        return jobs
+        return jobs, behind
+
+    def _sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
+        """Sort those who came to the tails in one claim: passed over, or new."""
+        for waiting in q.ready.values():
+            places = [n for n, i in enumerate(waiting) if i in passed or i not in there]
+            come = self.hinted_order([q.jobs[waiting[n]] for n in places])
+            for n, job in zip(places, come, strict=True):
+                waiting[n] = job.id
 
     def _must_wait(self, q: QueueState, job: Record, incarnation: str) -> bool:
         """Whether one more death would end this job and another that the incarnation has."""

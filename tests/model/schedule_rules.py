@@ -19,7 +19,7 @@ from tests.model.subjects import QUEUE
 EDGES = ("look", "mark", "memory")
 """Where something begins or ends: a schedule's turn, a mark, the memory of a release."""
 LATER_KINDS = ("in 1 ms", "in an hour", "at a time", "watched, in a minute")
-"""Drawn twice as often as others."""
+"""Drawn three times as often as others."""
 ids = st.sampled_from(ask.IDS)
 changes = st.tuples(
     ids,
@@ -30,7 +30,7 @@ changes = st.tuples(
 occurrences = st.tuples(
     ids,
     st.sampled_from(ask.LATER_MS),
-    st.lists(st.sampled_from((*sorted(asks.JOB_KINDS), *LATER_KINDS)), max_size=1),
+    st.lists(st.sampled_from((*sorted(asks.JOB_KINDS), *LATER_KINDS * 2)), max_size=1),
     st.sampled_from(("", "", "", *asks.IDS)),
 )
 digests = st.sampled_from(ask.DIGESTS)
