@@ -92,15 +92,21 @@ def is_remote(spark: SparkSession) -> bool:
 
 @contextmanager
 def _told(spark: SparkSession, draw: Draw) -> Iterator[None]:
+    tasks = 1
+
     def hear(stages: Any, inflight_tasks: int, operation_id: str | None, *, done: bool) -> None:
+        nonlocal tasks
         told = list(stages or ())
-        draw(sum(one.num_completed_tasks for one in told), sum(one.num_tasks for one in told))
+        tasks = sum(one.num_tasks for one in told) or tasks
+        draw(sum(one.num_completed_tasks for one in told), tasks)
 
     spark.registerProgressHandler(hear)
     try:
         yield
     finally:
         spark.removeProgressHandler(hear)
+    # Of a block that ends within moments nothing is told, and of any the end may not be.
+    draw(tasks, tasks)
 
 
 @contextmanager
