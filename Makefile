@@ -53,8 +53,8 @@ test: $(VENV)/.dev redis ## Run the tests, in parallel (ARGS=… goes to pytest;
 quick: $(VENV)/.dev redis ## Run the tests that find most in two minutes, for the inner loop
 	@$(PYTEST) $(QUICK) $(ARGS)
 
-test-spark: $(VENV)/.spark java redis ## Run the tests of the Spark bridge, three sessions at a time
-	@$(PYTEST) -n 3 --dist loadfile tests/spark $(ARGS)
+test-spark: $(VENV)/.spark java redis ## Run the tests of the Spark bridge, two sessions at a time
+	@$(PYTEST) -n 2 --dist loadfile tests/spark $(ARGS)
 
 test-slow: $(VENV)/.dev redis ## Run what takes minutes: short runs of the chaos soak, the whole model, many kills
 	@$(PYTEST) -m slow $(ARGS)

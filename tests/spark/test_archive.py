@@ -346,6 +346,7 @@ def test_what_was_trimmed_after_a_cut_is_lost_but_for_what_is_there(
 
 
 @ON_REDIS
+@pytest.mark.slow
 def test_a_large_run_is_read_by_several_tasks_and_its_files_are_merged_later(
     spark: SparkSession, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def stand(spark: SparkSession, redis_server: RedisServer, tmp_path: Path) -> Sta
     return Stand(spark, redis_server, tmp_path, rows=ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", [writes.PART, reads.PART, pipeline.PART], ids=["writes", "reads", "pipeline"]
 )

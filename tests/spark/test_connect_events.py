@@ -51,6 +51,7 @@ def test_a_stream_of_events_is_read(connect: SparkSession, written: str, tmp_pat
     assert (numbers.count(), numbers.distinct().count()) == (ROWS, ROWS)
 
 
+@pytest.mark.slow
 async def test_a_driver_without_a_jvm_writes_and_reads(
     connect_address: str, redis_url: str, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_what_is_public_can_be_imported_with_the_client_of_spark_connect(client_
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_command_needs_no_more_than_the_client_of_spark_connect(
     connect_address: str, redis_url: str, client_only: Path, tmp_path: Path
 ) -> None:

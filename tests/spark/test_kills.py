@@ -70,7 +70,7 @@ def check_visible(jobs: int, moment: str, rows: int) -> None:
 @pytest.mark.parametrize(
     ("way", "moments", "rows"),
     [
-        pytest.param("save", ["committed", "half-published"], ROWS, id="save-few"),
+        pytest.param("save", ["committed", "half-published"], ROWS, marks=SLOW, id="save-few"),
         pytest.param("save", [*MOMENTS, FILE], MANY, marks=SLOW, id="save"),
         pytest.param("enqueue", [*MOMENTS, FILE], MANY, marks=SLOW, id="enqueue"),
         # Apart, since each of them keeps a core busy while it is held.

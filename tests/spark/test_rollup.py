@@ -223,6 +223,7 @@ def test_what_happened_since_an_instant_is_made_anew(
     assert all_kept(spark, root) == whole.rows
 
 
+@pytest.mark.slow
 def test_spark_connect_makes_the_same_of_an_archive(
     connect: ConnectSession, whole: Whole, tmp_path: Path
 ) -> None:

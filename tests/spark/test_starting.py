@@ -48,6 +48,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_it_says_nothing_and_listens_on_the_loopback_interface_only() -> None:
     done = run(LISTENS)
     told = ["7 mine 127.0.0.1", "1769860800", "None", "AnalysisException", ""]

@@ -129,6 +129,7 @@ def test_columns_of_every_release_are_kept(spark: SparkSession, root: Path) -> N
     ]
 
 
+@pytest.mark.slow
 def test_a_compaction_that_is_cut_off_at_any_change_is_brought_to_its_end(
     spark: SparkSession, three_runs: Path, tmp_path: Path
 ) -> None:
