@@ -9,15 +9,13 @@ import msgspec
 from headrace.job import ErrorInfo, new_job_id
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, moves
-from headrace.storage.sqlite.record import Record
+from headrace.storage.sqlite.record import PAYLOAD, Record
 from headrace.storage.sqlite.unit import UnitOfWork
 
 NO_TASK = ""
 """Stands in the row of a fail job: it has none of its own, whatever the queue says."""
 
-_PAYLOAD = """
-SELECT coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)) FROM jobs WHERE key = ?
-"""
+_PAYLOAD = f"SELECT {PAYLOAD} FROM jobs WHERE key = ?"  # noqa: S608
 
 
 def coming_of(

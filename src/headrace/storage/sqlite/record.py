@@ -20,6 +20,9 @@ created_ms, next_update, on_failed
 """
 """The columns of a `Record`, in its order."""
 
+PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
+"""The payload of a row of jobs, wherever it lies."""
+
 _LOAD = f"""
 SELECT {FIELDS} FROM jobs
 WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0

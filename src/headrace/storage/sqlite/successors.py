@@ -9,16 +9,24 @@ from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, updates
 from headrace.storage.sqlite.intake import due_ms_of
 from headrace.storage.sqlite.moves import Delayed, Ready, block, move, unblock
-from headrace.storage.sqlite.record import TERMINAL, WAITING, Record, add_channel, load, load_next
+from headrace.storage.sqlite.record import (
+    PAYLOAD,
+    TERMINAL,
+    WAITING,
+    Record,
+    add_channel,
+    load,
+    load_next,
+)
 from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.update import Update, UpdateRunAt, read_update
 
-_SAID = """
-SELECT task, coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)), tier, lane,
+_SAID = f"""
+SELECT task, {PAYLOAD}, tier, lane,
   next_due_ms, expires_at_ms, max_stalls, keep_ms, options, coalesce(channels, ''),
   coalesce(on_failed, '')
 FROM jobs WHERE key = ?
-"""
+"""  # noqa: S608
 _NOTE = "UPDATE jobs SET next_update = ? WHERE key = ?"
 _LOST = """
 SELECT id FROM jobs WHERE queue = ?1 AND is_next = 1

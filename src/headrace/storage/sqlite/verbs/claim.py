@@ -18,19 +18,18 @@ from headrace.storage.sqlite.incarnations import (
     note_claim,
     note_last_chance,
 )
-from headrace.storage.sqlite.record import load_one
+from headrace.storage.sqlite.record import PAYLOAD, load_one
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
 from headrace.storage.values import CallId, ClaimReply
 
-_PAYLOAD = "coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key))"
 _READY = f"""
-SELECT key, id, task, {_PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
+SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
   options, max_stalls
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
-SELECT id, task, {_PAYLOAD}, created_ms, epoch, failures, stalls, options
+SELECT id, task, {PAYLOAD}, created_ms, epoch, failures, stalls, options
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 

@@ -17,18 +17,18 @@ from headrace.storage.limits import (
 )
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
-from headrace.storage.sqlite.record import TERMINAL, read_errors, read_put_back
+from headrace.storage.sqlite.record import PAYLOAD, TERMINAL, read_errors, read_put_back
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.values import End
 
-_RECORD = """
+_RECORD = f"""
 SELECT key, id, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms, due_ms,
   expires_at_ms, run_ms, nonce, cancel, reason, options,
-  coalesce(payload, (SELECT body FROM payloads WHERE job = jobs.key)),
+  {PAYLOAD},
   result, result_purge_at_ms, progress, progress_text, progress_epoch, put_back,
   max_stalls, keep_ms, next_update, on_failed
 FROM jobs
-"""
+"""  # noqa: S608
 _GET = f"""{_RECORD}
 WHERE queue = ? AND id = ? AND is_next = 0 AND (purge_at_ms IS NULL OR purge_at_ms > ?)
 """
