@@ -5,9 +5,23 @@ from __future__ import annotations
 from headrace.job import ErrorInfo
 from headrace.storage.lines import error_words
 from headrace.storage.sqlite import finish, successors
-from headrace.storage.sqlite.moves import Ready, move
+from headrace.storage.sqlite.moves import Delayed, Ready, move
 from headrace.storage.sqlite.record import Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
+
+
+def wait(
+    unit: UnitOfWork,
+    record: Record,
+    place: Ready | Delayed,
+    event: str = "",
+    *,
+    run_ms: int = 0,
+    detail: str = "",
+) -> None:
+    """Let an active job wait again, as `move` does; a successor changes it, and is gone."""
+    move(unit, record, place, event, worker=record.owner, run_ms=run_ms, detail=detail)
+    successors.take_up(unit, record)
 
 
 def put_back(unit: UnitOfWork, record: Record) -> None:
@@ -15,8 +29,7 @@ def put_back(unit: UnitOfWork, record: Record) -> None:
     if record.cancel:
         finish.cancel(unit, record, keep_ms=record.keep_ms)
     else:
-        move(unit, record, Ready(unit.next_head()), "put_back", worker=record.owner)
-        successors.take_up(unit, record)
+        wait(unit, record, Ready(unit.next_head()), "put_back")
 
 
 def stall(
@@ -40,5 +53,4 @@ def stall(
         finish.fail(unit, record, "stalled", error=error, run_ms=run_ms)
     else:
         remember_error(unit, record, error)
-        move(unit, record, Ready(unit.next_head()))
-        successors.take_up(unit, record)
+        wait(unit, record, Ready(unit.next_head()))

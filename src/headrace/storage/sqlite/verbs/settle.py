@@ -15,10 +15,10 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.storage.lines import error_words, words_of
-from headrace.storage.sqlite import attempts, finish, successors
+from headrace.storage.sqlite import attempts, finish
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
-from headrace.storage.sqlite.moves import Delayed, move
+from headrace.storage.sqlite.moves import Delayed
 from headrace.storage.sqlite.record import (
     TERMINAL,
     Record,
@@ -101,10 +101,8 @@ def _settle_other(
     match outcome:
         case Retried():
             _retry(unit, record, outcome, run_ms)
-            successors.take_up(unit, record)
         case Snoozed():
             _snooze(unit, record, outcome, run_ms)
-            successors.take_up(unit, record)
         case Failed(reason, error, is_attempt):
             # Only a handler's own error is an attempt used.
             record.failures += is_attempt
@@ -122,12 +120,11 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
     remember_error(unit, record, outcome.error)
     unit.stats.tally("retried")
     due_ms = unit.now_ms + outcome.delay_ms
-    move(
+    attempts.wait(
         unit,
         record,
         Delayed("retrying", due_ms, run_ms),
         "retrying",
-        worker=record.owner,
         run_ms=run_ms,
         detail=f"{error_words(outcome.error)}\t{due_ms}",
     )
@@ -136,12 +133,11 @@ def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> N
 def _snooze(unit: UnitOfWork, record: Record, outcome: Snoozed, run_ms: int) -> None:
     record.put_back = None  # a worker has run it
     due_ms = unit.now_ms + outcome.delay_ms
-    move(
+    attempts.wait(
         unit,
         record,
         Delayed("scheduled", due_ms, run_ms),
         "snoozed",
-        worker=record.owner,
         run_ms=run_ms,
         detail=words_of(outcome.reason, due_ms),
     )
@@ -156,12 +152,10 @@ def _put_back(unit: UnitOfWork, record: Record, outcome: PutBack) -> None:
         return
     note_put_back(record, since_ms, outcome.error)
     due_ms = unit.now_ms + outcome.delay_ms
-    move(
+    attempts.wait(
         unit,
         record,
         Delayed("scheduled", due_ms),
         "put_back",
-        worker=record.owner,
         detail=words_of(outcome.reason.value, due_ms),
     )
-    successors.take_up(unit, record)
