@@ -119,7 +119,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
         on_failed=on_failed,
     )
     unblock(unit, successor)
-    updates.apply(unit, record, said, update)
+    updates.apply(unit, record, said, update, is_joined=bool(successor.joined))
 
 
 def drop(unit: UnitOfWork, active: Record) -> Record | None:

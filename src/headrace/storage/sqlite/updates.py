@@ -79,17 +79,24 @@ def set_expiry(unit: UnitOfWork, record: Record, job: JobRequest) -> None:
     unit.db.execute(_EXPIRY, (record.expires_at_ms, record.key))
 
 
-def add_channels(unit: UnitOfWork, record: Record, channels: str) -> None:
-    """Let channels hear of a job's end, which they wait for as its own producers do."""
+def add_channels(
+    unit: UnitOfWork, record: Record, channels: str, *, is_joined: bool = True
+) -> None:
+    """Let channels hear of a job's end; it is kept for them where producers have joined it."""
     for channel in channels.split():
         add_channel(unit, record, channel)
-    if channels:
+    if channels and is_joined:
         record.joined = 1
         unit.db.execute("UPDATE jobs SET joined = 1 WHERE key = ?", (record.key,))
 
 
-def apply(unit: UnitOfWork, record: Record, job: JobRequest, update: Update) -> None:
-    """Change a job that waits: its parts, whom it tells, and its place if that is another now."""
+def apply(
+    unit: UnitOfWork, record: Record, job: JobRequest, update: Update, *, is_joined: bool = True
+) -> None:
+    """Change a job that waits: its parts, whom it tells, and its place if that is another now.
+
+    The channels of the request are those of producers, unless it is said that none ``is_joined``.
+    """
     unit.flush()
     line = (record.lane, record.tier)
     (its_ms, run_ms), asked_ms = _times(unit, record), due_ms_of(unit, job)
@@ -97,7 +104,7 @@ def apply(unit: UnitOfWork, record: Record, job: JobRequest, update: Update) -> 
     set_parts(unit, record, job, update)
     if has_time:
         set_expiry(unit, record, job)
-    add_channels(unit, record, job.channel)
+    add_channels(unit, record, job.channel, is_joined=is_joined)
     is_other_line = line != (record.lane, record.tier)
     if has_time and asked_ms > unit.now_ms:
         place = Delayed("scheduled", asked_ms, run_ms)

@@ -271,3 +271,15 @@ class TakenUpContract(Contract):
         assert (change.kind, change.task, change.start, change.due_ms) == (
             JobEventKind.UPDATED, "resend", 1, now + MINUTE_MS
         )  # fmt: skip
+
+    async def test_who_only_watched_a_successor_does_not_have_its_record_kept(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        job = await started(client, worker)
+        await client.enqueue(an_update())
+        async with open_channel(storage) as channel:
+            await storage.watch(QUEUE, ["x"], channel=channel.name)
+            await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
+            await worker.settle(await worker.claim_one(), completed(b"1", keep_ms=0))
+            assert (await next_end(channel)).result == b"1"
+        assert await storage.get(QUEUE, "x") is None
