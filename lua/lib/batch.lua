@@ -49,25 +49,15 @@ function asks.expires_at_ms(_, asked, value)
   asked.expires_at_ms = asked.expires_at_ms or value
 end
 
-function asks.lane(_, asked, value)
-  asked.lane = value
+-- What asks for a value as it comes.
+local function as_it_comes(name)
+  return function(_, asked, value)
+    asked[name] = value
+  end
 end
 
-function asks.channel(_, asked, value)
-  asked.channel = value
-end
-
-function asks.update(_, asked, value)
-  asked.update = value
-end
-
-function asks.idempotency_key(_, asked, value)
-  asked.key = value
-end
-
-function asks.idempotency_ttl_ms(_, asked, value)
-  asked.key_ttl_ms = value
-end
+asks.lane, asks.channel, asks.update = as_it_comes('lane'), as_it_comes('channel'), as_it_comes('update')
+asks.idempotency_key, asks.idempotency_ttl_ms = as_it_comes('key'), as_it_comes('key_ttl_ms')
 
 -- Return what a job asks for whose n is at `at`, and the fields that its record gets by that.
 local function read_asked(unit, args, at)
@@ -108,6 +98,18 @@ local function store(unit, key, kind, id, task, payload, asked)
   return 'queued'
 end
 
+-- Let a job meet one that may be there with its id, and return its verdict; nil where it is to be stored.
+local function meet(unit, key, kind, id, task, payload, asked)
+  if not (asked and asked.update) then
+    return intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
+  end
+  local verdict = successors.update(unit, key, id, kind.tier, task, payload, asked)
+  if verdict and asked.key then
+    idempotency.note(unit, asked.key, id, asked.key_ttl_ms)
+  end
+  return verdict
+end
+
 -- Whether no id of the jobs from `at` to `last` is taken, short of those that were just drawn.
 local function are_free(unit, args, at, last)
   local ids, n = {}, 0
@@ -136,16 +138,7 @@ local function store_each(unit, args, at, last)
       if is_free == nil then
         is_free = are_free(unit, args, at, last)
       end
-      if is_free then
-        verdict = nil
-      elseif asked and asked.update then
-        verdict = successors.update(unit, key, id, kind.tier, task, payload, asked)
-        if verdict and asked.key then
-          idempotency.note(unit, asked.key, id, asked.key_ttl_ms)
-        end
-      else
-        verdict = intake.standing(unit, key, id, asked and asked.channel or '', kind.stays)
-      end
+      verdict = not is_free and meet(unit, key, kind, id, task, payload, asked)
     end
     if not verdict then
       stored = stored + 1
