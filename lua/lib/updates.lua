@@ -173,7 +173,10 @@ end
 
 -- Change a job that waits.
 function updates.apply(unit, job, request)
-  local fields, before = record.fields(unit, job.key), record.fields(unit, job.key)
+  local before, fields = record.fields(unit, job.key), {}
+  for name, value in pairs(before) do
+    fields[name] = value
+  end
   local has_data, _, _, has_counts = read_word(request.word)
   local due_ms = due_ms_of(unit, job)
   local new_ms = request.due_ms and request.due_ms > unit.now_ms and request.due_ms or nil
