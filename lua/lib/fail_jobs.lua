@@ -52,7 +52,7 @@ function fail_jobs.of(unit, job, reason, error)
   return {
     failed = job.id, task = task, options = options_of(job, reason, error),
     payload = v[1] or unit.call('GET', keys.payload(unit.root, job.id)) or '',
-    tier = string.match(v[2] or '', '^%d$') or record.DEFAULT_TIER,
+    tier = record.tier(v[2]),
   }
 end
 
