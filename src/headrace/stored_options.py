@@ -65,6 +65,8 @@ def read_worker_options(encoded: bytes) -> WorkerOptions:
 
 def _decode(decoder: msgspec.json.Decoder[Any], encoded: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    if not encoded:  # as of most jobs
+        return found
     for part in cut_options(encoded):
         if part:
             found.update(decoder.decode(part))
