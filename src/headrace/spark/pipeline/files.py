@@ -16,11 +16,6 @@ from headrace.spark.pipeline.layout import path_of
 from headrace.spark.progress import is_remote
 
 
-def is_classic(spark: SparkSession) -> bool:
-    """Whether a session has a JVM of its own; one of Spark Connect has none."""
-    return getattr(spark, "_jvm", None) is not None
-
-
 class Files:
     """The files of an archive; paths are relative to its root.
 
@@ -34,7 +29,7 @@ class Files:
 
     def __init__(self, spark: SparkSession, root: str | os.PathLike[str]) -> None:
         self._root = path_of(root)
-        if not is_classic(spark):
+        if is_remote(spark):
             raise InvalidOption(
                 "compaction and retention need a classic session, such as "
                 "SparkSession.builder.master('local[*]').getOrCreate(): Spark Connect gives no "

@@ -17,7 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headrace.errors import ArchiveInUse
-from headrace.spark.pipeline.files import Files, is_classic
+from headrace.spark.pipeline.files import Files
+from headrace.spark.progress import is_remote
 from headrace.spark.raised import SPARK_ERRORS
 
 _LOCKS = "_locks"
@@ -54,7 +55,7 @@ def held(
     Raises:
         ArchiveInUse: somebody does it already, maybe in this process.
     """
-    if not is_classic(spark):
+    if is_remote(spark):
         yield
         return
     files = Files(spark, root)
