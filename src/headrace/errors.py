@@ -17,6 +17,7 @@
     │   ├── StorageUnavailable    not reached, nothing was sent: safe to try again
     │   ├── ReplyLost             sent, but no answer came: it may have happened
     │   ├── StorageFull           out of memory: nothing was written
+    │   │   └── QueueFull         as many jobs wait in the queue as it takes; nothing was stored
     │   ├── StorageRefused        wrong version, eviction policy, credentials or layout
     │   ├── TooManySchedules      the tenant has as many schedules as it may have
     │   ├── StageLost             what was staged for a bulk write is not there any more
@@ -47,6 +48,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 
@@ -117,6 +119,29 @@ class ReplyLost(StorageError):
 
 class StorageFull(StorageError):
     """The storage has no memory left for new jobs; nothing was written. Workers still drain."""
+
+
+class QueueFull(StorageFull):
+    """As many jobs wait in the queue as it takes (``max_length``); nothing of the call was stored.
+
+    Attributes:
+        queue: the queue.
+        limit: how many it takes.
+        waiting: how many waited.
+    """
+
+    def __init__(self, queue: str, *, limit: int, waiting: int) -> None:
+        self.queue: str = queue
+        self.limit: int = limit
+        self.waiting: int = waiting
+        super().__init__(
+            f"queue {queue!r} takes {limit:,} jobs that wait, and {waiting:,} do: enqueue again "
+            "later, or raise its max_length"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its fields, since its text is no argument.
+        return partial(QueueFull, limit=self.limit, waiting=self.waiting), (self.queue,)
 
 
 class StorageRefused(StorageError):

@@ -73,12 +73,13 @@ class FailReason(StrEnum):
 class EnqueueOutcome(StrEnum):
     """What became of a request to enqueue; ``unknown`` to a handle that enqueued nothing.
 
-    ``updated``: a job of its id was there, and what it asks for was set in that one, or waits to
-    run after it.
+    ``blocked``: a limit has no room for it yet. ``updated``: a job of its id was there, and what it
+    asks for was set in that one, or waits to run after it.
     """
 
     QUEUED = "queued"
     SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
     DUPLICATE = "duplicate"
     COMPLETED = "completed"
     UPDATED = "updated"
@@ -130,7 +131,8 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     those that are its data, and those about its retries. The second may be left out, with the
     newline. ``on_failed`` is the task of the job that its dead letter brings; "": as its queue
     says. With an ``idempotency_key`` ("": none) that came before, not longer ago than that job's
-    ``idempotency_ttl_ms``, nothing is stored.
+    ``idempotency_ttl_ms``, nothing is stored. ``gates`` are the limits that it meets, at most four,
+    as `headrace.limit.gates_text` writes them.
     """
 
     id: str
@@ -149,6 +151,7 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     on_failed: str = ""
     idempotency_key: str = ""
     idempotency_ttl_ms: int = DEFAULT_IDEMPOTENCY_TTL_MS
+    gates: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -208,8 +211,10 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``max_stalls`` and ``keep_ms`` are those of `Job`. ``progress`` is what the last attempt has
     said of itself, from 0 to 1, None if it said nothing. ``put_back`` is why workers have put the
     job back since its handler last ran, None if none has or the job has ended; its ``at_ms`` is
-    when the first of them did. ``has_next`` tells of an active job that one of its id
-    is blocked by it, and runs next. ``on_failed`` is as in `Job`.
+    when the first of them did. ``has_next`` tells of an active job that one of its id is blocked
+    by it, and runs next. ``on_failed`` is as in `Job`. ``gates`` are the limits that it meets: a
+    line of name and key each, a tab between; ``parked`` is that in whose line it is blocked, "" for
+    none.
     """
 
     id: str
@@ -240,6 +245,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     keep_ms: int = DEFAULT_KEEP_MS
     has_next: bool = False
     on_failed: str = ""
+    gates: str = ""
+    parked: str = ""
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from headrace.storage.base import (
     Consumer,
     Doctor,
     Inspector,
+    Limiter,
     Maintenance,
     Producer,
     Scheduler,
@@ -23,7 +24,7 @@ from headrace.storage.verbs import reads, verbs_of, writes
 
 def test_every_verb_says_what_it_is() -> None:
     jobs = (Producer, Consumer, Maintenance, Inspector, BulkWriter, BulkReader)
-    roles = (*jobs, Admin, Scheduler, Doctor)
+    roles = (*jobs, Admin, Limiter, Scheduler, Doctor)
     verbs = {
         name
         for role in roles

@@ -39,6 +39,7 @@ from headrace.storage.base import (
     Consumer,
     Doctor,
     Inspector,
+    Limiter,
     Maintenance,
     Producer,
     Scheduler,
@@ -53,6 +54,7 @@ from headrace.storage.connect import open_blocking, open_storage
 from headrace.storage.connections import Inbox
 from headrace.storage.event_pages import EventLines, EventPlace, EventSpan
 from headrace.storage.exports import ExportPage, cursor_behind
+from headrace.storage.gates import GateInfo, LimitInfo
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
@@ -162,6 +164,7 @@ __all__ = [
     "Failed",
     "Finding",
     "FirstUse",
+    "GateInfo",
     "Inbox",
     "IncarnationInfo",
     "Inspector",
@@ -170,6 +173,8 @@ __all__ = [
     "JobRequest",
     "JobRow",
     "JobState",
+    "LimitInfo",
+    "Limiter",
     "Maintenance",
     "Occurrence",
     "Opener",

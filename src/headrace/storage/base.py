@@ -19,6 +19,8 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
   nonce both equal the record's and the job is active. Any other changes nothing.
 - **Lanes.** A job waits in the lane of its queue that says which kind of slot it needs: `default`,
   `process`, or another name. Order, claims, tokens and waiters are those of one lane.
+- **Limits.** A job with gates is ready only while each of them has room for it, and is blocked
+  else; `Limiter` says how. Others have none, and nothing is looked at for them.
 - **One end.** The step that makes a state terminal also writes result or error, counters, event
   and retention, and tells the job's channels. No later call changes it, but for a redrive, a new
   job with the id of a failed or cancelled one, a purge, and the end of the retention.
@@ -56,6 +58,7 @@ from headrace.storage.roles.bulk_writer import BulkWriter
 from headrace.storage.roles.consumer import Consumer
 from headrace.storage.roles.doctor import Doctor
 from headrace.storage.roles.inspector import Inspector
+from headrace.storage.roles.limiter import Limiter
 from headrace.storage.roles.maintenance import Maintenance
 from headrace.storage.roles.producer import Producer
 from headrace.storage.roles.scheduler import Scheduler
@@ -71,6 +74,7 @@ __all__ = [
     "Consumer",
     "Doctor",
     "Inspector",
+    "Limiter",
     "Maintenance",
     "Producer",
     "Scheduler",
@@ -91,6 +95,7 @@ class Storage(
     Maintenance,
     Inspector,
     Admin,
+    Limiter,
     Scheduler,
     BulkWriter,
     BulkReader,

@@ -59,6 +59,15 @@ DEFAULT_LEASE_MS = 15_000
 CLAIM_LOOKS = 1_000
 """Entries that a claim looks at in one lane, left-over ones included."""
 
+GATE_LOOKS = 10
+"""Jobs of a line that are looked at for each place that came free in its gate."""
+
+GATES_LOOKS = 500
+"""Jobs of lines that one call looks at where due gates or new terms have given room."""
+
+GATES_PRUNED_A_CALL = 200
+"""Gates that one call of ``prune`` forgets."""
+
 CANCELS_A_BEAT = 500
 """Most ids that are asked to stop in the answer to one beat."""
 

@@ -117,7 +117,8 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``version`` is headrace's, ``app_version`` what its user calls the program. ``tasks`` are the
     lanes of the tasks that it knows; ``channel`` is the channel that is told when one of its jobs
-    is asked to stop. ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat
+    is asked to stop. ``limits`` are the terms of the limits that its tasks declare, by name, as
+    `Terms.text` has them. ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat
     last.
     """
 
@@ -133,6 +134,7 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     app_version: str = ""
     tasks: dict[str, str] = {}
     channel: str = ""
+    limits: dict[str, str] = {}
     active: int = 0
     silent_ms: int = 0
     is_condemned: bool = False
@@ -216,7 +218,7 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``oldest_ms`` is how long the heads of the queue's lanes have been ready, of these the longest.
     ``queued`` counts the jobs of all lanes, ``lanes`` those of each lane beside the default one
     that has any, by name. ``blocked`` counts those that wait for the end of the active one of their
-    id.
+    id, or in the line of a limit.
     """
 
     queue: str

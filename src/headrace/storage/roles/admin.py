@@ -26,10 +26,11 @@ class Admin(Protocol):
 
     @writes()
     async def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps of ended jobs, and of events.
+        """Set what the queue keeps of ended jobs and of events, and how many jobs it takes.
 
         A lowered number is reached in steps: each call that ends jobs deletes at most 100 records
-        more than it ends.
+        more than it ends. What is active beyond a lowered ``max_active`` goes on, and what waits
+        beyond a lowered ``max_length`` stays. Tokens are left where a raised one lets jobs start.
         """
 
     @writes(repeats=True)
@@ -77,7 +78,7 @@ class Admin(Protocol):
     async def purge(self, queue: str, state: JobState, job_ids: Sequence[str]) -> int:
         """Delete jobs that are in ``state``, with all that belongs to them; return how many.
 
-        Jobs that have moved on are spared, and active and blocked ones always. Each leaves an
+        Jobs that have moved on are spared, and active ones and successors always. Each leaves an
         event. Channels of jobs that had not ended are told, with ``state`` None.
         """
 

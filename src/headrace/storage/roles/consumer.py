@@ -23,6 +23,9 @@ class Consumer(Protocol):
     async def register(self, queue: str, worker: IncarnationInfo) -> None:
         """Make an incarnation known, with a beat count of 0.
 
+        ``worker.limits`` are declared, see `Limiter`; changed ones are followed as
+        `Limiter.set_limit` does.
+
         ``worker.tasks`` are published for producers that know a task by name only: the lane that
         was said last holds, also after the incarnation has ended. ``worker.channel``, a `Channel`'s
         or "", is told when one of its jobs is asked to stop. It leaves an event, unless it is known
@@ -53,6 +56,11 @@ class Consumer(Protocol):
         A token is left in each such lane, and without any slot in every lane that has ready jobs,
         for the next waiter. It takes bounded work to pass what cancelled jobs left
         behind: a reply may bring nothing and ``has_more``.
+
+        Where the queue's ``max_active`` is set, it takes no more jobs than are missing to that, and
+        ``has_more`` says nothing of those that are left for want of it: whatever ends an attempt
+        leaves a token in each lane that has ready jobs. What falls due are also gates, see
+        `Limiter`, which are opened behind the due jobs, and of which ``next_due_ms`` tells too.
 
         A paused queue gives nothing and promotes nothing. For an unknown or condemned incarnation
         it changes nothing and answers ``is_gone``. A repeated call brings the jobs that it claimed

@@ -69,12 +69,17 @@ class Producer(Protocol):
         changes, the waiting one or the successor, whose record and result are kept for a minute at
         least.
 
+        A job with ``gates`` that finds no room is ``blocked`` where it would be ``queued``, see
+        `Limiter`. Where the queue's ``max_length`` is set, jobs that would bring those that are
+        queued, blocked, scheduled or retrying over it are refused with all of their call.
+
         A client has two calls in flight at most, which may arrive in either order, so the last two
         numbers of a client and queue are remembered, for ten minutes.
 
         Raises:
             StaleCall: a call two or more numbers later has come already.
             StorageFull: there is no room; nothing was stored.
+            QueueFull: the queue's ``max_length`` would be passed; nothing was stored.
         """
 
     @writes()
