@@ -24,22 +24,24 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 """Under which count ended jobs are kept; the others are under their state."""
 
 
-_OPEN = """
-SELECT key, is_listed, is_paused, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
-  on_failed, queued, scheduled, retrying, active, finished, dead, blocked, head, tail, event, wake,
-  told
+_SETTINGS = QueueSettings.__struct_fields__
+_PLACES = ("head", "tail", "event", "wake", "told")
+_OPEN = f"""
+SELECT key, is_listed, is_paused, {", ".join((*_SETTINGS, *COUNTS, *_PLACES))}
 FROM queues WHERE tenant = ? AND name = ?
-"""
-_CREATE = """
-INSERT INTO queues (tenant, name, history, dead_letters, dead_letter_ttl_ms, events, events_cap,
-  on_failed)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_CLOSE = """
-UPDATE queues SET queued = ?, scheduled = ?, retrying = ?, active = ?, finished = ?, dead = ?,
-  blocked = ?, head = ?, tail = ?, event = ?, wake = ?, told = ?
-WHERE key = ?
-"""
+"""  # noqa: S608
+_CREATE = f"""
+INSERT INTO queues (tenant, name, {", ".join(_SETTINGS)})
+VALUES (?, ?, {", ".join("?" * len(_SETTINGS))})
+"""  # noqa: S608
+_CLOSE = (
+    f"UPDATE queues SET {', '.join(f'{name} = ?' for name in (*COUNTS, *_PLACES))} WHERE key = ?"  # noqa: S608
+)
+CONFIGURE = f"UPDATE queues SET {', '.join(f'{name} = ?' for name in _SETTINGS)} WHERE key = ?"  # noqa: S608
+"""Sets all settings of a queue."""
+
+_COUNTS_AT = 3 + len(_SETTINGS)
+_PLACES_AT = _COUNTS_AT + len(COUNTS)
 
 
 class UnitOfWork:
@@ -73,23 +75,18 @@ class UnitOfWork:
         self.is_listed: bool = bool(row[1])
         self.is_paused: bool = bool(row[2])
         self.settings: QueueSettings = QueueSettings(
-            history=row[3],
-            dead_letters=row[4],
-            dead_letter_ttl_ms=row[5],
-            events=row[6],
-            events_cap=row[7],
-            on_failed=row[8],
+            **dict(zip(_SETTINGS, row[3:_COUNTS_AT], strict=True))
         )
-        self.counts: dict[str, int] = dict(zip(COUNTS, row[9:16], strict=True))
+        self.counts: dict[str, int] = dict(zip(COUNTS, row[_COUNTS_AT:_PLACES_AT], strict=True))
         self.events: Events = Events()
         self.stats: Stats = Stats()
         self.wakes: Wakes = Wakes(step.db, row[0])
-        self._head: int = row[16]
-        self._tail: int = row[17]
-        self.last_entry: int = row[18]
-        self._wake = row[19]
-        self.told: int = row[20]
-        self._before = row[9:21]
+        self._head: int
+        self._tail: int
+        self.last_entry: int
+        self.told: int
+        self._head, self._tail, self.last_entry, self._wake, self.told = row[_PLACES_AT:]
+        self._before = row[_COUNTS_AT:]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
         self._erased: list[int] = []

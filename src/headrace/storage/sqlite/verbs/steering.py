@@ -13,7 +13,7 @@ from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
 from headrace.storage.sqlite.record import load
-from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
+from headrace.storage.sqlite.unit import CONFIGURE, find_unit, list_queue, open_unit
 from headrace.storage.values import QueueSettings
 
 _DELETE_QUEUE = (
@@ -22,11 +22,6 @@ _DELETE_QUEUE = (
     "DELETE FROM readers WHERE queue = ?",
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
 )
-_CONFIGURE = """
-UPDATE queues SET history = ?, dead_letters = ?, dead_letter_ttl_ms = ?, events = ?, events_cap = ?,
-  on_failed = ?
-WHERE key = ?
-"""
 
 
 def pause(step: Step, name: QueueName) -> None:
@@ -48,7 +43,7 @@ def resume(step: Step, name: QueueName) -> None:
 def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
     """Set what a queue keeps."""
     unit = open_unit(step, name)
-    step.db.execute(_CONFIGURE, (*msgspec.structs.astuple(settings), unit.key))
+    step.db.execute(CONFIGURE, (*msgspec.structs.astuple(settings), unit.key))
 
 
 def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
@@ -70,7 +65,7 @@ def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
         for sql in _DELETE_QUEUE:
             step.db.execute(sql, (unit.key,))
         settings = msgspec.structs.astuple(QueueSettings())
-        step.db.execute(_CONFIGURE, (*settings, unit.key))
+        step.db.execute(CONFIGURE, (*settings, unit.key))
     return left
 
 
