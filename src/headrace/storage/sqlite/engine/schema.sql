@@ -4,6 +4,7 @@
 -- A queue with its settings, the counts of its jobs, and where its sequences stand: `tail` and
 -- `head` order what is ready, `event` numbers the event entries and `told` the events, `wake` counts
 -- the wake-ups. `events` entries are kept, and up to `events_cap` while a reader has not seen them.
+-- `gate_due_ms` is when the first of its gates is due.
 CREATE TABLE queues (
   key INTEGER PRIMARY KEY,
   tenant TEXT NOT NULL,
@@ -28,6 +29,9 @@ CREATE TABLE queues (
   events_cap INTEGER NOT NULL DEFAULT 50000,
   blocked INTEGER NOT NULL DEFAULT 0,
   on_failed TEXT NOT NULL DEFAULT '',
+  max_active INTEGER NOT NULL DEFAULT 0,
+  max_length INTEGER NOT NULL DEFAULT 0,
+  gate_due_ms INTEGER,
   UNIQUE (tenant, name)
 ) STRICT;
 
@@ -36,8 +40,10 @@ CREATE TABLE queues (
 -- one job, and while it is active there may be one more, which waits for its end: `is_next`. That has
 -- no place, and `next_due_ms` says when it is to be due; `next_update` of the active one says what it
 -- takes from that one if it waits again, and is empty without it. `on_failed` is the task of its fail
--- job; NULL: as the queue says, '': it has none. A payload over 256 bytes lies beside, since every
--- move of a job writes its whole row.
+-- job; NULL: as the queue says, '': it has none. `gates` are those of its limits, a line each, and
+-- `parked` is that in whose line it is blocked, in which `number` is its place: the `seq` that it
+-- got when it came. A payload over 256 bytes lies beside, since every move of a job writes its whole
+-- row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -76,14 +82,18 @@ CREATE TABLE jobs (
   progress_epoch INTEGER NOT NULL DEFAULT 0,
   next_update TEXT NOT NULL DEFAULT '',
   next_due_ms INTEGER NOT NULL DEFAULT 0,
-  on_failed TEXT
+  on_failed TEXT,
+  gates TEXT,
+  parked TEXT,
+  number INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX jobs_id ON jobs (queue, id, is_next);
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;
 CREATE INDEX jobs_delayed ON jobs (queue, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX jobs_owned ON jobs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX jobs_ended ON jobs (queue, state, changed_ms) WHERE purge_at_ms IS NOT NULL;
-CREATE INDEX jobs_blocked ON jobs (queue, created_ms) WHERE is_next = 1;
+CREATE INDEX jobs_parked ON jobs (queue, parked, tier DESC, number) WHERE parked IS NOT NULL;
+CREATE INDEX jobs_blocked ON jobs (queue, created_ms) WHERE state = 'blocked';
 CREATE INDEX jobs_purged ON jobs (queue, purge_at_ms) WHERE purge_at_ms IS NOT NULL;
 
 CREATE TABLE payloads (job INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
@@ -133,6 +143,38 @@ CREATE TABLE lanes (
   lane TEXT NOT NULL,
   PRIMARY KEY (queue, task)
 ) STRICT, WITHOUT ROWID;
+
+-- The terms of limits, as `Terms.text` has them: what workers and jobs declare, and what an operator
+-- has set over that; '' for none. `opened` is the gate up to which lines were opened since they
+-- changed, NULL once all were.
+CREATE TABLE limits (
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  declared TEXT NOT NULL DEFAULT '',
+  operator TEXT NOT NULL DEFAULT '',
+  opened TEXT,
+  PRIMARY KEY (queue, name)
+) STRICT, WITHOUT ROWID;
+
+-- Gates in which a job has a place, or whose tokens are not all there: a limit's name, a tab and a
+-- key. `owed` is what its bucket lacked at `owed_at_ms`: each millisecond pays `rate` of it, and a
+-- start takes `rate_ms`. `due_ms` is when its line is to be looked at, `full_ms` when one without
+-- jobs may be forgotten.
+CREATE TABLE gates (
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  ready INTEGER NOT NULL,
+  active INTEGER NOT NULL,
+  owed INTEGER NOT NULL,
+  owed_at_ms INTEGER NOT NULL,
+  rate INTEGER NOT NULL,
+  rate_ms INTEGER NOT NULL,
+  due_ms INTEGER,
+  full_ms INTEGER,
+  PRIMARY KEY (queue, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX gates_due ON gates (queue, due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX gates_full ON gates (queue, full_ms) WHERE full_ms IS NOT NULL;
 
 -- The last two calls of each client that enqueues: a letter a job, and ids that it was answered.
 CREATE TABLE calls (
