@@ -187,7 +187,7 @@ def worker_info(
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a queue keeps of ended jobs and of events, and what a failed one brings.
+    """What a queue keeps of ended jobs and events, what a failed one brings, how many it takes.
 
     Instants and counts hold at once: whichever is reached first.
 
@@ -200,6 +200,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
             less than ``events`` a reader holds nothing back.
         on_failed: the task of the job that comes with a dead letter whose own job names none; ""
             for none.
+        max_active: most jobs that are active at once, of all its workers together; 0: no bound.
+        max_length: most jobs that wait at once, whatever for; 0: no bound.
     """
 
     history: int = limits.DEFAULT_HISTORY
@@ -208,6 +210,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     events: int = limits.DEFAULT_EVENTS
     events_cap: int = limits.DEFAULT_EVENTS_CAP
     on_failed: str = ""
+    max_active: int = 0
+    max_length: int = 0
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.errors import QueueFull
 from headrace.job import EnqueueOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, moves, successors, updates
@@ -15,6 +16,7 @@ from headrace.storage.sqlite.unit import UnitOfWork
 
 def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
     """Store jobs, unless they are there already, and return the outcome of each."""
+    before = unit.waiting
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
     standing: dict[str, Record | None] = {}
@@ -52,6 +54,7 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
             firsts.note(job, EnqueueOutcome.QUEUED)
     _write(unit, new)
     firsts.write()
+    _check_length(unit, before)
     if joined:
         join(unit, joined)
     return outcomes
@@ -81,3 +84,10 @@ def _meet_twin(twin: NewJob, job: JobRequest, joined: list[str]) -> EnqueueOutco
         twin.channels = with_channel(twin.channels, job.channel)
         joined.append(job.id)
     return EnqueueOutcome.DUPLICATE
+
+
+def _check_length(unit: UnitOfWork, before: int) -> None:
+    """See that a call has not brought the jobs that wait over the number that its queue takes."""
+    limit = unit.settings.max_length
+    if limit and unit.waiting > max(limit, before):
+        raise QueueFull(unit.queue, limit=limit, waiting=before)

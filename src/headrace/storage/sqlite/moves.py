@@ -189,6 +189,8 @@ def move(
     unit.leave(record.state)
     if record.state in DELAYED:
         unit.wakes.forget_due()
+    elif record.state == "active" and unit.settings.max_active:
+        unit.wakes.all()
     record.state = place.state or record.state
     place.enter(unit, record)
     if event:

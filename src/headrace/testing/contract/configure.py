@@ -23,6 +23,8 @@ class ConfigureContract(Contract):
             events=4,
             events_cap=3,
             on_failed="mourn",
+            max_active=2,
+            max_length=1,
         )
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings

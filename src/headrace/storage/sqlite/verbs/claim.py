@@ -69,15 +69,18 @@ def claim(
     taking = Taking(call.client, me, nonce, unit.tail)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
-    left = (
-        [lane for lane in may_have_more if has_ready(unit.db, unit.key, lane)]
-        if slots
-        else ready_lanes(unit.db, unit.key)
-    )
+    left = _left(unit, may_have_more) if slots else ready_lanes(unit.db, unit.key)
     for lane in left:
         unit.wakes.lane(lane)
     unit.close()
     return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due_ms)
+
+
+def _left(unit: UnitOfWork, lanes: list[str]) -> list[str]:
+    """Return those of the lanes from which the caller could take more at once."""
+    if unit.may_start == 0:
+        return []  # whatever ends an attempt wakes who may come then
+    return [lane for lane in lanes if has_ready(unit.db, unit.key, lane)]
 
 
 def _reply(
@@ -101,6 +104,8 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool
     """
     first = len(taking.keys)
     limit = min(slots_free, BATCH_LIMIT - first)
+    if unit.may_start is not None:
+        limit = min(limit, unit.may_start)
     looks = CLAIM_LOOKS
     has_waiting = False
     while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:

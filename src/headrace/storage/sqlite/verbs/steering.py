@@ -41,9 +41,12 @@ def resume(step: Step, name: QueueName) -> None:
 
 
 def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
-    """Set what a queue keeps."""
+    """Set what a queue keeps and takes."""
     unit = open_unit(step, name)
     step.db.execute(CONFIGURE, (*msgspec.structs.astuple(settings), unit.key))
+    if settings.max_active != unit.settings.max_active:
+        unit.wakes.all()
+        unit.close()
 
 
 def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
