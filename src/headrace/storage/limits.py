@@ -65,9 +65,6 @@ GATE_LOOKS = 10
 GATES_LOOKS = 500
 """Jobs of lines that one call looks at where due gates or new terms have given room."""
 
-GATES_PRUNED_A_CALL = 200
-"""Gates that one call of ``prune`` forgets."""
-
 CANCELS_A_BEAT = 500
 """Most ids that are asked to stop in the answer to one beat."""
 

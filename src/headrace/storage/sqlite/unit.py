@@ -15,6 +15,7 @@ import msgspec
 from headrace.storage.sqlite import history
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.events import Events
+from headrace.storage.sqlite.gates import Gates
 from headrace.storage.sqlite.stats import Stats
 from headrace.storage.sqlite.wake import Wakes
 from headrace.storage.values import QueueSettings
@@ -25,7 +26,7 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 
 
 _SETTINGS = QueueSettings.__struct_fields__
-_PLACES = ("head", "tail", "event", "wake", "told")
+_PLACES = ("head", "tail", "event", "wake", "told", "gate_due_ms")
 _OPEN = f"""
 SELECT key, is_listed, is_paused, {", ".join((*_SETTINGS, *COUNTS, *_PLACES))}
 FROM queues WHERE tenant = ? AND name = ?
@@ -61,6 +62,8 @@ class UnitOfWork:
         events: what happened in this call.
         last_entry: the number of the last entry of events, before this call.
         told: the number of the last event, before this call.
+        gate_due_ms: when the line of a gate is to be looked at, None for never.
+        gates: the gates of limits that it has to do with.
         stats: what it counts for the statistics.
         wakes: who is to look at the queue after it.
     """
@@ -85,7 +88,11 @@ class UnitOfWork:
         self._tail: int
         self.last_entry: int
         self.told: int
-        self._head, self._tail, self.last_entry, self._wake, self.told = row[_PLACES_AT:]
+        self.gate_due_ms: int | None
+        (self._head, self._tail, self.last_entry, self._wake, self.told, self.gate_due_ms) = row[
+            _PLACES_AT:
+        ]
+        self.gates: Gates = Gates(step.db, row[0], now_ms=step.now_ms)
         self._before = row[_COUNTS_AT:]
         self._ended: defaultdict[str, int] = defaultdict(int)
         self._writes: dict[str, list[tuple[Any, ...]]] = {}
@@ -169,9 +176,22 @@ class UnitOfWork:
             history.erase(self.db, self._erased)
             self._erased = []
 
+    def write_gates(self, *, wakes: bool = True) -> None:
+        """Write what was changed of gates.
+
+        Args:
+            wakes: wake a consumer where one is due before anything else was.
+        """
+        before_ms = self.gate_due_ms
+        self.gate_due_ms, lane = self.gates.write(before_ms)
+        due_ms = self.gate_due_ms
+        if wakes and lane and due_ms is not None and (before_ms is None or due_ms < before_ms):
+            self.wakes.gate(due_ms, lane)
+
     def close(self) -> None:
         """Write everything."""
         self.flush()
+        self.write_gates()
         if self._ended:
             self._trim("finished", self.settings.history)
             self._trim("dead", self.settings.dead_letters)
@@ -189,7 +209,10 @@ class UnitOfWork:
         if lanes and not self.is_paused:
             self._wake += 1
             self.step.effects.wakes[self.tenant, self.queue] = (self._wake, lanes)
-        places = (self._head, self._tail, self.last_entry, self._wake, self.told)
+        places = (
+            *(self._head, self._tail, self.last_entry, self._wake, self.told),
+            self.gate_due_ms,
+        )
         now = (*self.counts.values(), *places)
         if now != self._before:
             self.db.execute(_CLOSE, (*now, self.key))

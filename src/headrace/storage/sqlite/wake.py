@@ -59,6 +59,12 @@ class Wakes:
             self._first_due_ms = due_ms
             self.lane(lane)
 
+    def gate(self, due_ms: int, lane: str) -> None:
+        """Wake a consumer of the lane when a gate is due before the next delayed job."""
+        first = self.first_due_ms()
+        if first is None or due_ms < first:
+            self.lane(lane)
+
     def forget_due(self) -> None:
         """Look anew for the next due time."""
         self._is_due_known = False

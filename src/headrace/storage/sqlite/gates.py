@@ -1,0 +1,298 @@
+"""The gates of limits: who has a place in them, who waits in their lines, and when they are due.
+
+Nothing here moves a job. What gives a job its place asks `Gates` first and tells it after; what a
+call has changed is written at its end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+import msgspec
+
+from headrace.limit import Terms, read_gates, read_terms
+from headrace.storage.limits import GATE_LOOKS
+from headrace.storage.sqlite.bucket import Bucket, paid
+
+_TERMS = "SELECT declared, operator FROM limits WHERE queue = ? AND name = ?"
+_DECLARE = "INSERT INTO limits (queue, name, declared) VALUES (?, ?, ?)"
+_LOAD = """
+SELECT ready, active, owed, rate, rate_ms, owed_at_ms FROM gates
+WHERE queue = ? AND name = ?
+"""
+_HEAD = """
+SELECT -tier, number, lane FROM jobs WHERE queue = ? AND parked = ?
+ORDER BY tier DESC, number LIMIT 1
+"""
+_SAVE = """
+INSERT INTO gates (queue, name, ready, active, owed, rate, rate_ms, owed_at_ms, due_ms, full_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET ready = excluded.ready, active = excluded.active, owed = excluded.owed,
+  rate = excluded.rate, rate_ms = excluded.rate_ms, owed_at_ms = excluded.owed_at_ms,
+  due_ms = excluded.due_ms, full_ms = excluded.full_ms
+"""
+_FORGET = "DELETE FROM gates WHERE queue = ? AND name = ?"
+_FORGET_FULL = """
+DELETE FROM gates WHERE queue = ?1 AND name IN (
+  SELECT name FROM gates WHERE queue = ?1 AND full_ms <= ?2 AND due_ms IS NULL LIMIT ?3
+)
+"""
+_NAMES = """
+SELECT name FROM gates WHERE queue = ?1
+UNION SELECT parked FROM jobs WHERE queue = ?1 AND parked IS NOT NULL
+"""
+_FIRST_DUE = "SELECT min(due_ms) FROM gates WHERE queue = ? AND due_ms IS NOT NULL"
+_IS_OPENING = "SELECT 1 FROM limits WHERE queue = ? AND opened IS NOT NULL LIMIT 1"
+
+Place = tuple[int, int]
+"""Where a job stands in a line: its tier, negative, and its number; the least is the first."""
+
+
+class Gate(msgspec.Struct):
+    """One gate as a call sees it.
+
+    Attributes:
+        name: the limit's name, a tab and the key.
+        terms: what holds, None without any.
+        bucket: the tokens of its rate, by now.
+        ready: how many jobs have a place and wait for a worker.
+        active: how many have one and run.
+        is_kept: whether there is a row of it.
+        looks: how many jobs of its line may be looked at for the places that came free.
+        came: who has joined its line in this call, with their lanes: they may not be written yet.
+        head: the first in its line and that one's lane; None: nobody is there.
+        is_head_known: whether ``head`` is what the line is now.
+    """
+
+    name: str
+    terms: Terms | None
+    bucket: Bucket
+    ready: int = 0
+    active: int = 0
+    is_kept: bool = False
+    looks: int = 0
+    came: dict[Place, str] = {}
+    head: tuple[Place, str] | None = None
+    is_head_known: bool = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more job may be ready."""
+        terms = self.terms
+        if terms is None:
+            return True
+        if terms.concurrency and self.ready + self.active >= terms.concurrency:
+            return False
+        return not terms.rate or self.ready < self.bucket.tokens
+
+    @property
+    def lets_start(self) -> bool:
+        """Whether a job that is ready may start."""
+        terms = self.terms
+        if terms is None:
+            return True
+        if terms.concurrency and self.active >= terms.concurrency:
+            return False
+        return not terms.rate or self.bucket.tokens > 0
+
+    def room_in_ms(self) -> int | None:
+        """Return how long until time alone gives it room; None: it never does."""
+        if self.has_room:
+            return 0
+        terms = self.terms
+        if terms is None or not terms.rate:
+            return None
+        if terms.concurrency and self.ready + self.active >= terms.concurrency:
+            return None
+        return self.bucket.ms_until(self.ready + 1)
+
+
+class Gates:
+    """The gates that one call has to do with.
+
+    Args:
+        db: where the queue is.
+        queue: its key.
+        now_ms: the call's time.
+    """
+
+    __slots__ = ("_db", "_known", "_now_ms", "_queue", "_terms")
+
+    def __init__(self, db: sqlite3.Connection, queue: int, *, now_ms: int) -> None:
+        self._db = db
+        self._queue = queue
+        self._now_ms = now_ms
+        self._known: dict[str, Gate] = {}
+        self._terms: dict[str, Terms | None] = {}
+
+    def named(self, said: str) -> str:
+        """Return a new job's gates as they are stored: their names, a line each.
+
+        Terms that it brings are declared where the limit has none yet.
+        """
+        gates = read_gates(said)
+        for gate in gates:
+            if gate.terms is not None and self.terms(gate.name) is None:
+                self._declare(gate.name, gate.terms)
+        return "\n".join(f"{gate.name}\t{gate.key}" for gate in gates)
+
+    def terms(self, limit: str) -> Terms | None:
+        """Return the terms of a limit that hold now."""
+        if limit not in self._terms:
+            row = self._db.execute(_TERMS, (self._queue, limit)).fetchone()
+            self._terms[limit] = None if row is None else read_terms(row[1] or row[0])
+        return self._terms[limit]
+
+    def gate(self, name: str) -> Gate:
+        """Return one gate; what is changed of it is written at the end of the call."""
+        gate = self._known.get(name)
+        if gate is None:
+            gate = self._known[name] = self._load(name)
+        return gate
+
+    def admit(self, names: str, place: Place) -> str | None:
+        """Take a place in each of a job's gates, or return that in whose line it has to wait."""
+        gates = [self.gate(name) for name in names.split("\n")]
+        for gate in gates:
+            if not gate.has_room or self._has_before(gate, place):
+                return gate.name
+        for gate in gates:
+            gate.ready += 1
+        return None
+
+    def start(self, names: str) -> str | None:
+        """Let a ready job start, or return the first of its gates that does not let it."""
+        gates = [self.gate(name) for name in names.split("\n")]
+        for gate in gates:
+            if not gate.lets_start:
+                return gate.name
+        for gate in gates:
+            gate.ready -= 1
+            gate.active += 1
+            gate.bucket.take()
+        return None
+
+    def keep(self, names: str) -> None:
+        """Note that an active job is ready again, in its places."""
+        for name in names.split("\n"):
+            gate = self.gate(name)
+            gate.active -= 1
+            gate.ready += 1
+
+    def give_back(self, names: str, state: str) -> None:
+        """Take the places of a job, which was ready or active, from it."""
+        for name in names.split("\n"):
+            gate = self.gate(name)
+            if state == "active":
+                gate.active -= 1
+            else:
+                gate.ready -= 1
+            gate.looks += GATE_LOOKS
+
+    def join(self, name: str, place: Place, lane: str) -> None:
+        """Note that a job waits in a gate's line."""
+        gate = self.gate(name)
+        gate.came[place] = lane
+        gate.is_head_known = False
+
+    def part(self, name: str, place: Place) -> None:
+        """Note that a job has left a gate's line."""
+        gate = self.gate(name)
+        gate.came.pop(place, None)
+        gate.is_head_known = False
+
+    def head(self, gate: Gate) -> tuple[Place, str] | None:
+        """Return who is the first in a gate's line, and that one's lane."""
+        if not gate.is_head_known:
+            heads = list(gate.came.items())
+            row = self._db.execute(_HEAD, (self._queue, gate.name)).fetchone()
+            if row is not None:
+                heads.append(((row[0], row[1]), row[2]))
+            gate.head = min(heads, default=None)
+            gate.is_head_known = True
+        return gate.head
+
+    def freed(self) -> list[Gate]:
+        """Return the gates in which places came free, and whose lines were not looked at since."""
+        return [gate for gate in self._known.values() if gate.looks]
+
+    def write(self, due_ms: int | None) -> tuple[int | None, str]:
+        """Write what the call has changed of gates, and begin anew.
+
+        Args:
+            due_ms: when the first gate was due before.
+
+        Returns:
+            When the first gate is due now, None without one, and the lane of the job that waits for
+            that if its gate is among those written, else "".
+        """
+        if not self._known:
+            return due_ms, ""
+        lanes: dict[int, str] = {}
+        for gate in self._known.values():
+            head = self.head(gate)
+            room_in_ms = gate.room_in_ms() if head else None
+            gate_due_ms = None if room_in_ms is None else self._now_ms + room_in_ms
+            self._save(gate, gate_due_ms)
+            if head is not None and gate_due_ms is not None:
+                lanes.setdefault(gate_due_ms, head[1])
+        self._known = {}
+        [first_ms] = self._db.execute(_FIRST_DUE, (self._queue,)).fetchone()
+        if self._db.execute(_IS_OPENING, (self._queue,)).fetchone() is not None:
+            first_ms = self._now_ms if first_ms is None else min(first_ms, self._now_ms)
+        return first_ms, "" if first_ms is None else lanes.get(first_ms, "")
+
+    def forget_full(self, limit: int) -> int:
+        """Forget gates without jobs whose tokens are all there; return how many these were."""
+        return self._db.execute(_FORGET_FULL, (self._queue, self._now_ms, limit)).rowcount
+
+    def recount(self, found: Mapping[str, tuple[int, int]]) -> int:
+        """Bring every gate back to its jobs that there are, and have its line looked at.
+
+        Args:
+            found: how many jobs are ready and active with each gate, by name.
+
+        Returns:
+            How many gates were wrong.
+        """
+        names = {name for (name,) in self._db.execute(_NAMES, (self._queue,)).fetchall()}
+        mended = 0
+        for name in names | found.keys():
+            gate = self.gate(name)
+            counts = found.get(name, (0, 0))
+            mended += (gate.ready, gate.active) != counts
+            gate.ready, gate.active = counts
+        return mended
+
+    def _declare(self, limit: str, terms: Terms) -> None:
+        self._db.execute(_DECLARE, (self._queue, limit, terms.text))
+        self._terms[limit] = terms
+        for gate in self._known.values():
+            if gate.name.partition("\t")[0] == limit:
+                gate.terms, gate.bucket = terms, paid(gate.bucket, 0, terms)
+
+    def _load(self, name: str) -> Gate:
+        terms = self.terms(name.partition("\t")[0])
+        row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
+        if row is None:
+            return Gate(name, terms, paid(Bucket(), 0, terms))
+        ready, active, owed, rate, rate_ms, owed_at_ms = row
+        bucket = paid(Bucket(owed, rate, rate_ms), self._now_ms - owed_at_ms, terms)
+        return Gate(name, terms, bucket, ready, active, is_kept=True)
+
+    def _has_before(self, gate: Gate, place: Place) -> bool:
+        head = self.head(gate)
+        return head is not None and head[0] < place
+
+    def _save(self, gate: Gate, due_ms: int | None) -> None:
+        bucket = gate.bucket
+        is_idle = not (gate.ready or gate.active)
+        if is_idle and due_ms is None and not bucket.owed:
+            if gate.is_kept:
+                self._db.execute(_FORGET, (self._queue, gate.name))
+            return
+        full_in_ms = bucket.ms_until(bucket.burst) if is_idle and bucket.rate else None
+        full_ms = None if full_in_ms is None else self._now_ms + full_in_ms
+        row = (gate.ready, gate.active, bucket.owed, bucket.rate, bucket.rate_ms, self._now_ms)
+        self._db.execute(_SAVE, (self._queue, gate.name, *row, due_ms, full_ms))
