@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.storage.sqlite.engine.step import Step
+from tests.support import gate_check
 
 # Hints, and the order in which things came: no state.
 PASSING = {"key", "wake"}
@@ -49,7 +50,7 @@ def dump(step: Step, *, with_calls: bool) -> dict[str, Any]:
     for row in _rows(step.db, "incarnations"):
         kept = {field: value for field, value in row.items() if field not in left_out}
         found[f"worker:{row['name']}"] = kept
-    found |= _bulk_writes(step)
+    found |= _bulk_writes(step) | gate_check.dump(step.db)
     others = ["events", "stats", "messages", "lanes", "readers", *OF_SCHEDULES]
     for table in (*others, *(["calls"] if with_calls else [])):
         if rows := _rows(step.db, table):
@@ -101,6 +102,7 @@ def problems(step: Step) -> list[str]:
     for job_id, n in Counter(row["job"] for row in _rows(db, "errors")).items():
         if n > 10:
             found.append(f"job {job_id} has {n} errors")
+    found += gate_check.problems(db, step.now_ms)
     found += _schedule_problems(db)
     found += _bulk_write_problems(db)
     return found
@@ -127,7 +129,7 @@ def _job_problems(job: dict[str, Any], workers: dict[int, dict[str, Any]]) -> It
 def _successor_problems(jobs: list[dict[str, Any]]) -> Iterator[str]:
     blocking = {(job["queue"], job["id"]) for job in jobs if job["next_update"]}
     for job in jobs:
-        if bool(job["is_next"]) != (job["state"] == "blocked"):
+        if job["is_next"] and job["state"] != "blocked":
             yield f"{job['id']!r} is {job['state']} and its is_next is {job['is_next']}"
         if job["next_update"] and job["state"] != "active":
             yield f"{job['id']!r} is {job['state']} and has a successor"

@@ -12,11 +12,11 @@ import pytest
 import headrace.storage.sqlite
 
 FOLDER = Path(headrace.storage.sqlite.__file__).parent
-PLACES = {"state", "seq", "due_ms", "owner", "purge_at_ms"}
+PLACES = {"state", "seq", "due_ms", "owner", "purge_at_ms", "parked"}
 COUNTS = {"queued", "scheduled", "retrying", "active", "finished", "dead", "blocked"}
 WRITERS = {
     "a job comes": {"intake.py"},
-    "a job moves": {"moves.py"},
+    "a job moves": {"moves.py", "parking.py"},
     "a job goes": {"history.py"},
     "a job is counted": {"moves.py"},
     "a count is written": {"unit.py"},
@@ -32,7 +32,8 @@ def writes(tree: ast.Module) -> Iterator[str]:
             case ast.JoinedStr(values=parts):
                 # What is put in later may be any column.
                 named = [
-                    part.value if isinstance(part, ast.Constant) else "state = ?," for part in parts
+                    part.value if isinstance(part, ast.Constant) else "state = ?, queued = ?,"
+                    for part in parts
                 ]
                 yield from sql_writes("".join(map(str, named)))
             case ast.Call(func=ast.Attribute(value=owner, attr="enter" | "leave" | "recount")):

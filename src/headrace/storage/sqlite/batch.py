@@ -49,8 +49,7 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
             new[job.id] = born = intake.new(unit, job)
             due_ms = intake.due_ms_of(unit, job) if job.delay_ms else job.run_at_ms
             moves.enter(unit, born, due_ms)
-            is_ready = born.due_ms is None
-            outcomes.append(EnqueueOutcome.QUEUED if is_ready else EnqueueOutcome.SCHEDULED)
+            outcomes.append(EnqueueOutcome(born.state))
             firsts.note(job, EnqueueOutcome.QUEUED)
     _write(unit, new)
     firsts.write()

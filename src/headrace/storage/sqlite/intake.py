@@ -59,6 +59,9 @@ class NewJob(msgspec.Struct):
     seq: int | None = None
     due_ms: int | None = None
     on_failed: str | None = None
+    gates: str | None = None
+    parked: str | None = None
+    number: int | None = None
 
 
 _COLUMNS = NewJob.__struct_fields__
@@ -84,6 +87,7 @@ def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
         job.options,
         job.channel or None,
         on_failed=job.on_failed or None,
+        gates=unit.gates.named(job.gates) if job.gates else None,
     )
 
 

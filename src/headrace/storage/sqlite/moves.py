@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from headrace.storage.sqlite import parking
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import DELAYED, Record
@@ -43,6 +44,7 @@ _ENDED = _enter(
     """state = ?, run_ms = ?, result = ?, result_purge_at_ms = ?, reason = ?, error = ?,
   failures = ?, stalls = ?""",
 )
+_BLOCKED = _enter("parked", "number = ?, state = 'blocked', failures = ?, stalls = ?")
 _ACTIVE = _enter(
     "owner",
     "state = 'active', epoch = epoch + 1, nonce = ?",
@@ -77,6 +79,21 @@ class Anew(msgspec.Struct, frozen=True):
         unit.enter("queued")
         unit.write(_ANEW, (self.seq, unit.now_ms, record.key))
         unit.wakes.lane(record.lane)
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """Waits in the line of a gate, in the order of ``number``: the place it had come to."""
+
+    state: ClassVar[str] = "blocked"
+    line: str
+    number: int
+
+    def enter(self, unit: UnitOfWork, record: Record) -> None:
+        """Take the job in, with what it was charged with."""
+        unit.enter("blocked")
+        unit.gates.join(self.line, (-record.tier, self.number), record.lane)
+        values = (record.failures, record.stalls, record.key)
+        unit.write(_BLOCKED, (self.line, unit.now_ms, self.number, *values))
 
 
 class Delayed(msgspec.Struct, frozen=True):
@@ -159,7 +176,11 @@ def enter(unit: UnitOfWork, new: NewJob, due_ms: int, *, detail: str = "") -> No
         unit.wakes.delayed(due_ms, new.lane)
     else:
         new.state, new.seq = "queued", unit.next_tail()
-        unit.wakes.lane(new.lane)
+        if new.gates and (line := parking.line_of_new(unit, new)):
+            new.state, new.seq, new.parked, new.number = "blocked", None, line, new.seq
+            detail = parking.shown(line)
+        else:
+            unit.wakes.lane(new.lane)
     unit.enter(new.state)
     detail = detail if new.due_ms is None else str(new.due_ms)
     unit.events.add(new.state, new.id, new.task, detail=detail)
@@ -168,7 +189,7 @@ def enter(unit: UnitOfWork, new: NewJob, due_ms: int, *, detail: str = "") -> No
 def move(
     unit: UnitOfWork,
     record: Record,
-    place: Ready | Anew | Delayed | Ended | Erased,
+    place: Ready | Anew | Blocked | Delayed | Ended | Erased,
     event: str = "",
     *,
     worker: str = "",
@@ -186,6 +207,12 @@ def move(
         run_ms: how long the event says that it ran.
         detail: of the event.
     """
+    if record.gates:
+        number = place.seq if isinstance(place, Ready | Anew) else None
+        line = parking.line_of(unit, record, number)
+        if line is not None and number is not None:
+            event, detail = "" if record.state == "blocked" else "blocked", parking.shown(line)
+            place = Blocked(line, number)
     unit.leave(record.state)
     if record.state in DELAYED:
         unit.wakes.forget_due()
@@ -203,6 +230,11 @@ def move(
             run_ms=run_ms,
             detail=detail,
         )
+
+
+def park(unit: UnitOfWork, record: Record, line: str, number: int) -> None:
+    """Take a ready job to the line of a gate that does not let it start."""
+    move(unit, record, Blocked(line, number), "blocked", detail=parking.shown(line))
 
 
 def start(unit: UnitOfWork, keys: Sequence[int], *, owner: int, nonce: str) -> None:

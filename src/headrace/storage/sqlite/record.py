@@ -16,7 +16,7 @@ from headrace.storage.values import DAMAGED_ERROR
 FIELDS = """
 jobs.key, jobs.id, state, task, nonce, epoch, failures, stalls, cancel, channels, lane, tier,
 expires_at_ms, max_stalls, keep_ms, put_back, joined,
-created_ms, next_update, on_failed
+created_ms, next_update, on_failed, gates
 """
 """The columns of a `Record`, in its order."""
 
@@ -42,7 +42,7 @@ DELETE FROM errors WHERE job = ?1 AND key <=
 
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 DELAYED = frozenset({"scheduled", "retrying"})
-WAITING = DELAYED | {"queued"}
+WAITING = DELAYED | {"queued", "blocked"}
 
 _encode_error = msgspec.json.Encoder().encode
 _decode_error = msgspec.json.Decoder(ErrorInfo).decode
@@ -71,6 +71,7 @@ class Record(msgspec.Struct):
     created_ms: int
     next_update: str
     on_failed: str | None
+    gates: str | None
     is_erased: bool = False
 
     @property

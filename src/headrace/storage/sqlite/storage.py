@@ -25,6 +25,7 @@ from headrace.storage.sqlite.roles.bulk_writer import SqliteBulkWriter
 from headrace.storage.sqlite.roles.consumer import SqliteConsumer
 from headrace.storage.sqlite.roles.doctor import SqliteDoctor
 from headrace.storage.sqlite.roles.inspector import SqliteInspector
+from headrace.storage.sqlite.roles.limiter import SqliteLimiter
 from headrace.storage.sqlite.roles.maintenance import SqliteMaintenance
 from headrace.storage.sqlite.roles.producer import SqliteProducer
 from headrace.storage.sqlite.roles.scheduler import SqliteScheduler
@@ -44,6 +45,7 @@ class SqliteStorage(
     SqliteMaintenance,
     SqliteInspector,
     SqliteAdmin,
+    SqliteLimiter,
     SqliteScheduler,
     SqliteBulkWriter,
     SqliteBulkReader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import CancelOutcome, JobState
-from headrace.storage.sqlite import finish
+from headrace.storage.sqlite import finish, lines
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import channel_of
 from headrace.storage.sqlite.record import TERMINAL, Record, ask_to_stop, load
@@ -24,7 +24,7 @@ def cancel(
     known = load(unit, job_ids)
     end = _cancel_next if only_next else _cancel
     outcomes = [end(unit, known.get(job_id)) for job_id in job_ids]
-    unit.close()
+    lines.close(unit)
     return outcomes
 
 

@@ -10,7 +10,7 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS
-from headrace.storage.sqlite import due, finish, moves
+from headrace.storage.sqlite import due, finish, lines, moves
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import (
     Claimant,
@@ -25,7 +25,7 @@ from headrace.storage.values import CallId, ClaimReply
 
 _READY = f"""
 SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
-  options, max_stalls
+  options, max_stalls, gates, seq
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
@@ -34,7 +34,7 @@ FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 
 
-Passed = Literal["", "expired", "waits"]
+Passed = Literal["", "expired", "waits", "parked"]
 
 
 class Taking(msgspec.Struct):
@@ -48,6 +48,7 @@ class Taking(msgspec.Struct):
     keys: list[int] = msgspec.field(default_factory=list)
     size: int = BATCH_LIMIT_BYTES
     has_last_chance: bool = False
+    lines: dict[int, str] = {}
 
 
 def claim(
@@ -65,15 +66,17 @@ def claim(
     note_claim(unit, me, call.number)
     if unit.is_paused:
         return _reply(unit, [], is_paused=True)
-    due_ms = due.promote(unit)
+    due.promote(unit)
     taking = Taking(call.client, me, nonce, unit.tail)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
+    lines.open_freed(unit)
+    unit.write_gates(wakes=False)  # the answer says when the next is due
     left = _left(unit, may_have_more) if slots else ready_lanes(unit.db, unit.key)
     for lane in left:
         unit.wakes.lane(lane)
     unit.close()
-    return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due_ms)
+    return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due.next_ms(unit))
 
 
 def _left(unit: UnitOfWork, lanes: list[str]) -> list[str]:
@@ -137,6 +140,8 @@ def _take_some(unit: UnitOfWork, taking: Taking, query: tuple[int, str, int, int
     for passed, row in found:
         if passed == "expired":
             finish.fail(unit, load_one(unit, row[0]), "expired")
+        elif passed == "parked":
+            moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
         elif passed:
             moves.pass_over(unit, row[0])
         else:
@@ -149,7 +154,13 @@ def _why_not(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> Passed:
     """Return why a ready job is passed over, "" if it is not."""
     if row[6] == 0 and 0 < row[9] <= unit.now_ms:
         return "expired"
-    return "waits" if row[8] and _must_wait(unit, taking, row) else ""
+    if row[8] and _must_wait(unit, taking, row):
+        return "waits"
+    line = unit.gates.start(row[12]) if row[12] else None
+    if line is None:
+        return ""
+    taking.lines[row[0]] = line
+    return "parked"
 
 
 def _must_wait(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> bool:
@@ -174,7 +185,7 @@ SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= 
 
 
 def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
-    key, job_id, task, payload, created, at, epoch, failures, stalls, _, options, _ = row
+    key, job_id, task, payload, created, at, epoch, failures, stalls, _, options = row[:11]
     waited_ms = max(0, unit.now_ms - at)  # the clock may have been set back
     epoch += 1
     unit.stats.observe("wait", waited_ms)

@@ -17,6 +17,7 @@ from headrace.storage.values import CallId
 _LETTERS = {
     EnqueueOutcome.QUEUED: "q",
     EnqueueOutcome.SCHEDULED: "s",
+    EnqueueOutcome.BLOCKED: "b",
     EnqueueOutcome.DUPLICATE: "d",
     EnqueueOutcome.COMPLETED: "c",
     EnqueueOutcome.UPDATED: "u",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, Claim
 from headrace.storage.limits import CANCELS_A_BEAT, RETIRED_A_CALL
-from headrace.storage.sqlite import attempts, incarnations
+from headrace.storage.sqlite import attempts, incarnations, lines, terms
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
@@ -25,7 +25,8 @@ def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:
         else:
             sql = "INSERT OR REPLACE INTO lanes (queue, task, lane) VALUES (?, ?, ?)"
             step.db.execute(sql, (unit.key, task, lane))
-    unit.close()
+    lines.follow(unit, terms.declare(unit, worker.limits))
+    lines.close(unit)
 
 
 def beat(step: Step, name: QueueName, incarnation: str) -> BeatReply:
@@ -60,7 +61,7 @@ def put_back(step: Step, name: QueueName, jobs: Sequence[tuple[str, Claim]]) -> 
             continue
         if (record.epoch, record.nonce) == (claim.epoch, claim.nonce):
             attempts.put_back(unit, record)
-    unit.close()
+    lines.close(unit)
 
 
 def retire(step: Step, name: QueueName, incarnation: str) -> int:
@@ -78,5 +79,5 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
     if left == 0:
         incarnations.note_left(unit, incarnation, "retired")
         incarnations.forget(unit, owner)
-    unit.close()
+    lines.close(unit)
     return left

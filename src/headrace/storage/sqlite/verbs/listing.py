@@ -56,11 +56,11 @@ _READY = Listing(
 _DELAYED = Listing("queue = ? AND due_ms IS NOT NULL", ("due_ms", "key"))
 _LISTINGS = {
     JobState.QUEUED: _READY,
+    JobState.BLOCKED: Listing("queue = ? AND state = 'blocked'", ("created_ms", "key")),
     JobState.SCHEDULED: _DELAYED,
     JobState.RETRYING: _DELAYED,
     # Its index is of all queues, and short: + keeps SQLite from taking another one.
     JobState.ACTIVE: Listing("+queue = ? AND owner IS NOT NULL", ("owner", "key")),
-    JobState.BLOCKED: Listing("queue = ? AND is_next = 1", ("created_ms", "key")),
     **{
         state: Listing(
             f"queue = ? AND state = '{state.value}' AND purge_at_ms IS NOT NULL",

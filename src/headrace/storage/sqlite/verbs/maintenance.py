@@ -10,6 +10,7 @@ from headrace.storage.sqlite import (
     history,
     idempotency,
     incarnations,
+    lines,
     moves,
     readers,
     stages,
@@ -61,7 +62,7 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     for record in owned(unit, owner, REAPED_A_CALL):
         attempts.stall(unit, record, incarnation, error)
     unit.wakes.all()
-    unit.close()
+    lines.close(unit)
     return count_owned(unit, owner)
 
 
@@ -101,7 +102,8 @@ def prune(step: Step, name: QueueName) -> str:
     unit.close()
     left = stages.erase_over(unit)
     forgotten = max(writes.forget_over(unit), idempotency.forget(unit))
-    has_more = left or max(len(over), forgotten) >= PRUNED_A_CALL
+    full = unit.gates.forget_full(PRUNED_A_CALL)
+    has_more = left or max(len(over), forgotten, full) >= PRUNED_A_CALL
     return "more" if has_more else ""
 
 
@@ -116,6 +118,8 @@ def recount(step: Step, name: QueueName) -> int:
         attempts.put_back(unit, record)
     unit.flush()
     mended = len(lost) + successors.mend(unit)
+    unit.flush()
+    mended += lines.repair(unit)
     unit.flush()
     mended += moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
     unit.close()

@@ -15,7 +15,7 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.storage.lines import error_words, words_of
-from headrace.storage.sqlite import attempts, finish
+from headrace.storage.sqlite import attempts, finish, lines
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import find, note_settle
 from headrace.storage.sqlite.moves import Delayed
@@ -51,7 +51,7 @@ def settle(
     ]
     settled = "".join(["1" if verdict else "0" for verdict in verdicts])
     note_settle(unit, me, call.number, settled)
-    unit.close()
+    lines.close(unit)
     return verdicts
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.job import JobState
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.sqlite import events, finish, stages, writes
+from headrace.storage.sqlite import events, finish, lines, stages, writes
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
@@ -20,7 +20,9 @@ _DELETE_QUEUE = (
     "DELETE FROM incarnations WHERE queue = ?",
     "DELETE FROM lanes WHERE queue = ?",
     "DELETE FROM readers WHERE queue = ?",
-    "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0 WHERE key = ?",
+    "DELETE FROM limits WHERE queue = ?",
+    "DELETE FROM gates WHERE queue = ?",
+    "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0, gate_due_ms = NULL WHERE key = ?",
 )
 
 
@@ -102,5 +104,5 @@ def purge(step: Step, name: QueueName, state: JobState, job_ids: Sequence[str]) 
         if record.state == state.value:
             finish.delete(unit, record)
             n += 1
-    unit.close()
+    lines.close(unit)
     return n

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import JobState
 from headrace.storage.limits import MESSAGE_LIMIT_BYTES
-from headrace.storage.sqlite import finish, successors
+from headrace.storage.sqlite import finish, lines, successors
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import WAITING, Record, add_channel, load, read_errors
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
@@ -29,7 +29,7 @@ def watch(step: Step, name: QueueName, job_ids: Sequence[str], channel: str) -> 
             finish.fail(unit, record, "expired")
     unit.flush()
     ends = [_stand(unit, job_id, known.get(job_id), channel) for job_id in job_ids]
-    unit.close()
+    lines.close(unit)
     return ends
 
 

@@ -1,0 +1,117 @@
+"""The lines of gates: who gets the places that came free, and what follows from new terms.
+
+Gates that got room in a call are opened before it closes. What its bounds cut off is due at once,
+and opened by the next claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from headrace.storage.limits import GATES_LOOKS
+from headrace.storage.sqlite import finish
+from headrace.storage.sqlite.moves import Ready, move
+from headrace.storage.sqlite.record import load_one
+from headrace.storage.sqlite.unit import UnitOfWork
+
+_FIRST = """
+SELECT key, number FROM jobs WHERE queue = ? AND parked = ? ORDER BY tier DESC, number LIMIT 1
+"""
+_DUE = "SELECT name FROM gates WHERE queue = ? AND due_ms <= ? ORDER BY due_ms, name LIMIT ?"
+_NEXT = "SELECT min(parked) FROM jobs WHERE queue = ? AND parked > ? AND parked < ?"
+_PLACES = """
+SELECT state, gates, count(*) FROM jobs
+WHERE queue = ? AND gates IS NOT NULL AND state IN ('queued', 'active') GROUP BY state, gates
+"""
+_LOST = """
+SELECT key FROM jobs
+WHERE queue = ? AND state = 'blocked' AND is_next = 0 AND (parked IS NULL OR gates IS NULL)
+"""
+_LIMITS = "SELECT name, opened FROM limits WHERE queue = ? AND opened IS NOT NULL ORDER BY name"
+_OPENED = "UPDATE limits SET opened = ? WHERE queue = ? AND name = ?"
+
+
+def close(unit: UnitOfWork) -> None:
+    """Open the gates that got room in a call, and end it."""
+    open_freed(unit)
+    unit.close()
+
+
+def open_freed(unit: UnitOfWork) -> None:
+    """Open the gates in which places came free in this call, in the order in which it met them."""
+    while freed := unit.gates.freed():
+        for gate in freed:
+            looks, gate.looks = gate.looks, 0
+            _open(unit, gate.name, looks)
+
+
+def open_due(unit: UnitOfWork) -> None:
+    """Open the gates that are due, and go on with limits that have new terms."""
+    if unit.gate_due_ms is None or unit.gate_due_ms > unit.now_ms:
+        return
+    looks = GATES_LOOKS
+    rows = unit.db.execute(_DUE, (unit.key, unit.now_ms, looks)).fetchall()
+    for (name,) in rows:
+        if looks > 0:
+            looks -= max(1, _open(unit, name, looks))
+    for limit, opened in unit.db.execute(_LIMITS, (unit.key,)).fetchall():
+        if looks > 0:
+            looks -= _open_limit(unit, limit, opened, looks)
+    unit.write_gates(wakes=False)
+
+
+def follow(unit: UnitOfWork, limits: Iterable[str]) -> None:
+    """Open the gates of limits that have new terms, as far as the bounds go."""
+    looks = GATES_LOOKS
+    for limit in limits:
+        looks -= _open_limit(unit, limit, limit, looks)
+
+
+def _open_limit(unit: UnitOfWork, limit: str, opened: str, looks: int) -> int:
+    """Open the gates of a limit behind one; return how many jobs were looked at."""
+    left = looks
+    behind: str | None = opened
+    while left > 0 and behind is not None:
+        # A tab is less than any character of a name.
+        [behind] = unit.db.execute(_NEXT, (unit.key, opened, f"{limit}\n")).fetchone()
+        if behind is not None:
+            opened = behind
+            left -= max(1, _open(unit, opened, left))
+    unit.db.execute(_OPENED, (None if behind is None else opened, unit.key, limit))
+    return looks - left
+
+
+def _open(unit: UnitOfWork, name: str, looks: int) -> int:
+    """Let the first of a line take their places; return how many were looked at."""
+    unit.flush()
+    gate = unit.gates.gate(name)
+    for look in range(looks):
+        if not gate.has_room:
+            return look
+        row = unit.db.execute(_FIRST, (unit.key, name)).fetchone()
+        if row is None:
+            return look
+        key, number = row
+        record = load_one(unit, key)
+        if record.is_overdue(unit.now_ms):
+            finish.fail(unit, record, "expired")
+        else:
+            move(unit, record, Ready(number), "queued", detail="admitted")
+        unit.flush()
+    return looks
+
+
+def repair(unit: UnitOfWork) -> int:
+    """Bring gates and lines back to the jobs that there are; return how much was put right."""
+    lost = [load_one(unit, key) for (key,) in unit.db.execute(_LOST, (unit.key,)).fetchall()]
+    for record in lost:
+        move(unit, record, Ready(unit.next_tail()), "queued", detail="admitted")
+    unit.flush()
+    places: Counter[tuple[str, str]] = Counter()
+    for state, gates, n in unit.db.execute(_PLACES, (unit.key,)).fetchall():
+        for name in gates.split("\n"):
+            places[name, state] += n
+    names = {name for name, _ in places}
+    found = {name: (places[name, "queued"], places[name, "active"]) for name in names}
+    return len(lost) + unit.gates.recount(found)
