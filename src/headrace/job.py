@@ -85,6 +85,15 @@ class EnqueueOutcome(StrEnum):
     UPDATED = "updated"
     UNKNOWN = "unknown"
 
+    @property
+    def is_added(self) -> bool:
+        """Whether the request has brought a job in."""
+        return self in ADDED
+
+
+ADDED = (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED, EnqueueOutcome.BLOCKED)
+"""What became of requests that have brought a job in."""
+
 
 class FirstUse(msgspec.Struct, frozen=True):
     """What comes of a request whose idempotency key is known: nothing is stored.

@@ -70,7 +70,7 @@ class Decision(msgspec.Struct, frozen=True):
             HistoryEntry(
                 instant_ms=instant,
                 fired_ms=now_ms,
-                outcome="enqueued" if is_new(outcome) else "duplicate",
+                outcome="enqueued" if outcome.is_added else "duplicate",
                 job_id=occurrence_id(self.stored.id, instant),
             )
             for instant, outcome in zip(self.plan.fire, outcomes, strict=True)
@@ -117,8 +117,3 @@ class Decision(msgspec.Struct, frozen=True):
         """The last occurrence that was decided about."""
         passed = [entry.until_ms or entry.instant_ms for entry in self.plan.passed]
         return max((*self.plan.fire, *passed), default=(self.body.next_ms or 0) - 1)
-
-
-def is_new(outcome: EnqueueOutcome) -> bool:
-    """Whether an occurrence has brought a job in."""
-    return outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED)

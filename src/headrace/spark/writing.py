@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from headrace.errors import StorageError
-from headrace.job import EnqueueOutcome
+from headrace.job import ADDED
 from headrace.logs.log import write_line
 from headrace.repeat import repeat_blocking
 from headrace.spark.lanes import TaskLanes
@@ -127,7 +127,7 @@ def write_partition(
     enqueues = Enqueues(asker.storage, retry_for_s=options.retry_for_ms / 1000, outage=asker.outage)
     for jobs, outcomes in enqueues.in_calls(calls):
         rows += len(jobs)
-        added += outcomes.count(EnqueueOutcome.QUEUED) + outcomes.count(EnqueueOutcome.SCHEDULED)
+        added += sum(map(outcomes.count, ADDED))
     return Written(rows, added)
 
 

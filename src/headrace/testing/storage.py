@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from headrace.errors import StorageUnavailable
-from headrace.job import CancelOutcome, EnqueueOutcome, Verdict
+from headrace.job import ADDED, CancelOutcome, EnqueueOutcome, Verdict
 from headrace.request import JobRequest
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.schedules import Occurrence
@@ -20,7 +20,7 @@ from headrace.storage.values import CallId
 Stored = Callable[[JobRequest, Occurrence | None], None]
 Stopping = Callable[[str, list[str]], None]
 
-_STORED = (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED, EnqueueOutcome.UPDATED)
+_STORED = (*ADDED, EnqueueOutcome.UPDATED)
 
 
 class NotedStorage(SqliteStorage):
