@@ -49,6 +49,11 @@ Place = tuple[int, int]
 """Where a job stands in a line: its tier, negative, and its number; the least is the first."""
 
 
+def as_asked(stored: str) -> str:
+    """Return gates that are stored as a job asks for them, which knows nothing of their terms."""
+    return "\n".join(f"{name}\t" for name in stored.split("\n")) if stored else ""
+
+
 class Gate(msgspec.Struct):
     """One gate as a call sees it.
 

@@ -29,10 +29,10 @@ WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
 _COPY_BLOCKED = """
 INSERT INTO jobs (
   queue, id, is_next, state, task, payload, tier, lane, created_ms, changed_ms, max_stalls, keep_ms,
-  options, on_failed
+  options, on_failed, gates
 )
 SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options,
-  on_failed
+  on_failed, gates
 FROM jobs WHERE key = ?2
 """
 _COPY_PAYLOAD = "INSERT INTO payloads (job, body) SELECT ?1, body FROM payloads WHERE job = ?2"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from headrace.storage.limits import GATES_LOOKS
 from headrace.storage.sqlite import finish
-from headrace.storage.sqlite.moves import Ready, move
+from headrace.storage.sqlite.moves import ADMITTED, Ready, move
 from headrace.storage.sqlite.record import load_one
 from headrace.storage.sqlite.unit import UnitOfWork
 
@@ -97,7 +97,7 @@ def _open(unit: UnitOfWork, name: str, looks: int) -> int:
         if record.is_overdue(unit.now_ms):
             finish.fail(unit, record, "expired")
         else:
-            move(unit, record, Ready(number), "queued", detail="admitted")
+            move(unit, record, Ready(number), "queued", detail=ADMITTED)
         unit.flush()
     return looks
 
@@ -106,7 +106,7 @@ def repair(unit: UnitOfWork) -> int:
     """Bring gates and lines back to the jobs that there are; return how much was put right."""
     lost = [load_one(unit, key) for (key,) in unit.db.execute(_LOST, (unit.key,)).fetchall()]
     for record in lost:
-        move(unit, record, Ready(unit.next_tail()), "queued", detail="admitted")
+        move(unit, record, Ready(unit.next_tail()), "queued", detail=ADMITTED)
     unit.flush()
     places: Counter[tuple[str, str]] = Counter()
     for state, gates, n in unit.db.execute(_PLACES, (unit.key,)).fetchall():

@@ -54,6 +54,10 @@ _ACTIVE = _enter(
 _BEHIND = "UPDATE jobs SET seq = ? WHERE key = ?"
 
 
+ADMITTED = "admitted"
+"""What the event says of a job that has left the line of a gate for its place."""
+
+
 class Ready(msgspec.Struct, frozen=True):
     """Waits for a worker, in the order of ``seq``, which the unit of work gave out."""
 
@@ -207,12 +211,14 @@ def move(
         run_ms: how long the event says that it ran.
         detail: of the event.
     """
-    if record.gates:
+    if record.gates_asked or record.gates:
         number = place.seq if isinstance(place, Ready | Anew) else None
         line = parking.line_of(unit, record, number)
         if line is not None and number is not None:
-            event, detail = "" if record.state == "blocked" else "blocked", parking.shown(line)
             place = Blocked(line, number)
+            if event == "queued":
+                event = "" if detail == ADMITTED else "blocked"
+                detail = parking.shown(line)
     unit.leave(record.state)
     if record.state in DELAYED:
         unit.wakes.forget_due()

@@ -38,15 +38,16 @@ def line_of(unit: UnitOfWork, record: Record, number: int | None) -> str | None:
     Returns:
         The gate in whose line it has to wait instead; None: it goes where it is to.
     """
-    gates = record.gates or ""
-    if record.state == "active" and number is not None:
+    gates = record.gates
+    if gates and record.state == "active" and number is not None:
         unit.gates.keep(gates)
         return None
-    if record.state in ("queued", "active"):
+    if gates and record.state in ("queued", "active"):
         unit.gates.give_back(gates, record.state)
     elif record.state == "blocked":
         _part(unit, record)
-    if number is None:
+    gates = record.gates = record.gates_asked
+    if number is None or not gates:
         return None
     line = unit.gates.admit(gates, (-record.tier, number))
     if line is not None and record.state == "failed":

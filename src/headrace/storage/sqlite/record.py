@@ -49,7 +49,11 @@ _decode_error = msgspec.json.Decoder(ErrorInfo).decode
 
 
 class Record(msgspec.Struct):
-    """What the transitions need to know of a job; changed as they go."""
+    """What the transitions need to know of a job; changed as they go.
+
+    ``gates`` are those in which it may have places. ``gates_asked`` are those that it meets from
+    its next move on, where an update has changed them.
+    """
 
     key: int
     id: str
@@ -73,6 +77,10 @@ class Record(msgspec.Struct):
     on_failed: str | None
     gates: str | None
     is_erased: bool = False
+    gates_asked: str | None = None
+
+    def __post_init__(self) -> None:
+        self.gates_asked = self.gates
 
     @property
     def owner(self) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, updates
+from headrace.storage.sqlite.gates import as_asked
 from headrace.storage.sqlite.intake import due_ms_of
 from headrace.storage.sqlite.moves import Delayed, Ready, block, move, unblock
 from headrace.storage.sqlite.record import (
@@ -24,7 +25,7 @@ from headrace.update import Update, UpdateRunAt, read_update
 _SAID = f"""
 SELECT task, {PAYLOAD}, tier, lane,
   next_due_ms, expires_at_ms, max_stalls, keep_ms, options, coalesce(channels, ''),
-  coalesce(on_failed, '')
+  coalesce(on_failed, ''), coalesce(gates, '')
 FROM jobs WHERE key = ?
 """  # noqa: S608
 _NOTE = "UPDATE jobs SET next_update = ? WHERE key = ?"
@@ -102,7 +103,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
     successor = load_next(unit, record.id)
     row = unit.db.execute(_SAID, (successor.key,)).fetchone()
     task, payload, tier, lane, due_ms, expires_at_ms, max_stalls, keep_ms = row[:8]
-    options, channels, on_failed = row[8:]
+    options, channels, on_failed, gates = row[8:]
     said = JobRequest(
         id=record.id,
         queue=unit.queue,
@@ -117,6 +118,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
         options=options,
         channel=channels,
         on_failed=on_failed,
+        gates=as_asked(gates),
     )
     unblock(unit, successor)
     updates.apply(unit, record, said, update, is_joined=bool(successor.joined))

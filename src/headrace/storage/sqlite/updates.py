@@ -10,7 +10,8 @@ from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
 _DATA = """
-UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ?, on_failed = ? WHERE key = ?
+UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ?, on_failed = ?, gates = ?
+WHERE key = ?
 """
 _COUNTS = "UPDATE jobs SET failures = 0, stalls = 0, put_back = NULL WHERE key = ?"
 _EXPIRY = "UPDATE jobs SET expires_at_ms = ? WHERE key = ?"
@@ -54,7 +55,8 @@ def _set_data(unit: UnitOfWork, record: Record, job: JobRequest) -> None:
     record.lane, record.on_failed = lane_of(unit, job), job.on_failed or None
     is_inline = len(job.payload) <= INLINE_LIMIT_BYTES
     payload = job.payload if is_inline else None
-    values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.on_failed)
+    gates = record.gates_asked = unit.gates.named(job.gates) if job.gates else None
+    values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.on_failed, gates)
     unit.db.execute(_DATA, (*values, record.key))
     if is_inline:
         unit.db.execute("DELETE FROM payloads WHERE job = ?", (record.key,))
@@ -98,18 +100,18 @@ def apply(
     The channels of the request are those of producers, unless it is said that none ``is_joined``.
     """
     unit.flush()
-    line = (record.lane, record.tier)
+    line = (record.lane, record.tier, record.gates)
     (its_ms, run_ms), asked_ms = _times(unit, record), due_ms_of(unit, job)
     has_time = takes_time(unit, update, its_ms=its_ms, asked_ms=asked_ms)
     set_parts(unit, record, job, update)
     if has_time:
         set_expiry(unit, record, job)
     add_channels(unit, record, job.channel, is_joined=is_joined)
-    is_other_line = line != (record.lane, record.tier)
+    is_other_line = line != (record.lane, record.tier, record.gates_asked)
     if has_time and asked_ms > unit.now_ms:
         place = Delayed("scheduled", asked_ms, run_ms)
         move(unit, record, place, "updated", detail=str(asked_ms))
-    elif is_other_line if record.state == "queued" else has_time:
+    elif is_other_line if record.state in ("queued", "blocked") else has_time:
         move(unit, record, Ready(unit.next_tail()), "updated")
     else:
         if its_ms and is_other_line:

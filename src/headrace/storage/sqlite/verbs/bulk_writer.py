@@ -7,17 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.errors import StageLost
-from headrace.job import EnqueueOutcome, Verdict
+from headrace.job import ADDED, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite import batch as jobs_of_a_call
-from headrace.storage.sqlite import stages, writes
+from headrace.storage.sqlite import lines, stages, writes
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.stages import Stage
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit, list_queue, open_unit
 from headrace.storage.sqlite.writes import Write
 from headrace.storage.values import CommitOutcome, StageInfo, WriteInfo
-
-_ADDED = frozenset({EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED})
 
 
 def stage(
@@ -98,10 +96,10 @@ def publish(step: Step, name: QueueName) -> Published:
     outcomes = jobs_of_a_call.store(unit, chunk.jobs)
     write = writes.find(unit, chunk.write_id)
     if write is not None:
-        write.added += sum(outcome in _ADDED for outcome in outcomes)
+        write.added += sum(outcome in ADDED for outcome in outcomes)
         write.stages_left -= chunk.is_last
         writes.keep(unit, chunk.write_id, write)
-    unit.close()
+    lines.close(unit)
     return Published(chunk.jobs, outcomes, stages.count_committed(unit))
 
 

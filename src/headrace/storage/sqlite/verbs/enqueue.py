@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.job import EnqueueOutcome, FirstUse, Verdict, outcome_of
 from headrace.request import JobRequest
-from headrace.storage.sqlite import batch
+from headrace.storage.sqlite import batch, lines
 from headrace.storage.sqlite.calls import Memory
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.unit import list_queue, open_unit
@@ -34,7 +34,7 @@ def enqueue(step: Step, name: QueueName, jobs: Sequence[JobRequest], call: CallI
     list_queue(unit)
     verdicts = batch.store(unit, jobs)
     memory.keep(_answer(verdicts))
-    unit.close()
+    lines.close(unit)
     return verdicts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import EnqueueOutcome, outcome_of
 from headrace.storage.schedules import Occurrence
-from headrace.storage.sqlite import batch, fired
+from headrace.storage.sqlite import batch, fired, lines
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.unit import list_queue, open_unit
 
@@ -32,5 +32,5 @@ def fire(
         for index, outcome in zip(new, stored, strict=True):
             outcomes[index] = outcome_of(outcome)
         fired.keep(unit, {each.schedule_id: last[each.schedule_id] for each in new.values()})
-        unit.close()
+        lines.close(unit)
     return outcomes
