@@ -8,7 +8,8 @@ local TYPES = {
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
   blocked = 'zset', delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
   payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash', next = 'hash',
-  idempotent = 'string',
+  idempotent = 'string', limits = 'hash', gate = 'string', gates = 'zset', line = 'zset', lines = 'zset',
+  ordered = 'zset',
   stage = 'list', write = 'hash', committed = 'list', readers = 'hash',
   schedule = 'hash', ['schedule-history'] = 'list', schedules = 'zset', ['schedules-of'] = 'zset',
   ['schedules-due'] = 'zset', ['schedules-heard'] = 'zset', ['schedule-releases'] = 'hash',
@@ -52,7 +53,7 @@ end
 
 local function repeated(failed, command, key, ...)
   local words = { ... }
-  if command == 'LMPOP' then
+  if command == 'LMPOP' or command == 'ZMPOP' then
     for i, word in ipairs(words) do
       words[i] = replacement(word)
     end

@@ -8,11 +8,20 @@ function keys.next(root, id) return root .. ':next:' .. id end
 
 -- A line is <lane>:<tier>.
 function keys.ready(root, line) return root .. ':ready:' .. line end
+-- The same of a queue with limits, where each entry has a number.
+function keys.ordered(root, line) return root .. ':ordered:' .. line end
 function keys.delayed(root) return root .. ':delayed' end
 function keys.blocked(root) return root .. ':blocked' end
 function keys.finished(root) return root .. ':finished' end
 function keys.dead(root) return root .. ':dead' end
 function keys.counts(root) return root .. ':counts' end
+
+function keys.limits(root) return root .. ':limits' end
+-- A gate's name is <limit>, a tab, <key>. Those that have a line are in `lines`, those that are due in `gates`.
+function keys.gate(root, name) return root .. ':gate:' .. name end
+function keys.line(root, name) return root .. ':line:' .. name end
+function keys.lines(root) return root .. ':lines' end
+function keys.gates(root) return root .. ':gates' end
 
 function keys.beats(root) return root .. ':beats' end
 function keys.worker(root, incarnation) return root .. ':worker:' .. incarnation end
@@ -55,6 +64,16 @@ function keys.aside(root, kind) return root .. ':damaged:' .. kind end
 
 -- Return the root and the kind of a key.
 function keys.parts(key) return string.match(key, '^(.-}):([%l-]+)') end
+
+-- The same of a queue with limits.
+function keys.ordered_words(root, lane)
+  local words = { '10' }
+  for tier = 9, 0, -1 do
+    words[#words + 1] = keys.ordered(root, lane .. ':' .. tier)
+  end
+  words[#words + 1], words[#words + 2], words[#words + 3] = 'MIN', 'COUNT', ''
+  return words
+end
 
 -- The words of a pop from the best tier of a lane that has any entry, but for the last: how many.
 function keys.pop_words(root, lane)

@@ -1,13 +1,14 @@
 -- What an operator has set for a queue.
 local FIELDS = {
   'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap', 'has_readers', 'on_failed',
+  'max_active', 'max_length', 'has_gates',
 }
 
 local DEFAULTS = {
   is_paused = false, history = limits.DEFAULT_HISTORY, dead_letters = limits.DEFAULT_DEAD_LETTERS,
   dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
   events_cap = '' .. limits.DEFAULT_EVENTS_CAP, events_now = '' .. limits.DEFAULT_EVENTS, has_readers = false,
-  on_failed = '',
+  on_failed = '', max_active = 0, max_length = 0, has_gates = false,
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
@@ -30,6 +31,9 @@ function settings.of(unit)
     events_cap = numbers.digits(v[6]) or DEFAULTS.events_cap,
     has_readers = v[7] == '1',
     on_failed = v[8] or '',
+    max_active = numbers.read(v[9], 0),
+    max_length = numbers.read(v[10], 0),
+    has_gates = v[11] == '1', -- jobs that are ready have numbers
   }
   -- What is kept now: a reader may hold more back.
   local is_held = found.has_readers and tonumber(found.events_cap) > tonumber(found.events)

@@ -38,6 +38,14 @@ function unit.open(root)
     undelayed = false, -- members that leave the delayed ones
     joined = false, -- ids that `joiner` has claimed
     joiner = '',
+    ordered = false, -- numbers and entries for lines that have these, by line
+    number = 0, -- that was given out last, and that up to which this call has them
+    last_number = 0,
+    terms = false, -- of limits, by name
+    gates = false, -- by name, and the names in the order in which they came up
+    gate_names = false,
+    has_new_due = false, -- whether a gate is due at another time
+    has_made_way = false, -- whether those are woken who may start what others made room for
     left = false, -- ids that are no longer an incarnation's, by incarnation
     finished = false, -- times and ids of ended jobs
     dead = false,

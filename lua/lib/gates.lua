@@ -1,0 +1,272 @@
+-- The gates of limits: who has a place in them, who waits in their lines, and when they are due. Nothing here moves a
+-- job. What gives a job its place asks first and tells it after; what a call has changed is written at its end.
+
+-- A gate's name is <limit>, a tab, <key>. Its value is ready, active, in line, due_ms; of one with a rate also owed,
+-- rate, rate_ms and since when.
+local VALUE, RATE = '^(%d+) (%d+) (%d+) (%d+)(.*)$', '^ (%d+) (%d+) (%d+) (%d+)$'
+local SPAN = 2 ^ 49 -- between the scores of two tiers in a line
+local LOOKS = limits.GATE_LOOKS
+
+local function read(unit, gate)
+  local value = unit.call('GET', keys.gate(unit.root, gate.name))
+  local ready, active, waiting, due_ms, rest = string.match(value or '', VALUE)
+  if not ready then
+    bucket.fill(gate)
+    return
+  end
+  local owed, rate, rate_ms, at_ms = string.match(rest, RATE)
+  bucket.pay(gate, tonumber(owed or 0), tonumber(rate or 0), tonumber(rate_ms or 0), unit.now_ms - (at_ms or 0))
+  gate.ready, gate.active, gate.waiting, gate.due_ms = tonumber(ready), tonumber(active), tonumber(waiting),
+    tonumber(due_ms)
+  gate.value, gate.had_line = value, gate.waiting > 0
+end
+
+-- One gate as the call sees it.
+function gates.of(unit, name)
+  local known = unit.gates
+  if not known then
+    known = {}
+    unit.gates, unit.gate_names = known, {}
+  end
+  local gate = known[name]
+  if not gate then
+    gate = {
+      name = name, terms = terms.of(unit, string.match(name, '^[^\t]*')), ready = 0, active = 0, waiting = 0,
+      due_ms = 0, value = false, had_line = false, looks = 0, head = false, is_head_known = false, owed = 0, rate = 0,
+      rate_ms = 0, burst = 0,
+    }
+    read(unit, gate)
+    known[name] = gate
+    unit.gate_names[#unit.gate_names + 1] = name
+  end
+  return gate
+end
+
+-- A job's gates, by their names, a line each.
+local function all_of(unit, names)
+  local found = {}
+  for name in string.gmatch(names, '[^\n]+') do
+    found[#found + 1] = gates.of(unit, name)
+  end
+  return found
+end
+
+-- Whether one more job may be ready.
+function gates.has_room(gate)
+  local its = gate.terms
+  if not its then
+    return true
+  elseif its.concurrency > 0 and gate.ready + gate.active >= its.concurrency then
+    return false
+  end
+  return its.rate == 0 or gate.ready < bucket.tokens(gate)
+end
+
+local function lets_start(gate)
+  local its = gate.terms
+  if not its then
+    return true
+  elseif its.concurrency > 0 and gate.active >= its.concurrency then
+    return false
+  end
+  return its.rate == 0 or bucket.tokens(gate) > 0
+end
+
+-- How long until time alone gives it room; nil: it never does.
+local function room_in_ms(gate)
+  if gates.has_room(gate) then
+    return 0
+  end
+  local its = gate.terms
+  if its.rate == 0 or (its.concurrency > 0 and gate.ready + gate.active >= its.concurrency) then
+    return nil
+  end
+  return bucket.ms_until(gate, gate.ready + 1)
+end
+
+-- The first in a gate's line, false where nobody is there.
+function gates.head(unit, gate)
+  if not gate.is_head_known then
+    gate.head, gate.is_head_known = false, true
+    local first = gate.waiting > 0 and unit.call('ZRANGE', keys.line(unit.root, gate.name), '0', '0', 'WITHSCORES')
+    if first and first[1] then
+      gate.head = { id = first[1], score = tonumber(first[2]) }
+    end
+  end
+  return gate.head
+end
+
+-- Where a job stands in a line, by its tier and the number it came with.
+function gates.score(tier, number)
+  return (9 - tier) * SPAN + number
+end
+
+-- The number of a job with that score.
+function gates.number(tier, score)
+  return score - (9 - tier) * SPAN
+end
+
+-- A new job's gates as they are stored, which is without the terms that it brings.
+function gates.named(unit, said)
+  local names = {}
+  for limit, key, text in string.gmatch(said, '([^\t\n]+)\t([^\t\n]*)\t([^\t\n]*)') do
+    names[#names + 1] = limit .. '\t' .. key
+    if terms.bring(unit, limit, text) then
+      for _, gate in pairs(unit.gates or {}) do
+        if string.match(gate.name, '^[^\t]*') == limit then
+          gate.terms = terms.of(unit, limit)
+          bucket.fill(gate)
+        end
+      end
+    end
+  end
+  return names[1] and table.concat(names, '\n')
+end
+
+-- Take a place in each of a job's gates, or return that in whose line it has to wait.
+function gates.admit(unit, names, tier, number)
+  local found = all_of(unit, names)
+  for _, gate in ipairs(found) do
+    if not gates.has_room(gate) then
+      return gate.name
+    end
+    local head = gates.head(unit, gate)
+    if head and head.score < gates.score(tier, number) then
+      return gate.name
+    end
+  end
+  for _, gate in ipairs(found) do
+    gate.ready = gate.ready + 1
+  end
+end
+
+-- Let a ready job start, or return the first of its gates that does not let it.
+function gates.start(unit, names)
+  local found = all_of(unit, names)
+  for _, gate in ipairs(found) do
+    if not lets_start(gate) then
+      return gate.name
+    end
+  end
+  for _, gate in ipairs(found) do
+    gate.ready, gate.active = math.max(0, gate.ready - 1), gate.active + 1
+    bucket.take(gate)
+  end
+end
+
+-- Note that an active job is ready again, in its places.
+function gates.keep(unit, names)
+  for _, gate in ipairs(all_of(unit, names)) do
+    gate.active, gate.ready = math.max(0, gate.active - 1), gate.ready + 1
+  end
+end
+
+-- Take the places of a job, which was ready or active, from it.
+function gates.give_back(unit, names, state)
+  local count = state == 'active' and 'active' or 'ready'
+  for _, gate in ipairs(all_of(unit, names)) do
+    gate[count] = math.max(0, gate[count] - 1)
+    gate.looks = gate.looks + LOOKS
+  end
+end
+
+-- Note that a job waits in a gate's line, or that it has left it.
+function gates.join(unit, name, tier, number, id)
+  local gate = gates.of(unit, name)
+  local score = numbers.text(gates.score(tier, number))
+  gate.waiting = gate.waiting + unit.call('ZADD', keys.line(unit.root, name), score, id)
+  gate.is_head_known = false
+end
+
+function gates.part(unit, name, id)
+  local gate = gates.of(unit, name)
+  gate.waiting = math.max(0, gate.waiting - unit.call('ZREM', keys.line(unit.root, name), id))
+  gate.is_head_known = false
+end
+
+-- Note or strike out what is to be opened, and from when.
+function gates.set_due(unit, name, due_ms)
+  if due_ms then
+    unit.call('ZADD', keys.gates(unit.root), numbers.text(due_ms), name)
+  else
+    unit.call('ZREM', keys.gates(unit.root), name)
+  end
+  unit.has_new_due = true
+end
+
+local function value_of(unit, gate, due_ms)
+  local value = numbers.text(gate.ready) .. ' ' .. numbers.text(gate.active) .. ' ' .. numbers.text(gate.waiting)
+    .. ' ' .. numbers.text(due_ms)
+  if gate.rate ~= 0 then
+    value = value .. ' ' .. numbers.text(gate.owed) .. ' ' .. numbers.text(gate.rate) .. ' '
+      .. numbers.text(gate.rate_ms) .. ' ' .. unit.now_text
+  end
+  return value
+end
+
+-- A gate that nobody is in ends with what it owes.
+local function save(unit, gate, due_ms)
+  local key, is_idle = keys.gate(unit.root, gate.name), gate.ready + gate.active + gate.waiting == 0
+  if is_idle and gate.owed == 0 then
+    if gate.value then
+      unit.call('UNLINK', key)
+    end
+  elseif is_idle then
+    unit.call('SET', key, value_of(unit, gate, 0), 'PX', numbers.text(bucket.ms_until(gate, gate.burst)))
+  else
+    local value = value_of(unit, gate, due_ms)
+    if value ~= gate.value then
+      unit.call('SET', key, value)
+    end
+  end
+end
+
+local function write(unit, gate)
+  local in_ms = room_in_ms(gate)
+  -- Who waits is of no account where only an end can give room.
+  local head = in_ms and gates.head(unit, gate)
+  local due_ms = head and unit.now_ms + in_ms or 0
+  save(unit, gate, due_ms)
+  if due_ms ~= gate.due_ms then
+    gates.set_due(unit, gate.name, head and due_ms)
+  end
+  if gate.waiting > 0 and not gate.had_line then
+    unit.call('ZADD', keys.lines(unit.root), '0', gate.name)
+  elseif gate.waiting == 0 and gate.had_line then
+    unit.call('ZREM', keys.lines(unit.root), gate.name)
+  end
+  return head and { due_ms = due_ms, id = head.id }
+end
+
+-- Among what is delayed, one member stands for all gates: it is due when the first of them is. Return that time.
+local function place_all(unit)
+  local key = keys.delayed(unit.root)
+  local first = unit.call('ZRANGE', keys.gates(unit.root), '0', '0', 'WITHSCORES')
+  if first[1] then
+    unit.call('ZADD', key, first[2], record.GATES)
+  else
+    unit.call('ZREM', key, record.GATES)
+  end
+  return first[1] and tonumber(first[2])
+end
+
+-- Write what the call has changed, and begin anew. Who consumes where the first gate is due is woken if that comes
+-- before anything else was to.
+function gates.write(unit, wakes)
+  local known, lanes = unit.gates, {}
+  for _, name in ipairs(known and unit.gate_names or {}) do
+    local due = write(unit, known[name])
+    if due then
+      lanes[due.due_ms] = lanes[due.due_ms] or due.id
+    end
+  end
+  unit.gates = false
+  if unit.has_new_due then
+    unit.has_new_due = false
+    local before = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0', 'WITHSCORES')
+    local due_ms = place_all(unit)
+    if wakes and due_ms and lanes[due_ms] and (not before[1] or due_ms < tonumber(before[2])) then
+      wake.note(unit, record.lane(unit, lanes[due_ms]))
+    end
+  end
+end
