@@ -38,6 +38,6 @@ function functions.cancel(roots, args)
   for i = 2, #args do
     verdicts[i - 1] = cancel(unit, args[i], only_next)
   end
-  unit:close()
+  lines.close(unit)
   return verdicts
 end

@@ -10,37 +10,46 @@ local function drain(unit, call, lane, limit)
   local taken, looks, waiting, is_drained = 0, LOOKS, {}, false
   while taken < limit and looks > 0 and call.bytes > 0 do
     words[#words] = numbers.text(math.min(limit - taken, looks, 50))
-    local popped = moves.pop(unit, words)
-    if not popped then
+    local list, entries, its_numbers = moves.pop(unit, words, lane)
+    if not list then
       is_drained = true
       break
     end
-    local list, entries = popped[1], popped[2]
     looks = looks - #entries
     for i, entry in ipairs(entries) do
-      local size, must_stay = starts.take(unit, call, entry, lane)
+      local size, must_stay = starts.take(unit, call, entry, lane, its_numbers[i])
       if must_stay then
-        waiting[#waiting + 1] = { list, entry }
+        waiting[#waiting + 1] = { list, entry, its_numbers[i] }
       end
       if size then
         taken = taken + 1
         call.bytes = call.bytes - size
       end
       if call.bytes <= 0 then
-        moves.push_back(unit, list, entries, i)
+        moves.push_back(unit, list, entries, its_numbers, i)
         break
       end
     end
   end
-  for _, pair in ipairs(waiting) do
-    moves.push_behind(unit, pair[1], pair[2])
+  for _, passed in ipairs(waiting) do
+    moves.push_behind(unit, unpack(passed))
   end
   moves.count_started(unit, lane, taken)
-  local has_new = unit.tails and next(unit.tails) -- what this claim has brought in
+  -- What this claim has brought in.
+  local has_new = (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered))
   if is_drained and #waiting == 0 and not has_new then
     return taken, false
   end
   return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks == 0 and #waiting == 0)
+end
+
+-- How many more jobs may be active in the queue.
+local function may_start(unit)
+  local most = settings.of(unit).max_active
+  if most == 0 then
+    return BATCH
+  end
+  return math.max(0, most - (tonumber(unit.call('HGET', keys.counts(unit.root), 'active')) or 0))
 end
 
 -- Leave a token where a lane has more for who takes it.
@@ -83,15 +92,26 @@ function functions.claim(roots, args)
   end
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
+  local most = math.min(BATCH, may_start(unit))
   for at = 4, #args, 2 do
-    local lane, limit = args[at], math.min(tonumber(args[at + 1]), BATCH - #unit.joined)
+    local lane, limit = args[at], math.min(tonumber(args[at + 1]), most - #unit.joined)
     local _, should_look = drain(unit, call, lane, limit)
     if should_look then
       left[#left + 1] = lane
     end
   end
+  local taken = #unit.joined
+  if unit.gates then
+    lines.open_freed(unit)
+    gates.write(unit, false) -- the reply says when the next is due
+    reply[3] = due.next_ms(unit)
+  end
   unit:close()
-  -- Who has no slot at all passes on whatever token it has.
-  pass_on(unit, #args == 3 and counts.lanes(unit) or left, reply)
+  -- Who has no slot at all passes on whatever token it has; whatever ends an attempt wakes who may come then.
+  if #args == 3 then
+    pass_on(unit, counts.lanes(unit), reply)
+  elseif most == BATCH or taken < most then
+    pass_on(unit, left, reply)
+  end
   return reply
 end

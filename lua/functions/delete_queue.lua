@@ -10,12 +10,13 @@ local function has_jobs(unit)
       return true
     end
   end
-  for _, key in ipairs({ keys.delayed(unit.root), keys.finished(unit.root), keys.dead(unit.root) }) do
+  for _, key in ipairs({ keys.finished(unit.root), keys.dead(unit.root) }) do
     if unit.call('ZCARD', key) > 0 then
       return true
     end
   end
-  return false
+  local stands_for_gates = unit.call('ZSCORE', keys.delayed(unit.root), record.GATES) and 1 or 0
+  return unit.call('ZCARD', keys.delayed(unit.root)) > stands_for_gates
 end
 
 -- Those in whose lines anything may stand, and nobody comes for it any more.
@@ -49,6 +50,7 @@ function functions.delete_queue(roots, args)
   end
   local root = unit.root
   unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.blocked(root), keys.events(root), keys.readers(root))
-  unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root))
+  unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root), keys.limits(root))
+  unit.call('UNLINK', keys.lines(root), keys.gates(root), keys.delayed(root))
   return 0
 end

@@ -18,6 +18,6 @@ function functions.enqueue(roots, args)
   end
   answer = batch.store(unit, args, 3)
   unit.raw('SET', memory, number .. ' ' .. answer, 'PX', CALLS_TTL_MS)
-  unit:close()
+  lines.close(unit)
   return answer
 end

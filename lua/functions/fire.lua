@@ -71,6 +71,6 @@ function functions.fire(roots, args)
   if #chosen > 0 then
     write_marks(unit, args, chosen, marks)
   end
-  unit:close()
+  lines.close(unit)
   return table.concat(verdicts, ' ')
 end

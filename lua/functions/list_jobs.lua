@@ -24,17 +24,15 @@ local function its_error(unit, id, state, failures, stalls, last_type, put_back)
   return error_type, error and string.sub(error, 1, limits.ROW_ERROR_BYTES) or ''
 end
 
--- One that is blocked has not begun: its place has its creation.
-local function add_blocked(unit, reply, found)
-  for _, row in ipairs(found) do
-    local v = unit.call('HMGET', keys.next(unit.root, row.id), 'task', 'tier', 'created_ms', 'due_ms')
-    if v[1] then
-      for _, word in ipairs({ row.id, v[4] or '', 'blocked', v[1], v[2] or '', '', '', '0', v[3] or '' }) do
-        reply[#reply + 1] = word
-      end
-      for _ = 1, 6 do
-        reply[#reply + 1] = ''
-      end
+-- One that is blocked by the active one of its id has not begun.
+local function add_successor(unit, reply, id)
+  local v = unit.call('HMGET', keys.next(unit.root, id), 'task', 'tier', 'created_ms', 'due_ms')
+  if v[1] then
+    for _, word in ipairs({ id, v[4] or '', 'blocked', v[1], v[2] or '', '', '', '0', v[3] or '' }) do
+      reply[#reply + 1] = word
+    end
+    for _ = 1, 6 do
+      reply[#reply + 1] = ''
     end
   end
 end
@@ -44,10 +42,6 @@ function functions.list_jobs(roots, args)
   local unit = unit.open(roots[1])
   local found = pages.entries(unit, state, cursor, limit)
   local reply = { #found == limit and found.cursor or '' }
-  if state == 'blocked' then
-    add_blocked(unit, reply, found)
-    return reply
-  end
   for _, row in ipairs(found) do
     local v = unit.call('HMGET', keys.job(unit.root, row.id), unpack(FIELDS))
     local its_state, _, _, generation, at_ms, created_ms, run_ms = record.parts(v[1])
@@ -55,12 +49,14 @@ function functions.list_jobs(roots, args)
       local epoch, nonce = record.claim_parts(v[2])
       local error_type, error = its_error(unit, row.id, state, v[5], v[6], v[8], v[9])
       local words = {
-        row.id, row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
+        row.id, record.is_delayed(state) and row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
         nonce, v[7] or '', error_type, error,
       }
       for _, word in ipairs(words) do
         reply[#reply + 1] = word
       end
+    elseif state == 'blocked' then
+      add_successor(unit, reply, row.id)
     end
   end
   return reply

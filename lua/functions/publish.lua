@@ -11,7 +11,7 @@ local function store(unit, words)
     end
     damage.note(unit.root, 'stage')
   end
-  unit:close()
+  lines.close(unit)
   return added or 0
 end
 

@@ -11,6 +11,6 @@ function functions.purge(roots, args)
       n = n + 1
     end
   end
-  unit:close()
+  lines.close(unit)
   return n
 end

@@ -10,6 +10,6 @@ function functions.put_back(roots, args)
       n = n + 1
     end
   end
-  unit:close()
+  lines.close(unit)
   return n
 end

@@ -24,6 +24,6 @@ function functions.reap(roots, args)
     end
   end
   wake.all(unit)
-  unit:close()
+  lines.close(unit)
   return numbers.text(unit.call('SCARD', processing))
 end

@@ -22,6 +22,6 @@ function functions.redrive(roots, args)
       n = n + 1
     end
   end
-  unit:close()
+  lines.close(unit)
   return n
 end

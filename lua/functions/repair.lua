@@ -34,7 +34,7 @@ function functions.repair(roots, args)
     if (place or '') ~= '' or full == 'f' or not walk.has_its_size(unit, name, work) then
       local next_place = walk.go_on(unit, name, work, place or '')
       if next_place then
-        unit:close()
+        lines.close(unit)
         unit.call('SET', keys.walk(unit.root), '1', 'PX', WALK_MS)
         local words = { number, full or '', next_place, work.seen or '', tally_text(work.tally) }
         return { table.concat(words, '\t'), numbers.text(work.mended) }
@@ -42,7 +42,7 @@ function functions.repair(roots, args)
     end
     place, work.seen, work.tally = '', nil, {}
   end
-  unit:close()
+  lines.close(unit)
   unit.call('SET', keys.walk(unit.root), '1', 'PX', REST_MS)
   return { '', numbers.text(work.mended) }
 end

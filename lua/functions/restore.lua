@@ -53,6 +53,6 @@ function functions.restore(roots, args)
   for at = 2, #args, 2 do
     n = n + restore(unit, args[at], since_ms, args[at + 1]) + successors.restore(unit, args[at])
   end
-  unit:close()
+  lines.close(unit)
   return n
 end

@@ -18,7 +18,7 @@ function functions.retire(roots, args)
   end
   -- A token that ends with it must not leave jobs unseen.
   wake.all(unit)
-  unit:close()
+  lines.close(unit)
   local left = unit.call('SCARD', processing)
   if left == 0 then
     incarnations.delete(unit, incarnation)

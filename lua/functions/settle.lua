@@ -97,6 +97,6 @@ function functions.settle(roots, args)
   end
   local answer = table.concat(settle_all(unit, incarnation, args, 3), ' ')
   unit.raw('HSET', key, 'settle_number', number, 'settled', answer)
-  unit:close()
+  lines.close(unit)
   return answer
 end

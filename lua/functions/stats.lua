@@ -5,7 +5,7 @@ local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 -- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
 local function oldest_ms(unit, lane)
   for tier = 9, 0, -1 do
-    for _, entry in ipairs(unit.call('LRANGE', keys.ready(unit.root, lane .. ':' .. tier), 0, 19)) do
+    for _, entry in ipairs(ordered.entries(unit, lane .. ':' .. tier, 0, 20)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
       local head = id and unit.call('HGET', keys.job(unit.root, id), 'head')
       local state, _, _, generation, at_ms, created_ms = record.parts(head)
@@ -48,6 +48,8 @@ function functions.stats(roots)
     'set:events', config.events,
     'set:events_cap', config.events_cap,
     'set:on_failed', config.on_failed,
+    'set:max_active', numbers.text(config.max_active),
+    'set:max_length', numbers.text(config.max_length),
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

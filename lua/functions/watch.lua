@@ -37,6 +37,6 @@ function functions.watch(roots, args)
     local n = #reply
     reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = stand(unit, args[i], args[1])
   end
-  unit:close()
+  lines.close(unit)
   return reply
 end

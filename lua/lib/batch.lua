@@ -57,6 +57,7 @@ local function as_it_comes(name)
 end
 
 asks.lane, asks.channel, asks.update = as_it_comes('lane'), as_it_comes('channel'), as_it_comes('update')
+asks.gates = as_it_comes('gates')
 asks.idempotency_key, asks.idempotency_ttl_ms = as_it_comes('key'), as_it_comes('key_ttl_ms')
 
 -- Return what a job asks for whose n is at `at`, and the fields that its record gets by that.
@@ -86,16 +87,19 @@ end
 
 -- Store a job that asks for something, and return its verdict.
 local function store(unit, key, kind, id, task, payload, asked)
+  local names = asked.gates and gates.named(unit, asked.gates)
+  if names then
+    asked.few[#asked.few + 1], asked.few[#asked.few + 2] = 'gates', names
+  end
   local job, fields = intake.new(unit, key, id, task, payload, asked.lane, kind.tier, asked.few)
   if asked.key then
     idempotency.note(unit, asked.key, id, asked.key_ttl_ms)
   end
   if asked.due_ms and asked.due_ms > unit.now_ms then
-    moves.enter(unit, job, 'delayed', 'scheduled', 'scheduled', asked.due_ms, unpack(fields))
-    return 'scheduled'
+    return moves.enter(unit, job, 'delayed', 'scheduled', 'scheduled', asked.due_ms, unpack(fields))
   end
-  moves.enter(unit, job, 'ready', 'queued', 'tails', unpack(fields))
-  return 'queued'
+  job.gates_asked = names
+  return moves.enter(unit, job, 'ready', 'queued', 'tails', unpack(fields))
 end
 
 -- Let a job meet one that may be there with its id, and return its verdict; nil where it is to be stored.
@@ -193,6 +197,67 @@ local function store_alike(unit, args, at, last)
   return verdicts, stored
 end
 
+-- The value that a job in the general form says by a name.
+local function said(args, at, name)
+  for i = at + 5, at + 4 + 2 * args[at + 4], 2 do
+    if args[i] == name then
+      return args[i + 1]
+    end
+  end
+end
+
+-- Whether one more job would wait after this request.
+local function would_add(unit, kind, id, key_of_caller, has_update)
+  if key_of_caller and idempotency.standing(unit, key_of_caller) then
+    return false
+  end
+  local job = record.load(unit, id)
+  if not job or (has_update and job.state == 'completed') then
+    return true
+  elseif has_update and job.state == 'active' then
+    return not job.has_next
+  end
+  return (job.state == 'failed' or job.state == 'cancelled') and (has_update or not kind.stays)
+end
+
+-- How many more jobs would wait after this call.
+local function count_added(unit, args, at, last, is_alike)
+  local known, n = {}, 0
+  local common = is_alike and (alike[args[at]] or read_kind(alike, ALIKE, args, at))
+  at = is_alike and at + 2 or at
+  while at <= last do
+    local kind = common or kinds[args[at + 1]] or read_kind(kinds, KIND, args, at + 1)
+    local asks_more = not kind.is_plain
+    local key_of_caller = asks_more and said(args, at, 'idempotency_key')
+    local is_new = not known[args[at]] and not (key_of_caller and known['\t' .. key_of_caller])
+    if is_new and would_add(unit, kind, args[at], key_of_caller, asks_more and said(args, at, 'update')) then
+      n, known[args[at]] = n + 1, true
+      if key_of_caller then
+        known['\t' .. key_of_caller] = true
+      end
+    end
+    at = at + (is_alike and 2 or batch.width(args, at))
+  end
+  return n
+end
+
+-- See that a call does not bring the jobs that wait over the number that its queue takes.
+local function check_length(unit, args, at, last, is_alike)
+  local most, waiting = settings.of(unit).max_length, 0
+  if most == 0 then
+    return
+  end
+  for _, n in ipairs(unit.call('HMGET', keys.counts(unit.root), 'queued', 'scheduled', 'retrying', 'blocked')) do
+    waiting = waiting + numbers.read(n, 0)
+  end
+  if waiting + last - at + 1 > most then
+    local added = count_added(unit, args, at, last, is_alike)
+    if added > 0 and waiting + added > most then
+      error(redis.error_reply('QUEUEFULL ' .. numbers.text(most) .. ' ' .. numbers.text(waiting) .. ' ' .. unit.root))
+    end
+  end
+end
+
 -- Store the jobs from `at` on. Return their verdicts, a blank between two, and how many were stored.
 function batch.store(unit, args, at)
   local last = #args
@@ -200,6 +265,7 @@ function batch.store(unit, args, at)
     return '', 0
   end
   local is_alike = string.byte(args[at]) == TAB
+  check_length(unit, args, at, last, is_alike)
   local verdicts, stored = (is_alike and store_alike or store_each)(unit, args, at, last)
   if stored > 0 then
     stats.tally(unit, 'enqueued', stored)

@@ -27,7 +27,8 @@ local function promote(unit, member)
   end
 end
 
--- Make ready what fell due, end what expired while it waited; return the ms to the next due job.
+-- Make ready what fell due, end what expired while it waited, and open the gates that are due; return the ms to what
+-- is due next.
 function due.promote(unit)
   local due_ms = due.next_ms(unit)
   if due_ms ~= '0' then
@@ -35,8 +36,14 @@ function due.promote(unit)
   end
   local key = keys.delayed(unit.root)
   for _, member in ipairs(unit.call('ZRANGEBYSCORE', key, '-inf', unit.now_text, 'LIMIT', 0, BATCH)) do
-    promote(unit, member)
+    if member ~= record.GATES then
+      promote(unit, member)
+    end
   end
   moves.flush(unit)
+  if settings.of(unit).has_gates then
+    lines.open_due(unit)
+    moves.flush(unit)
+  end
   return due.next_ms(unit)
 end

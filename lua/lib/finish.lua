@@ -90,13 +90,13 @@ end
 -- nothing.
 function finish.fail_headless(unit, id, state, lane, owner)
   local key = keys.job(unit.root, id)
-  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'channels', 'next')
+  local v = unit.call('HMGET', key, 'head', 'claim', 'task', 'cancel', 'channels', 'next', 'gates')
   if v[1] and not record.parts(v[1]) then
     local epoch, nonce = record.claim_parts(v[2])
     local job = {
       key = key, id = id, state = state, big = '*', more = '', generation = '', at_ms = '', created_ms = unit.now_text,
       run_ms = '', epoch = epoch, nonce = nonce, task = v[3] or '', failures = 0, stalls = 1, cancel = v[4],
-      channels = v[5], has_next = v[6], owner = owner, lane = lane,
+      channels = v[5], has_next = v[6], gates = v[7], owner = owner, lane = lane,
     }
     record.with_more(job)
     finish.fail_damaged(unit, job)

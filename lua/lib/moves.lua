@@ -1,7 +1,8 @@
 -- Where jobs are, and how they get from one place to another: the only writer of counts, lines and owners, and with
 -- `history` of the places of ended jobs. A verb decides, and what it gathers here is written when its call closes.
 local DEFAULT_LANE, NOTHING = limits.DEFAULT_LANE, {}
-local OWNERLESS = { queued = true, purged = true } -- events of what no incarnation does
+moves.ADMITTED = 'admitted' -- what the event says of a job that has left the line of a gate for its place
+local OWNERLESS = { queued = true, blocked = true, purged = true } -- events of what no incarnation does
 
 local function count(unit, name, delta)
   local counts = unit.counts
@@ -69,9 +70,9 @@ function moves.wait_until(unit, job, due_ms)
   unit.call('ZADD', key, numbers.text(due_ms), record.member(job.id, job.created_ms, job.generation))
 end
 
--- Note who is blocked by the active job of its id.
-function moves.block(unit, id)
-  count(unit, 'blocked', unit.call('ZADD', keys.blocked(unit.root), unit.now_text, id))
+-- Note who is blocked, by the active job of its id or by a limit, and since when it is there.
+function moves.block(unit, id, created_ms)
+  count(unit, 'blocked', unit.call('ZADD', keys.blocked(unit.root), created_ms, id))
 end
 
 function moves.unblock(unit, id)
@@ -82,6 +83,60 @@ end
 local function next_turn(unit)
   unit.turns = unit.turns + 1
   return string.format('%03d', unit.turns)
+end
+
+-- What the call gathered is struck off as it is written, so that it can be written on after an error.
+local function push(unit, call, command, lists)
+  if not lists then
+    return
+  end
+  for line, entries in pairs(lists) do
+    local key = keys.ready(unit.root, line)
+    for first = 1, #entries, 1000 do
+      -- Only the first piece of a list can meet a strange key.
+      call(command, key, unpack(entries, first, math.min(first + 999, #entries)))
+    end
+    wake.note(unit, string.sub(line, 1, -3)) -- without the tier
+    lists[line] = nil
+  end
+end
+
+local function write_lines(unit, call)
+  if unit.tails and next(unit.tails) and settings.of(unit).has_gates then
+    for line, entries in pairs(unit.tails) do
+      ordered.note_all(unit, line, entries)
+      unit.tails[line] = nil
+    end
+  end
+  push(unit, call, 'RPUSH', unit.tails)
+  push(unit, call, 'LPUSH', unit.heads)
+  if unit.ordered then
+    ordered.write(unit, call)
+  end
+  local members = unit.undelayed and unit.undelayed.members or NOTHING
+  for first = 1, #members, 1000 do
+    call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
+  end
+  unit.undelayed = false
+end
+
+-- The number of a ready job's place in a queue with limits: at the head or tail of its line, or the one it has. What
+-- this call has noted for tails comes before. nil in any other queue.
+local function number_of(unit, job, end_of_line)
+  local has_gates = settings.of(unit).has_gates
+  if not (has_gates or job.gates_asked) then
+    return nil
+  end
+  if unit.tails and next(unit.tails) then
+    write_lines(unit, unit.call)
+  end
+  if not has_gates then
+    settings.set(unit, 'has_gates', '1')
+  end
+  if end_of_line == 'tails' then
+    return ordered.tail(unit)
+  end
+  return end_of_line == 'heads' and ordered.head(unit) or end_of_line
 end
 
 local leave, enter = {}, {}
@@ -97,9 +152,23 @@ function leave.scheduled(unit, job)
 end
 leave.retrying = leave.scheduled
 
+function leave.blocked(unit, job)
+  moves.unblock(unit, job.id)
+  unit.call('HDEL', job.key, 'parked')
+end
+
+-- Who waits for one to end may come now.
+local function make_way(unit)
+  if settings.of(unit).max_active > 0 and not unit.has_made_way then
+    unit.has_made_way = true
+    wake.all(unit)
+  end
+end
+
 function leave.active(unit, job)
   local owner = record.owner(job)
   count(unit, 'active', -1)
+  make_way(unit)
   moves.disown(unit, owner, job.id)
   if job.cancel then
     unit.call('SREM', keys.cancels(unit.root, owner), job.id)
@@ -111,12 +180,26 @@ function leave.completed(unit, job)
 end
 leave.failed, leave.cancelled = leave.completed, leave.completed
 
--- At the head or tail of its line.
+-- At the head or tail of its line, or where its number is.
 function enter.ready(unit, job, end_of_line, ...)
   local generation = job.turn and unit.generation .. job.turn or unit.generation
   count_ready(unit, job.lane, 1)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
-  moves.line_up(unit, end_of_line, job.lane .. ':' .. job.tier, generation .. ':' .. job.id)
+  local line, entry = job.lane .. ':' .. job.tier, generation .. ':' .. job.id
+  local is_first = end_of_line == 'heads' and job.number and unit.call('EXISTS', keys.ready(unit.root, line)) == 1
+  if job.number and not is_first then
+    ordered.note(unit, line, job.number, entry)
+  else
+    moves.line_up(unit, end_of_line, line, entry)
+  end
+end
+
+-- In the line of a gate.
+function enter.blocked(unit, job, _, ...)
+  moves.block(unit, job.id, job.created_ms)
+  record.with_more(job)
+  unit.call('HSET', job.key, 'head', record.head(unit, job, 'blocked', ''), 'parked', job.line, ...)
+  gates.join(unit, job.line, job.tier, job.number, job.id)
 end
 
 -- The place of a new delayed job among those of the same due time and the same millisecond is that of its creation. It
@@ -148,22 +231,51 @@ function enter.gone(unit, job)
   record.erase(unit, job.id)
 end
 
--- Give a new job its place. The rest is what the place asks for, then fields of the record.
+-- Give back what a job holds in its gates. Return whether it has to wait in the line of one, where it was to be ready.
+local function is_held_up(unit, job, place, end_of_line)
+  local number = place == 'ready' and number_of(unit, job, end_of_line)
+  if number or job.gates or job.state == 'blocked' then
+    job.number, job.line = number, parking.line_of(unit, job, number)
+    return job.line
+  end
+end
+
+-- Give a new job its place, and return its state. The rest is what the place asks for, then fields of the record.
 function moves.enter(unit, job, place, kind, ...)
   local tail = job.tail or (place == 'delayed' and events.of_new(select(2, ...)) or events.NEW)
+  if is_held_up(unit, job, place, (...)) then
+    place, kind, tail = 'blocked', 'blocked', events.tail('0', '', '', '', parking.shown(job.line))
+  end
   events.add(unit, kind, job.id, job.task, tail)
   enter[place](unit, job, ...)
+  return kind
 end
 
 -- Take a job from its place to another, and tell of it: `kind`, if any, `run_ms` and `detail` are its event's. The rest
 -- is what the place asks for, then fields of the record.
 function moves.move(unit, job, place, kind, run_ms, detail, ...)
+  if is_held_up(unit, job, place, (...)) then
+    place = 'blocked'
+    if kind == 'queued' then
+      kind, detail = detail ~= moves.ADMITTED and 'blocked', parking.shown(job.line)
+    end
+  end
   leave[job.state](unit, job)
   if kind then
     local owner = OWNERLESS[kind] and '' or record.owner(job)
     events.add(unit, kind, job.id, job.task, events.tail(job.epoch, owner, '', run_ms, detail))
   end
   enter[place](unit, job, ...)
+end
+
+-- Take a ready job to the line of a gate that does not let it start; `number` is that of its place.
+function moves.park(unit, job, line, number)
+  number = number or ordered.head(unit)
+  parking.line_of(unit, job, nil)
+  leave[job.state](unit, job)
+  job.line, job.number = line, number
+  events.add(unit, 'blocked', job.id, job.task, events.tail(job.epoch, '', '', '', parking.shown(line)))
+  enter.blocked(unit, job)
 end
 
 -- Hand a ready job, whose entry is popped, to the incarnation that claims. The caller counts it.
@@ -188,6 +300,7 @@ end
 -- Let go of many plain jobs that an incarnation has completed.
 function moves.complete(unit, incarnation, ids)
   count(unit, 'active', -#ids)
+  make_way(unit)
   stats.tally(unit, 'completed', #ids)
   history.add(unit, 'completed', ids)
   if not unit.left then
@@ -213,56 +326,44 @@ end
 -- Delete the lines and tokens of a lane in which no job is: what cancelled ones left behind.
 function moves.forget_lane(unit, lane)
   for tier = 0, 9 do
-    unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier))
+    unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier), keys.ordered(unit.root, lane .. ':' .. tier))
   end
   unit.call('UNLINK', keys.wake(unit.root, lane))
 end
 
--- Take up to the last of `words` entries from a lane, best tier first; nil where there are none.
-function moves.pop(unit, words)
+-- Take up to the last of `words` entries from a lane, best tier first: the key of their line, the entries, and the
+-- numbers of those that have any. nil where there are none.
+function moves.pop(unit, words, lane)
+  if settings.of(unit).has_gates then
+    return ordered.pop(unit, lane, words[#words])
+  end
   local popped = unit.try('LMPOP', unpack(words))
   if popped and popped.err then
     popped = unit.call('LMPOP', unpack(words))
   end
-  return popped
+  if popped then
+    return popped[1], popped[2], NOTHING
+  end
 end
 
--- Give the entries behind one back to the head of the list that they were popped from.
-function moves.push_back(unit, list, entries, behind)
+-- Give the entries behind one back to the head of the line that they were popped from.
+function moves.push_back(unit, line, entries, its_numbers, behind)
   for back = #entries, behind + 1, -1 do
-    unit.call('LPUSH', list, entries[back])
-  end
-end
-
--- Give an entry back to the tail of its list, where it holds nobody up.
-function moves.push_behind(unit, list, entry)
-  unit.call('RPUSH', list, entry)
-end
-
--- What the call gathered is struck off as it is written, so that it can be written on after an error.
-local function push(unit, call, command, lists)
-  if not lists then
-    return
-  end
-  for line, entries in pairs(lists) do
-    local key = keys.ready(unit.root, line)
-    for first = 1, #entries, 1000 do
-      -- Only the first piece of a list can meet a strange key.
-      call(command, key, unpack(entries, first, math.min(first + 999, #entries)))
+    if its_numbers[back] then
+      unit.call('ZADD', line, numbers.text(its_numbers[back]), entries[back])
+    else
+      unit.call('LPUSH', line, entries[back])
     end
-    wake.note(unit, string.sub(line, 1, -3)) -- without the tier
-    lists[line] = nil
   end
 end
 
-local function write_lines(unit, call)
-  push(unit, call, 'RPUSH', unit.tails)
-  push(unit, call, 'LPUSH', unit.heads)
-  local members = unit.undelayed and unit.undelayed.members or NOTHING
-  for first = 1, #members, 1000 do
-    call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
+-- Give an entry back to the tail of its line, where it holds nobody up.
+function moves.push_behind(unit, line, entry, number)
+  if number then
+    unit.call('ZADD', line, numbers.text(ordered.tail(unit)), entry)
+  else
+    unit.call('RPUSH', line, entry)
   end
-  unit.undelayed = false
 end
 
 -- Write the gathered entries now, for a caller that goes on to claim.
@@ -273,6 +374,12 @@ end
 -- Let a waiting job wait elsewhere, or for another time. What this call has noted of its places is written before, and
 -- its entry has a generation of its own, since it may come from a place that the same call gave it.
 function moves.wait_again(unit, job, lane, tier, place, ...)
+  local old_tier = job.tier
+  job.tier = tier
+  if is_held_up(unit, job, place, (...)) then
+    place = 'blocked'
+  end
+  job.tier = old_tier
   leave[job.state](unit, job)
   write_lines(unit, unit.call)
   job.lane, job.tier, job.turn = lane, tier, next_turn(unit)

@@ -2,9 +2,13 @@
 -- anew: others may have come and gone.
 local REACH = 50000 -- most ready entries that are compared to find one again: 1 ms
 
--- Where a ready list goes on behind the entry that was at `index`.
-local function behind_entry(unit, list, index, entry)
-  if unit.call('LINDEX', list, index) == entry then
+-- Where a ready line goes on behind the entry that was at `index`.
+local function behind_entry(unit, line, index, entry)
+  local list = keys.ready(unit.root, line)
+  local rank = settings.of(unit).has_gates and unit.call('ZRANK', keys.ordered(unit.root, line), entry)
+  if rank then
+    return unit.call('LLEN', list) + rank + 1
+  elseif unit.call('LINDEX', list, index) == entry then
     return index + 1
   end
   local at = unit.call('LPOS', list, entry, 'MAXLEN', REACH)
@@ -33,9 +37,9 @@ local function is_lane_before(a, b)
   return is_before(a, b)
 end
 
--- Add the entries of one ready list, from one index on.
+-- Add the entries of one ready line, from one index on.
 local function add_entries(unit, found, limit, place, from)
-  local entries = unit.call('LRANGE', keys.ready(unit.root, place), from, from + limit - #found - 1)
+  local entries = ordered.entries(unit, place, from, limit - #found)
   for i, entry in ipairs(entries) do
     local gen, id = string.match(entry, '^(%d*):(.*)$')
     found[#found + 1] = { id = id or entry, gen = gen or '' }
@@ -54,7 +58,7 @@ local function ready(unit, cursor, limit)
       for tier = is_last and tonumber(last_tier) or 9, 0, -1 do
         local place, from = lane .. ':' .. tier, 0
         if is_last and tier == tonumber(last_tier) then
-          from = behind_entry(unit, keys.ready(unit.root, place), tonumber(index), entry)
+          from = behind_entry(unit, place, tonumber(index), entry)
         end
         add_entries(unit, found, limit, place, from)
         if #found == limit then
@@ -124,7 +128,7 @@ local function sorted(unit, command, key, cursor, limit)
   for i = 1, #pairs_of, 2 do
     local member, score_of_it = pairs_of[i], pairs_of[i + 1]
     local its_id = key == keys.delayed(unit.root) and record.id_of(member) or member
-    found[#found + 1] = { id = its_id, due_ms = score_of_it, member = member }
+    found[#found + 1] = { id = its_id, due_ms = score_of_it, member = member } -- that of gates is no job's
     found.cursor = score_of_it .. ':' .. member
   end
   return found

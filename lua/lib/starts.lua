@@ -31,7 +31,7 @@ local function note_times(unit, start, since_ms)
 end
 
 -- How a job starts that is not as it came. nil: the entry stands for none that may; true behind it: it must stay.
-local function look(unit, call, id, generation, lane)
+local function look(unit, call, id, generation, lane, number)
   local job = record.load(unit, id)
   if not job then
     finish.fail_headless(unit, id, 'queued', lane)
@@ -49,6 +49,11 @@ local function look(unit, call, id, generation, lane)
   elseif job.stalls ~= 0 and must_wait(unit, call, id) then
     return nil, true
   end
+  local line = job.gates and gates.start(unit, job.gates)
+  if line then
+    moves.park(unit, record.load_waiting(unit, id), line, number)
+    return nil
+  end
   job.options = few[2] or ''
   job.epoch = numbers.text(job.epoch + 1)
   job.own = job.epoch .. '\t' .. call.nonce
@@ -63,9 +68,9 @@ local function append(reply, id, task, payload, start)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = id, task, payload, start.numbers, start.options
 end
 
--- Take one ready entry if it still stands for a queued job. Returns its size, nil if it was not taken, and
--- true if it must stay.
-function starts.take(unit, call, entry, lane)
+-- Take one ready entry if it still stands for a queued job; `number` is that of its place, if it has any. Returns its
+-- size, nil if it was not taken, and true if it must stay.
+function starts.take(unit, call, entry, lane, number)
   local generation, id = string.match(entry, '^(%d+):(.*)$')
   if not id then
     damage.note(unit.root, 'ready')
@@ -77,7 +82,7 @@ function starts.take(unit, call, entry, lane)
   local start = v[2] and plain.take(unit, call.starts, v[1], generation, note_times)
   if not start then
     local must_stay
-    start, must_stay = look(unit, call, id, generation, lane)
+    start, must_stay = look(unit, call, id, generation, lane, number)
     if not start then
       if not v[1] then
         record.erase(unit, id) -- what lies beside a record that was lost

@@ -46,7 +46,7 @@ end
 
 -- A new one, which has no time yet.
 local function new(unit, job)
-  moves.block(unit, job.id)
+  moves.block(unit, job.id, unit.now_text)
   record.add_fields(unit, job, 'next', '1')
   return { id = job.id, word = '0000', created_ms = unit.now_text, fields = updates.copy(unit, job) }
 end
@@ -108,7 +108,7 @@ function successors.enter(unit, id)
   end
   local lane, tier = record.lane_name(said.lane) or record.DEFAULT_LANE, record.tier(said.tier)
   local job, fields = intake.new(unit, keys.job(unit.root, id), id, said.task, said.payload, lane, tier, few)
-  job.is_new, job.created_ms = false, successor.created_ms
+  job.is_new, job.created_ms, job.gates_asked = false, successor.created_ms, said.gates
   stats.tally(unit, 'enqueued')
   local due_ms = successor.due_ms
   if due_ms and due_ms > unit.now_ms then

@@ -8,6 +8,7 @@ local DEFAULT_LANE, DEFAULT_TIER, INLINE_LIMIT = record.DEFAULT_LANE, record.DEF
 local OWN = {
   head = true, claim = true, result = true, reason = true, error = true, output = true, progress = true,
   put_back = true, failures = true, stalls = true, cancel = true, channels = true, joined = true, next = true,
+  parked = true,
 }
 local RETRY, EXPIRY, OPTIONS = 'max_stalls', 'expires_at_ms', 'options'
 
@@ -48,6 +49,9 @@ end
 -- What an enqueue asks for: `word` says what it changes, `due_ms` is nil of one that is to run now.
 function updates.request(unit, tier, task, payload, asked)
   local fields = { task = task, payload = payload, tier = tier, lane = intake.lane(unit, asked.lane, task) }
+  if asked.gates and read_word(asked.update) then
+    fields.gates = gates.named(unit, asked.gates)
+  end
   for i = 1, #asked.few, 2 do
     if not OWN[asked.few[i]] then
       fields[asked.few[i]] = asked.few[i + 1]
@@ -156,11 +160,12 @@ end
 
 -- Give a job the place that it has now, with `others` of its fields; return the due time if it waits for one.
 local function place(unit, job, lane, tier, due_ms, takes_time, new_ms, others)
-  local is_other_line = lane ~= job.lane or tier ~= job.tier
+  local is_other_line = lane ~= job.lane or tier ~= job.tier or job.gates ~= job.gates_asked
+  local is_in_line = job.state == 'queued' or job.state == 'blocked'
   if takes_time and new_ms then
     moves.wait_again(unit, job, lane, tier, 'delayed', 'scheduled', new_ms, unpack(others))
     return new_ms
-  elseif (job.state == 'queued' and is_other_line) or (job.state ~= 'queued' and takes_time) then
+  elseif (is_in_line and is_other_line) or (not is_in_line and takes_time) then
     moves.wait_again(unit, job, lane, tier, 'ready', 'tails', unpack(others))
     return nil
   end
@@ -192,6 +197,7 @@ function updates.apply(unit, job, request)
   local lane, tier = fields.lane or DEFAULT_LANE, fields.tier or DEFAULT_TIER
   fields.lane, fields.tier = lane ~= DEFAULT_LANE and lane or nil, tier ~= DEFAULT_TIER and tier or nil
   record.with_more(job)
+  job.gates, job.gates_asked = before.gates, fields.gates
   local others = difference(unit, job, before, fields)
   due_ms = place(unit, job, lane, tier, due_ms, takes_time, new_ms, others)
   local tail = events.tail(job.epoch, '', '', '', due_ms and numbers.text(due_ms) or '')

@@ -198,7 +198,7 @@ function stages.blocked(unit, work, from)
     offset = offset + (is_blocked and 1 or 0)
     work.looked, work.mended = work.looked + 1, work.mended + (was_wrong and 1 or 0)
   end
-  unit:close() -- what came in is counted before
+  lines.close(unit) -- what came in is counted before
   local n = unit.call('ZCARD', key)
   if offset < n then
     return numbers.text(offset)

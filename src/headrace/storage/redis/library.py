@@ -20,9 +20,10 @@ from headrace.storage.verbs import Verb
 
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
-    *("events", "stats", "wake", "history", "intake", "moves", "unit", "plain"),
+    *("events", "stats", "wake", "history", "intake"),
+    *("terms", "bucket", "gates", "parking", "ordered", "moves", "unit", "plain"),
     *("readers", "updates", "successors", "idempotency", "batch"),
-    *("fail_jobs", "finish", "attempts", "outcomes", "due", "starts", "incarnations"),
+    *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),
 )

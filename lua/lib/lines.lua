@@ -1,0 +1,103 @@
+-- The lines of gates: who gets the places that came free, and what follows from new terms. Gates that got room in a
+-- call are opened before it closes; what its bounds cut off is due at once, and opened by the next claim.
+local LOOKS = limits.GATES_LOOKS
+
+-- What is due of a limit with new terms is the rest of its gates: a tab, and the name of the last that was opened.
+local REST = '^\t(([^\t]*).*)$'
+
+-- What was not to be found in a line behind our back is not in it any more.
+local function mend(unit, gate, id)
+  gates.part(unit, gate.name, id)
+  finish.fail_headless(unit, id, 'blocked')
+  record.erase_lost(unit, id)
+end
+
+-- Let the first of a line take their places; return how many were looked at.
+local function open(unit, name, looks)
+  local gate = gates.of(unit, name)
+  for look = 1, looks do
+    local first = gates.has_room(gate) and gates.head(unit, gate)
+    if not first then
+      return look - 1
+    end
+    local job = record.load_waiting(unit, first.id)
+    if not (job and job.state == 'blocked' and parking.line(unit, job) == name) then
+      mend(unit, gate, first.id)
+    elseif record.is_overdue(unit, job) then
+      finish.fail(unit, job, 'expired', '', '', '')
+    else
+      local number = gates.number(job.tier, first.score)
+      moves.move(unit, job, 'ready', 'queued', '', moves.ADMITTED, number)
+    end
+  end
+  return looks
+end
+
+-- Open the gates of a limit behind one; return how many jobs were looked at.
+local function open_limit(unit, limit, opened, looks)
+  local left, behind = looks, opened
+  while left > 0 and behind do
+    behind = unit.call(
+      'ZRANGEBYLEX', keys.lines(unit.root), '(' .. opened, '(' .. limit .. '\n', 'LIMIT', '0', '1'
+    )[1]
+    if behind then
+      opened = behind
+      left = left - math.max(1, open(unit, behind, left))
+    end
+  end
+  if behind then
+    gates.set_due(unit, '\t' .. opened, unit.now_ms)
+  end
+  return looks - left
+end
+
+-- Open the gates of a limit that has new terms, as far as the bound goes. Return what is left of that.
+function lines.follow(unit, limit, looks)
+  return looks - open_limit(unit, limit, limit, looks)
+end
+
+-- Open the gates in which places came free in this call, in the order in which it met them.
+function lines.open_freed(unit)
+  local is_done = false
+  while not is_done do
+    is_done = true
+    for _, name in ipairs(unit.gate_names) do
+      local gate = unit.gates[name]
+      if gate.looks > 0 then
+        local looks = gate.looks
+        gate.looks, is_done = 0, false
+        open(unit, name, looks)
+      end
+    end
+  end
+end
+
+-- Open the gates that are due, and go on with limits that have new terms.
+function lines.open_due(unit)
+  local names = unit.call('ZRANGEBYSCORE', keys.gates(unit.root), '-inf', unit.now_text, 'LIMIT', '0', LOOKS)
+  local looks = LOOKS
+  for _, name in ipairs(names) do
+    if looks > 0 and not string.match(name, REST) then
+      looks = looks - math.max(1, open(unit, name, looks))
+    end
+  end
+  for _, name in ipairs(names) do
+    local opened, limit = string.match(name, REST)
+    if opened and looks > 0 then
+      gates.set_due(unit, name, nil)
+      looks = looks - open_limit(unit, limit, opened, looks)
+    end
+  end
+  gates.write(unit, false)
+end
+
+-- Open the gates that got room in a call, and end it.
+function lines.close(unit)
+  if unit.gates or unit.has_new_due then
+    if unit.gates then
+      lines.open_freed(unit)
+    end
+    gates.write(unit, true)
+  end
+  unit:close()
+end
