@@ -10,6 +10,7 @@ from typing import NamedTuple
 from redis import exceptions as theirs
 
 from headrace.errors import (
+    QueueFull,
     ReplyLost,
     StageLost,
     StaleCall,
@@ -22,6 +23,7 @@ from headrace.errors import (
     TooManySchedules,
 )
 from headrace.plain import cut
+from headrace.storage.redis import keys
 
 
 class FunctionMissing(StorageUnavailable):
@@ -121,6 +123,7 @@ _MEANINGS = (
         classes=(theirs.OutOfMemoryError,),
         advice="Redis is at maxmemory: let workers drain, or give it more memory",
     ),
+    Meaning(QueueFull, words=frozenset({"QUEUEFULL"})),
     Meaning(StaleCall, words=frozenset({"STALECALL"})),
     Meaning(
         TooManySchedules,
@@ -209,5 +212,8 @@ def _told(text: str) -> Meaning:
 
 
 def _made(meaning: Meaning, text: str) -> StorageError:
+    if meaning.kind is QueueFull:
+        _, limit, waiting, root, *_ = text.split()
+        return QueueFull(keys.queue_of(root), limit=int(limit), waiting=int(waiting))
     advice = f" ({meaning.advice})" if meaning.advice else ""
     return meaning.kind(f"Redis: {cut(text, TEXT_LIMIT)}{advice}")

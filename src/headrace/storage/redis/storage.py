@@ -19,6 +19,7 @@ from headrace.storage.redis.roles.bulk_writer import RedisBulkWriter
 from headrace.storage.redis.roles.consumer import RedisConsumer
 from headrace.storage.redis.roles.doctor import RedisDoctor
 from headrace.storage.redis.roles.inspector import RedisInspector
+from headrace.storage.redis.roles.limiter import RedisLimiter
 from headrace.storage.redis.roles.maintenance import RedisMaintenance
 from headrace.storage.redis.roles.producer import RedisProducer
 from headrace.storage.redis.roles.scheduler import RedisScheduler
@@ -33,6 +34,7 @@ class RedisStorage(
     RedisMaintenance,
     RedisInspector,
     RedisAdmin,
+    RedisLimiter,
     RedisScheduler,
     RedisBulkWriter,
     RedisBulkReader,

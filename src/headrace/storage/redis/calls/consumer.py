@@ -40,9 +40,10 @@ def register(root: str, worker: IncarnationInfo) -> Call[None]:
         msgspec.json.encode(worker),
         worker.channel,
         words_of(worker.name, worker.host, worker.version, worker.app_version),
+        len(worker.tasks),
     ]
-    for task, lane in worker.tasks.items():
-        words += (task, lane)
+    for pair in (*worker.tasks.items(), *worker.limits.items()):
+        words += pair
     return Call("register", root, words, nothing)
 
 

@@ -178,6 +178,8 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
             events=values["set:events"],
             events_cap=values["set:events_cap"],
             on_failed=text(on_failed),
+            max_active=values["set:max_active"],
+            max_length=values["set:max_length"],
         ),
     )
 

@@ -125,6 +125,8 @@ def _record(queue: str, words: list[Any]) -> JobRecord:
         keep_ms=read_number(fields.get(b"keep_ms"), DEFAULT_KEEP_MS),
         has_next=its_state is JobState.ACTIVE and b"next" in fields,
         on_failed=text(fields.get(b"on_failed")),
+        gates=text(fields.get(b"gates")),
+        parked=text(fields.get(b"parked")),
     )
 
 
