@@ -9,13 +9,14 @@ from typing import Any
 
 import redis
 
-from tests.support import clock, schedule_leaks
+from tests.support import clock, gate_leaks, schedule_leaks
 from tests.support.record import taken_apart
 
 KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z-]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 BLOCKED = "blocked"
+NUMBERS = ("events", "head", "tail")
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
 LASTING = {
     *(
@@ -31,6 +32,7 @@ LASTING = {
         "config",
     ),
     *("lanes", "committed", "readers", BLOCKED),
+    *gate_leaks.LASTING,
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
@@ -146,7 +148,10 @@ class _Queue:
         }
         yield from self._leaks(jobs)
         yield from self._writes()
-        yield from self._successors(jobs)
+        yield from self._blocked(jobs)
+        yield from gate_leaks.problems(
+            gate_leaks.keys_of(self.keys), jobs, self.only("delayed", [])
+        )
         yield from self._counts(jobs)
         yield from self._places(jobs)
         yield from self._ended(jobs)
@@ -166,7 +171,7 @@ class _Queue:
                 elif kind in PASSING:
                     if not has_ttl:
                         yield f"{label} lacks a TTL"
-                elif kind not in LASTING | OF_A_WRITE | OF_A_SUCCESSOR:
+                elif kind not in LASTING | OF_A_WRITE | OF_A_SUCCESSOR | gate_leaks.KINDS:
                     yield f"{label} is not a key of ours"
 
     def _writes(self) -> Iterator[str]:
@@ -182,17 +187,20 @@ class _Queue:
             if int(fields[b"stages_left"]) != left[name]:
                 yield f"write:{name} has {left[name]} stages, and says {fields[b'stages_left']!r}"
 
-    def _successors(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
-        """Check that each successor is of an active job that says so, and has its place."""
+    def _blocked(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
+        """Check that each successor is of an active job that says so, and all have their place."""
         stored = set(self.values("next"))
         said = {job_id for job_id, job in jobs.items() if "next" in job}
         active = {job_id for job_id, job in jobs.items() if job["state"] == "active"}
         places = {member.decode() for member, _ in self.only(BLOCKED, [])}
-        if not stored == said == said & active == places:
-            yield f"successors {stored}, of {said}, in {places}"
+        parked = {job_id for job_id, job in jobs.items() if job["state"] == BLOCKED}
+        if not stored == said == said & active == places - parked:
+            yield f"successors {stored}, of {said}, in {places - parked}"
+        if not parked <= places:
+            yield f"blocked jobs {parked}, in {places}"
         counted = int(self.only("counts", {}).get(BLOCKED.encode(), 0))
-        if counted != len(stored):
-            yield f"counts {counted} blocked jobs of {len(stored)}"
+        if counted != len(stored | parked):
+            yield f"counts {counted} blocked jobs of {len(stored | parked)}"
 
     def _counts(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
         states = Counter(job["state"] for job in jobs.values())
@@ -206,25 +214,33 @@ class _Queue:
             if job["state"] == "queued" and "lane" in job
         )
         lanes["elsewhere"] = lanes.total()
-        for name in {*lanes, *(set(stored) - {*COUNTED, BLOCKED, "events"})}:
+        for name in {*lanes, *(set(stored) - {*COUNTED, BLOCKED, *NUMBERS})}:
             if stored.get(name, 0) != lanes[name]:
                 yield f"counts {stored.get(name, 0)} {name} of {lanes[name]}"
 
     def _places(self, jobs: dict[str, dict[str, str]]) -> Iterator[str]:
         """Check that each job is in exactly the one place where its state belongs."""
         ready: Counter[str] = Counter()
-        for name, entries in self.values("ready").items():
+        lines = {
+            **self.values("ready"),
+            **{
+                f"{name} in order": [entry for entry, _ in pairs]
+                for name, pairs in self.values("ordered").items()
+            },
+        }
+        for name, entries in lines.items():
             for entry in entries:
                 generation, _, job_id = entry.decode().partition(":")
                 job = jobs.get(job_id, {})
                 if job.get("state") == "queued" and job["gen"] == generation:
                     ready[job_id] += 1
-                    if name != f"{job.get('lane', 'default')}:{job.get('tier', '5')}":
+                    if name.split()[0] != f"{job.get('lane', 'default')}:{job.get('tier', '5')}":
                         yield f"{job_id!r} is ready in {name}"
         queued = {job_id: 1 for job_id, job in jobs.items() if job["state"] == "queued"}
         if ready != queued:
             yield f"ready entries {dict(ready)}, queued jobs {queued}"
-        delayed = {member.decode() for member, _ in self.only("delayed", [])}
+        members = {member.decode() for member, _ in self.only("delayed", [])}
+        delayed = members - {gate_leaks.DUE}
         waiting = {
             f"{job['created']}{job.get('gen') or '0' * 14}:{job_id}"
             for job_id, job in jobs.items()

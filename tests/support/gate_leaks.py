@@ -1,0 +1,129 @@
+"""What must hold of the keys of gates after every step: they agree with the records of jobs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from headrace.limit import Terms, read_terms
+
+Jobs = Mapping[str, Mapping[str, str]]
+Members = list[tuple[bytes, float]]
+
+LASTING = {"limits", "gates", "lines", "ordered"}
+KINDS = {"gate", "line"}
+DUE = "gates"
+"""What stands for all gates among the delayed."""
+
+
+class Gate(msgspec.Struct):
+    """What is stored of a gate."""
+
+    ready: int = 0
+    active: int = 0
+    waiting: int = 0
+    due_ms: int = 0
+    owed: int = 0
+    rate: int = 0
+    rate_ms: int = 0
+    at_ms: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is in it."""
+        return not (self.ready or self.active or self.waiting)
+
+
+class Keys(msgspec.Struct):
+    """The keys of the gates of one queue."""
+
+    gates: dict[str, Gate]
+    passing: set[str]
+    lines: dict[str, list[str]]
+    listed: set[str]
+    due: dict[str, int]
+    limits: dict[str, Terms | None]
+
+
+def keys_of(keys: Mapping[str, Mapping[str, tuple[Any, bool]]]) -> Keys:
+    """Return what the keys of a queue, by kind and name, say of its gates."""
+    gates = {
+        name: Gate(*map(int, value.split())) for name, (value, _) in keys.get("gate", {}).items()
+    }
+    said = keys.get("limits", {}).get("", ({}, False))[0]
+    return Keys(
+        gates=gates,
+        passing={name for name, (_, has_ttl) in keys.get("gate", {}).items() if has_ttl},
+        lines={
+            name: [member.decode() for member, _ in members]
+            for name, (members, _) in keys.get("line", {}).items()
+        },
+        listed={member.decode() for member, _ in keys.get("lines", {}).get("", ([], False))[0]},
+        due={m.decode(): int(at) for m, at in keys.get(DUE, {}).get("", ([], False))[0]},
+        limits={
+            name.decode(): read_terms(operator.decode() or declared.decode())
+            for name, value in said.items()
+            for declared, _, operator in [value.partition(b"\t")]
+        },
+    )
+
+
+def problems(keys: Keys, jobs: Jobs, delayed: Members) -> Iterator[str]:
+    """Return which rules the gates of a queue break."""
+    yield from _places(keys, jobs)
+    yield from _lines(keys, jobs)
+    yield from _openings(keys)
+    [at_ms] = [int(at) for member, at in delayed if member.decode() == DUE] or [None]
+    if at_ms != min(keys.due.values(), default=None):
+        yield f"gates are due at {at_ms}, of {keys.due}"
+
+
+def _places(keys: Keys, jobs: Jobs) -> Iterator[str]:
+    expected: Counter[tuple[str, str]] = Counter()
+    for job in jobs.values():
+        for name in job.get("gates", "").split("\n"):
+            if name:
+                expected[name, job["state"]] += 1
+    for name in keys.gates.keys() | {name for name, _ in expected}:
+        gate = keys.gates.get(name, Gate())
+        counts = (expected[name, "queued"], expected[name, "active"])
+        if (gate.ready, gate.active) != counts:
+            yield f"gate {name!r} counts {gate.ready}, {gate.active} jobs of {counts}"
+        if name in keys.gates and (name in keys.passing) != gate.is_idle:
+            yield f"gate {name!r} is {gate} and {'has' if name in keys.passing else 'lacks'} a TTL"
+
+
+def _lines(keys: Keys, jobs: Jobs) -> Iterator[str]:
+    expected: defaultdict[str, set[str]] = defaultdict(set)
+    for job_id, job in jobs.items():
+        is_blocked = job["state"] == "blocked"
+        if is_blocked != ("parked" in job):
+            yield f"{job_id!r} is {job['state']} and stands in {job.get('parked')!r}"
+        elif is_blocked and job["parked"] not in job["gates"].split("\n"):
+            yield f"{job_id!r} stands in {job['parked']!r}, which is no gate of it"
+        elif is_blocked:
+            expected[job["parked"]].add(job_id)
+    found = {name: set(members) for name, members in keys.lines.items()}
+    if found != expected:
+        yield f"lines {found}, the records say {dict(expected)}"
+    if keys.listed != set(expected):
+        yield f"lists the lines {keys.listed} of {set(expected)}"
+    for name in keys.gates.keys() | set(expected):
+        if keys.gates.get(name, Gate()).waiting != len(expected[name]):
+            yield f"gate {name!r} counts {keys.gates.get(name)} in line of {len(expected[name])}"
+
+
+def _openings(keys: Keys) -> Iterator[str]:
+    opening = {name[1:].partition("\t")[0] for name in keys.due if name.startswith("\t")}
+    for name, gate in keys.gates.items():
+        if gate.due_ms != keys.due.get(name, 0):
+            yield f"gate {name!r} is due at {gate.due_ms}, and noted at {keys.due.get(name)}"
+        limit = name.partition("\t")[0]
+        terms = keys.limits.get(limit) or Terms()
+        is_full = terms.concurrency and gate.ready + gate.active >= terms.concurrency
+        is_spent = terms.rate and gate.ready >= terms.burst
+        if gate.waiting and not (gate.due_ms or limit in opening or is_full or is_spent):
+            yield f"the line of {name!r} has room and stays closed"
