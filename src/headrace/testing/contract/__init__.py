@@ -26,6 +26,7 @@ from headrace.testing.contract.fail_jobs import FailJobsContract
 from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
+from headrace.testing.contract.gates import GatesContract
 from headrace.testing.contract.held import HeldContract
 from headrace.testing.contract.idempotency import IdempotencyContract
 from headrace.testing.contract.join_release import JoinReleaseContract
@@ -38,6 +39,7 @@ from headrace.testing.contract.prune import PruneContract
 from headrace.testing.contract.publish import PublishContract
 from headrace.testing.contract.purge import PurgeContract
 from headrace.testing.contract.put_back import PutBackContract
+from headrace.testing.contract.queue_bounds import QueueBoundsContract
 from headrace.testing.contract.queues import QueuesContract
 from headrace.testing.contract.read_schedules import ReadSchedulesContract
 from headrace.testing.contract.read_write import ReadWriteContract
@@ -84,6 +86,7 @@ class StorageContract(
     FireContract,
     ForTenantContract,
     ForgetContract,
+    GatesContract,
     HeldContract,
     IdempotencyContract,
     JoinReleaseContract,
@@ -96,6 +99,7 @@ class StorageContract(
     PublishContract,
     PurgeContract,
     PutBackContract,
+    QueueBoundsContract,
     QueuesContract,
     ReadSchedulesContract,
     ReadWriteContract,

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import anyio
 
+from headrace.limit import Gate, Terms, gates_text
 from headrace.storage import (
     BeatReply,
     CallId,
@@ -56,6 +57,21 @@ EACH_STATE = [state for state in STATES if state is not JobState.QUEUED] + [JobS
 def a_job(job_id: str = "x", payload: bytes = b"[]", **options: Any) -> JobRequest:
     """Return a job of the test's queue."""
     return JobRequest(id=job_id, queue=QUEUE, task="send", payload=payload, **options)
+
+
+def a_gated_job(
+    job_id: str, key: str = "", terms: Terms | None = None, *, name: str = "stripe", **options: Any
+) -> JobRequest:
+    """Return a job that meets one limit."""
+    return a_job(job_id, gates=gates_text([Gate(name, key, terms)]), **options)
+
+
+async def gate_counts(
+    storage: Storage, key: str = "", *, name: str = "stripe"
+) -> tuple[int, int, int]:
+    """Return how many jobs of a gate are ready, active and blocked."""
+    gate = await storage.gate(QUEUE, name, key)
+    return gate.ready, gate.active, gate.blocked
 
 
 def completed(result: bytes = b"1", *, ttl_ms: int = HOUR_MS, keep_ms: int = HOUR_MS) -> Outcome:
@@ -138,6 +154,7 @@ class ContractIncarnation:
         lease_ms: int = 15_000,
         tasks: Mapping[str, str] | None = None,
         channel: str = "",
+        limits: Mapping[str, str] | None = None,
     ) -> None:
         self.name: str = name
         self.info: IncarnationInfo = IncarnationInfo(
@@ -152,6 +169,7 @@ class ContractIncarnation:
             registered_ms=0,
             tasks=dict(tasks or {}),
             channel=channel,
+            limits=dict(limits or {}),
         )
         self._storage = storage
         self._claims = 0
