@@ -26,6 +26,7 @@ from headrace.testing.contract.fail_jobs import FailJobsContract
 from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
+from headrace.testing.contract.gated_updates import GatedUpdatesContract
 from headrace.testing.contract.gates import GatesContract
 from headrace.testing.contract.held import HeldContract
 from headrace.testing.contract.idempotency import IdempotencyContract
@@ -41,6 +42,7 @@ from headrace.testing.contract.purge import PurgeContract
 from headrace.testing.contract.put_back import PutBackContract
 from headrace.testing.contract.queue_bounds import QueueBoundsContract
 from headrace.testing.contract.queues import QueuesContract
+from headrace.testing.contract.rates import RatesContract
 from headrace.testing.contract.read_schedules import ReadSchedulesContract
 from headrace.testing.contract.read_write import ReadWriteContract
 from headrace.testing.contract.readers import ReadersContract
@@ -52,6 +54,7 @@ from headrace.testing.contract.report import ReportContract
 from headrace.testing.contract.retire import RetireContract
 from headrace.testing.contract.schedule_history import ScheduleHistoryContract
 from headrace.testing.contract.schedule_wakes import ScheduleWakesContract
+from headrace.testing.contract.set_limit import SetLimitContract
 from headrace.testing.contract.settle import SettleContract
 from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stage import StageContract
@@ -86,6 +89,7 @@ class StorageContract(
     FireContract,
     ForTenantContract,
     ForgetContract,
+    GatedUpdatesContract,
     GatesContract,
     HeldContract,
     IdempotencyContract,
@@ -101,6 +105,7 @@ class StorageContract(
     PutBackContract,
     QueueBoundsContract,
     QueuesContract,
+    RatesContract,
     ReadSchedulesContract,
     ReadWriteContract,
     ReadersContract,
@@ -112,6 +117,7 @@ class StorageContract(
     RetireContract,
     ScheduleHistoryContract,
     ScheduleWakesContract,
+    SetLimitContract,
     SettleContract,
     SnoozeContract,
     StageContract,
