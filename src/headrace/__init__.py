@@ -27,6 +27,7 @@ from headrace.errors import (
     NotSerializable,
     OutsideHandler,
     PayloadTooLarge,
+    QueueFull,
     ReplyLost,
     ResultExpired,
     ResultMismatch,
@@ -59,6 +60,7 @@ from headrace.job import (
     Job,
     JobState,
 )
+from headrace.limit import Limit
 from headrace.logs.jobs import JobLogFilter, add_job_fields
 from headrace.middleware import CallNext, Middleware
 from headrace.queues import Queue
@@ -130,6 +132,7 @@ __all__ = [
     "JobStatus",
     "JobSummary",
     "LifespanTimeout",
+    "Limit",
     "Middleware",
     "MissingRequirement",
     "NotSerializable",
@@ -137,6 +140,7 @@ __all__ = [
     "PayloadTooLarge",
     "Percentiles",
     "Queue",
+    "QueueFull",
     "QueueReader",
     "QueueStats",
     "QueueWork",

@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr, replace
 from headrace.errors import InvalidOption, PayloadTooLarge, UsageError
 from headrace.fail_jobs import check_is_other
 from headrace.job import PAYLOAD_LIMIT_BYTES, Job, check_name, check_text
+from headrace.limit import check_gates
 from headrace.on_conflict import check_update
 from headrace.options import check_fields
 from headrace.plain import shown
@@ -68,6 +69,7 @@ def checked(job: Job) -> JobRequest:
         payload=payload,
         lane="" if job.lane == "" else check_name(job.lane, what="lane"),
         options=check_stored(_bytes(job.options, name="options")),
+        gates=check_gates(job.gates),
         replaces_ended=check_flag(said, name="replaces_ended"),
         update=update,
         **check_fields(job),

@@ -34,6 +34,7 @@ from headrace.job import (
 from headrace.json_codec import JSON, JsonCodec
 from headrace.known import KnownTasks
 from headrace.lifespan import Lifespan, check_lifespan
+from headrace.limit import Terms
 from headrace.modules import check_modules, import_tree
 from headrace.one_process import made_again
 from headrace.options import (
@@ -57,6 +58,7 @@ from headrace.storage.base import Storage
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.connect import check_url, open_blocking, open_storage, redacted
 from headrace.task import Task
+from headrace.task_limits import declared_limits
 from headrace.task_ref import TaskRef
 
 S = TypeVar("S", default=None)
@@ -250,13 +252,15 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
             AppImportError: one can't be imported.
             UsageError: an annotation of a task names what is nowhere defined, or an argument of a
                 schedule is not of its type.
-            InvalidOption: a task that another names for its failures can't take what it is told.
+            InvalidOption: a task that another names for its failures can't take what it is told,
+                or two tasks of a queue declare a limit of one name with other terms.
         """
         for module in self._modules:
             import_tree(module, cause=f"the app includes {module}")
         for task in self.tasks.values():
             task.signature.resolve()
         check_fail_tasks(self.tasks)
+        limits_of(self)
         declared_of(self)
 
     # Enqueueing
@@ -463,6 +467,15 @@ def clients_of(app: App[Any]) -> Clients:
 def sender_of(app: App[Any]) -> Sender:
     """Return what sends jobs that are made already, as the command line does."""
     return app._sender  # noqa: SLF001 (likewise)
+
+
+def limits_of(app: App[Any]) -> dict[str, dict[str, Terms]]:
+    """Return the terms of the limits that an app's tasks declare, by queue and name.
+
+    Raises:
+        InvalidOption: two tasks of a queue declare one name with other terms.
+    """
+    return declared_limits((task.name, task.settings) for task in app.tasks.values())
 
 
 def declared_of(app: App[Any]) -> Declared:

@@ -20,6 +20,7 @@ from headrace.fail_jobs import NamedTask, StoredFailure, fail_task_name, stored_
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import Job, check_name, check_text
+from headrace.limit import Limit
 from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
 from headrace.plain import shown
 from headrace.retry import (
@@ -42,6 +43,7 @@ from headrace.settings import (
     check_priority,
     resolve_retention,
 )
+from headrace.task_limits import check_keys, check_limits
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -88,6 +90,7 @@ class TaskDefaults(SharedOptions, total=False):
         on_retry: called there when an attempt has failed and another one follows.
         skew_grace: how long a job waits for another release of the program whose arguments lack a
             field or have one that is not known here, default as the app says; 0: it fails at once.
+        limits: `Limit`s that hold up its jobs in their queue, at most four, default none.
         validate: hold arguments against the annotations when they are enqueued, which raises
             `InvalidArguments`, and the result before it is stored; default as the app says.
     """
@@ -99,6 +102,7 @@ class TaskDefaults(SharedOptions, total=False):
     on_failure: Hook | None
     on_retry: Hook | None
     skew_grace: Duration | None
+    limits: Collection[Limit] | None
     validate: bool | None
 
 
@@ -135,6 +139,9 @@ class JobOptions(SharedOptions, total=False):
             job with it, whatever has become of that.
         idempotency_ttl: how long the key is known from its first call on, default 24 hours, a
             second or more; only with a key.
+        limit_keys: the keys of limits, by their names: in place of what the task's arguments say,
+            and for who knows a task by its name only. A limit that the task does not declare holds
+            as its queue knows it; one that the queue does not know holds from when it does.
         wait_timeout: how long ``enqueue_and_wait`` waits once the job is stored, default without
             limit. Nothing else heeds it.
         on_conflict: ``"update"``: a job with this ``id`` that waits is changed to what this call
@@ -158,6 +165,7 @@ class JobOptions(SharedOptions, total=False):
     headers: Mapping[str, str] | None
     idempotency_key: str | None
     idempotency_ttl: Duration | None
+    limit_keys: Mapping[str, str | int | None] | None
     wait_timeout: Duration | None
     on_conflict: Literal["skip", "update"] | None
     update_data: bool | None
@@ -255,6 +263,7 @@ OPTIONS: dict[str, OptionRule] = {
     "max_stalls": _count("max_stalls"),
     "timeout": _span("timeout", least_ms=1, least_kept=1, is_stored=True),
     "wait_timeout": _span("wait_timeout"),
+    "limit_keys": _same("limit_keys", check_keys),
     "retry": OptionRule("retry", check_retry, check_stored_retry, is_stored=True),
     "result_ttl": _span("result_ttl", is_stored=True),
     "keep": _span("keep", is_stored=True),
@@ -277,6 +286,7 @@ _TASK_OPTIONS = {
     "fail_on": _same("fail_on", check_fail_on),
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
     "skew_grace": _span("skew_grace"),
+    "limits": _same("limits", check_limits),
     "validate": _flag("validate"),
     "aliases": _same("aliases", _check_aliases),
 }

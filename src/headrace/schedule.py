@@ -42,6 +42,7 @@ class JobBody(msgspec.Struct, frozen=True, omit_defaults=True):
     expires_in_ms: int
     options: bytes
     on_failed: str = ""
+    gates: str = ""
 
     def request(self, job_id: str) -> JobRequest:
         """Return the job of an occurrence."""

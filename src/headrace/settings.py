@@ -20,6 +20,7 @@ from headrace.job import (
     PRIORITIES,
     PROCESS_LANE,
 )
+from headrace.limit import Limit
 from headrace.plain import plain_integer, plain_text, shown
 from headrace.retry import Retry, RetryFunction, RetryRules
 
@@ -55,6 +56,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     skew_grace_ms: int = DEFAULT_SKEW_GRACE_MS
     validate: bool = False
     aliases: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @property
     def is_coroutine(self) -> bool:

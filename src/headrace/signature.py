@@ -191,6 +191,11 @@ class Signature(Generic[R]):
                 raise InvalidArguments(f"{self._where}: {cut(str(error), 200)}") from None
         return arguments
 
+    def default_of(self, name: str) -> object:
+        """Return the default of a parameter that a call may leave out."""
+        default: object = self.of_call.parameters[name].default
+        return default
+
     def decode(self, payload: bytes) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return positional and keyword arguments for the handler.
 

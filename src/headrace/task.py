@@ -19,6 +19,7 @@ from headrace.one_process import CALL, OfOneProcess
 from headrace.options import CALL_OPTIONS, JobOptions, SharedOptions, spelled_out
 from headrace.settings import TaskSettings
 from headrace.signature import Signature
+from headrace.task_limits import check_parameters
 from headrace.template import JobTemplate
 
 P = ParamSpec("P")
@@ -49,6 +50,9 @@ class Binder(Protocol):
 
     def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """Return the arguments by name, or raise `InvalidArguments`."""
+
+    def default_of(self, name: str) -> object:
+        """Return the default of an argument that may be left out."""
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
@@ -89,12 +93,18 @@ class TaskCall(
             NotSerializable: a value can't be encoded; the message names it.
             PayloadTooLarge: they are over 1 MiB encoded.
         """
-        return self._template.request(self._payload(args, kwargs))
+        payload, gates = self._encoded(args, kwargs)
+        return self._template.request(payload, gates)
 
-    def _payload(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes:
-        binder = self._binder
+    def _encoded(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[bytes, str | None]:
+        """Return a call's arguments, and its gates if they depend on these."""
+        binder, keyed = self._binder, self._template.keyed
         try:
-            return encode_arguments(binder.encode, binder.bind(args, kwargs))
+            arguments = binder.bind(args, kwargs)
+            gates = None if keyed is None else keyed.gates_of(arguments, binder.default_of)
+            return encode_arguments(binder.encode, arguments), gates
         except InvalidArguments as error:
             raise _hinted(error, kwargs.keys() - binder.names) from None
 
@@ -102,7 +112,8 @@ class TaskCall(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[Job[R], int | None]:
         template = self._template
-        return template.awaited(self._payload(args, kwargs)), template.wait_timeout_ms
+        payload, gates = self._encoded(args, kwargs)
+        return template.awaited(payload, gates), template.wait_timeout_ms
 
     async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store the job; once this returns, it will run.
@@ -196,6 +207,7 @@ class Task(WithForeignWords, DeclaredFunction, Generic[P, R, C], words=OF_TASKS)
         self.signature: Signature[R] = Signature(
             self.function, codec, injected=(Context,), validate=settings.validate
         )
+        check_parameters(self.name, settings.limits, self.signature.names)
         self._submitter = submitter
         early, self._early = self._early, None
         self._plain: TaskCall[P, R] = self._call({})

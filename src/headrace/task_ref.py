@@ -58,6 +58,10 @@ class NamedArguments:
             )
         return kwargs
 
+    def default_of(self, name: str) -> object:
+        """Return None: what a task of which only the name is known has for an argument."""
+        return None
+
 
 class TaskRef(
     OfOneProcess,

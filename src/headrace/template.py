@@ -12,6 +12,7 @@ from headrace.options import JobOptions, job_fields
 from headrace.request import JobRequest, fresh
 from headrace.settings import TaskSettings
 from headrace.stored_options import encode_stored
+from headrace.task_limits import TaskLimits
 
 _JOB_FIELDS = frozenset(Job.__struct_fields__)
 
@@ -34,6 +35,8 @@ class JobTemplate:
     ) -> None:
         fields = job_fields(settings, said)
         self._id: str | None = fields.pop("id", None)
+        limits = TaskLimits(task, settings.limits, fields.pop("limit_keys", {}))
+        self.keyed: TaskLimits | None = limits if limits.gates is None else None
         self.wait_timeout_ms: int | None = fields.pop("wait_timeout_ms", None)
         self._fields = fields
         self._result_ttl_ms: int = fields.get("result_ttl_ms", settings.result_ttl_ms)
@@ -46,15 +49,16 @@ class JobTemplate:
             "lane": settings.lane if lane is None else lane,
             "options": encode_stored(fields),
             "update": fields.get("update"),
+            "gates": limits.gates or "",
             **{field: value for field, value in fields.items() if field in _JOB_FIELDS},
         }
         self.blank: JobRequest = JobRequest(id="", task=task, payload=b"", **own)
         check_is_other(self.blank.on_failed, task=task)
         plainest = JobRequest("", self.blank.queue, task, b"", self.blank.priority)
-        self._is_plain = self.blank == plainest
+        self._is_plain = self.blank == plainest and self.keyed is None
 
-    def request(self, payload: bytes) -> JobRequest:
-        """Return a job of these encoded arguments."""
+    def request(self, payload: bytes, gates: str | None = None) -> JobRequest:
+        """Return a job of these encoded arguments, and of gates that depend on them."""
         job_id = self._id
         is_new_id = job_id is None
         if job_id is None:
@@ -72,12 +76,13 @@ class JobTemplate:
                 is_plain=True,
             )
         else:
-            request = replace(blank, id=job_id, payload=payload, is_new_id=is_new_id)
+            gates = blank.gates if gates is None else gates
+            request = replace(blank, id=job_id, payload=payload, is_new_id=is_new_id, gates=gates)
         return fresh(request)
 
-    def awaited(self, payload: bytes) -> JobRequest:
+    def awaited(self, payload: bytes, gates: str | None = None) -> JobRequest:
         """Return a job of these encoded arguments whose result is kept for who waits for it."""
-        request = self.request(payload)
+        request = self.request(payload, gates)
         if self._result_ttl_ms >= WAITED_RESULT_TTL_MS:
             return request
         keep_ms = max(WAITED_RESULT_TTL_MS, self.blank.keep_ms)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.app import App
+from msgspec.structs import replace
+
+from headrace.app import App, limits_of
 from headrace.events import Emit
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, new_job_id
 from headrace.storage.base import Storage
 from headrace.storage.values import ClaimReply
+from headrace.task_limits import terms_texts
 from headrace.worker.incarnation import AttemptRunner, Incarnation
 from headrace.worker.service import worker_info
 from headrace.worker.slots import Slots
@@ -41,7 +44,8 @@ async def open_incarnation(
         emit=emit,
     )
     info = worker_info(app, name="kit", concurrency=1, process_slots=1, lease_ms=lease_ms)
-    await incarnation.register(info)
+    limits = terms_texts(limits_of(app).get(queue, {}))
+    await incarnation.register(replace(info, limits=limits))
     return incarnation
 
 

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
-from headrace.app import App, declared_of
+from headrace.app import App, declared_of, limits_of
 from headrace.errors import StorageError
 from headrace.events import Emit, SchedulerMissing, WorkerEnding, WorkerQuiet, WorkerStarted
 from headrace.guard import Guard
@@ -23,6 +24,7 @@ from headrace.release import VERSION
 from headrace.scheduler.service import SchedulerService, is_hint
 from headrace.storage.base import Channel, Storage, keeps_schedules
 from headrace.storage.values import End, IncarnationInfo
+from headrace.task_limits import terms_texts
 from headrace.worker.consumer import QueueConsumer
 from headrace.worker.coverage import coverage, not_served, without_tasks
 from headrace.worker.end_observer import EndObserver
@@ -165,12 +167,13 @@ class Service:
             lease_ms=limits.lease_ms,
             channel=channel.name,
         )
+        declared = limits_of(self._app)
         outage = Outage(self._emit)
         self._consumers = [
             QueueConsumer(
                 storage,
                 queue=queue,
-                info=info,
+                info=replace(info, limits=terms_texts(declared.get(queue, {}))),
                 executor=lanes.executor,
                 lanes=lanes.slots,
                 liveness=liveness,

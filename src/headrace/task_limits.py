@@ -1,0 +1,133 @@
+"""The limits of a task's jobs: which it declares, and which gates a call meets by its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from headrace.errors import InvalidOption
+from headrace.job import check_text
+from headrace.limit import Gate, Limit, Terms, check_number, gates_text, limit_key
+from headrace.plain import shown
+from headrace.settings import TaskSettings
+
+
+def check_limits(limits: Collection[Limit]) -> tuple[Limit, ...]:
+    """Return what a task declares, whatever collection it is.
+
+    Raises:
+        InvalidOption: it is no collection of limits, or one of more than a job may have.
+    """
+    if isinstance(limits, Limit | str) or not isinstance(limits, Collection):
+        raise InvalidOption(f"limits={shown(limits)}: pass a list of Limit(...)")
+    for limit in limits:
+        if not isinstance(limit, Limit):
+            raise InvalidOption(f"limits has {shown(limit)}: pass a list of Limit(...)")
+    check_number([Gate(limit.name_in(""), "") for limit in limits])
+    return tuple(limits)
+
+
+def check_keys(keys: Mapping[str, str | int | None]) -> dict[str, str]:
+    """Return the texts of the keys that a call says, by the names of their limits.
+
+    Raises:
+        InvalidOption: it is no mapping, or a name is not valid.
+        InvalidArguments: a value is no key.
+    """
+    if not isinstance(keys, Mapping):
+        raise InvalidOption(f"limit_keys={shown(keys)}: pass a mapping of limits to keys")
+    return {
+        check_text(name, what="limit name"): limit_key(key, of=f"limit_keys[{shown(name)}]")
+        for name, key in keys.items()
+    }
+
+
+class TaskLimits:
+    """Which gates the jobs of a task meet, where a call says some keys itself.
+
+    Args:
+        task: the task's name.
+        limits: what it declares.
+        keys: what the call says, by the names of limits; of others than the task's only the
+            name is known.
+
+    Attributes:
+        gates: `Job.gates` if they are the same for all arguments, else None.
+
+    Raises:
+        InvalidOption: there are more than a job may have.
+    """
+
+    def __init__(self, task: str, limits: Iterable[Limit], keys: Mapping[str, str]) -> None:
+        left = dict(keys)
+        self._task = task
+        self._limits: list[tuple[Gate, str]] = []
+        for limit in limits:
+            name = limit.name_in(task)
+            by = "" if name in left else limit.by
+            self._limits.append((Gate(name, left.pop(name, ""), limit.terms), by))
+        self._limits += [(Gate(name, key), "") for name, key in left.items()]
+        check_number([gate for gate, _ in self._limits])
+        fixed = [gate for gate, by in self._limits if not by]
+        self.gates: str | None = gates_text(fixed) if len(fixed) == len(self._limits) else None
+
+    def gates_of(self, arguments: Mapping[str, object], default_of: Callable[[str], object]) -> str:
+        """Return `Job.gates` of a call with these arguments.
+
+        Args:
+            arguments: by name; what is left out has its default.
+            default_of: returns the default of a parameter.
+
+        Raises:
+            InvalidArguments: the value of a parameter is no key.
+        """
+        gates = []
+        for gate, by in self._limits:
+            key = gate.key
+            if by:
+                value = arguments[by] if by in arguments else default_of(by)
+                key = limit_key(value, of=f"{self._task}: {by}")
+            gates.append(Gate(gate.name, key, gate.terms))
+        return gates_text(gates)
+
+
+def check_parameters(task: str, limits: Iterable[Limit], names: Collection[str]) -> None:
+    """See that the keys of a task's limits are parameters of it.
+
+    Raises:
+        InvalidOption: one is not.
+    """
+    for limit in limits:
+        if limit.by and limit.by not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise InvalidOption(
+                f"by={shown(limit.by)} of a limit of {task} names no parameter of it: use one of "
+                f"{known}"
+            )
+
+
+def declared_limits(
+    tasks: Iterable[tuple[str, TaskSettings]],
+) -> dict[str, dict[str, Terms]]:
+    """Return the terms of the limits that tasks declare, by their queues and names.
+
+    Raises:
+        InvalidOption: two tasks of a queue declare one name, and not the same.
+    """
+    found: dict[str, dict[str, Terms]] = {}
+    by_whom: dict[tuple[str, str], str] = {}
+    for task, settings in tasks:
+        known = found.setdefault(settings.queue, {})
+        for limit in settings.limits:
+            name = limit.name_in(task)
+            other = by_whom.setdefault((settings.queue, name), task)
+            if known.setdefault(name, limit.terms) != limit.terms:
+                raise InvalidOption(
+                    f"{other} and {task} both declare the limit {shown(name)} of queue "
+                    f"{settings.queue!r}, with other terms: share one Limit, or name them apart"
+                )
+    return found
+
+
+def terms_texts(terms: Mapping[str, Terms]) -> dict[str, str]:
+    """Return what an incarnation says of the limits of its queue."""
+    return {name: each.text for name, each in terms.items()}
