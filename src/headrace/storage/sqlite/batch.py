@@ -16,7 +16,7 @@ from headrace.storage.sqlite.unit import UnitOfWork
 
 def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
     """Store jobs, unless they are there already, and return the outcome of each."""
-    before = unit.waiting
+    before = _waiting(unit)
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
     standing: dict[str, Record | None] = {}
@@ -88,5 +88,11 @@ def _meet_twin(twin: NewJob, job: JobRequest, joined: list[str]) -> EnqueueOutco
 def _check_length(unit: UnitOfWork, before: int) -> None:
     """See that a call has not brought the jobs that wait over the number that its queue takes."""
     limit = unit.settings.max_length
-    if limit and unit.waiting > max(limit, before):
+    if limit and _waiting(unit) > max(limit, before):
         raise QueueFull(unit.queue, limit=limit, waiting=before)
+
+
+def _waiting(unit: UnitOfWork) -> int:
+    """Return how many jobs have not ended and are not active."""
+    counts = unit.counts
+    return counts["queued"] + counts["scheduled"] + counts["retrying"] + counts["blocked"]

@@ -7,7 +7,6 @@ call has changed is written at its end.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 
 import msgspec
 
@@ -33,15 +32,6 @@ ON CONFLICT DO UPDATE SET ready = excluded.ready, active = excluded.active, owed
   due_ms = excluded.due_ms, full_ms = excluded.full_ms
 """
 _FORGET = "DELETE FROM gates WHERE queue = ? AND name = ?"
-_FORGET_FULL = """
-DELETE FROM gates WHERE queue = ?1 AND name IN (
-  SELECT name FROM gates WHERE queue = ?1 AND full_ms <= ?2 AND due_ms IS NULL LIMIT ?3
-)
-"""
-_NAMES = """
-SELECT name FROM gates WHERE queue = ?1
-UNION SELECT parked FROM jobs WHERE queue = ?1 AND parked IS NOT NULL
-"""
 _FIRST_DUE = "SELECT min(due_ms) FROM gates WHERE queue = ? AND due_ms IS NOT NULL"
 _IS_OPENING = "SELECT 1 FROM limits WHERE queue = ? AND opened IS NOT NULL LIMIT 1"
 
@@ -247,28 +237,6 @@ class Gates:
         if self._db.execute(_IS_OPENING, (self._queue,)).fetchone() is not None:
             first_ms = self._now_ms if first_ms is None else min(first_ms, self._now_ms)
         return first_ms, "" if first_ms is None else lanes.get(first_ms, "")
-
-    def forget_full(self, limit: int) -> int:
-        """Forget gates without jobs whose tokens are all there; return how many these were."""
-        return self._db.execute(_FORGET_FULL, (self._queue, self._now_ms, limit)).rowcount
-
-    def recount(self, found: Mapping[str, tuple[int, int]]) -> int:
-        """Bring every gate back to its jobs that there are, and have its line looked at.
-
-        Args:
-            found: how many jobs are ready and active with each gate, by name.
-
-        Returns:
-            How many gates were wrong.
-        """
-        names = {name for (name,) in self._db.execute(_NAMES, (self._queue,)).fetchall()}
-        mended = 0
-        for name in names | found.keys():
-            gate = self.gate(name)
-            counts = found.get(name, (0, 0))
-            mended += (gate.ready, gate.active) != counts
-            gate.ready, gate.active = counts
-        return mended
 
     def _declare(self, limit: str, terms: Terms) -> None:
         self._db.execute(_DECLARE, (self._queue, limit, terms.text))

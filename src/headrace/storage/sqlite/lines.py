@@ -28,6 +28,15 @@ _LOST = """
 SELECT key FROM jobs
 WHERE queue = ? AND state = 'blocked' AND is_next = 0 AND (parked IS NULL OR gates IS NULL)
 """
+_FORGET_FULL = """
+DELETE FROM gates WHERE queue = ?1 AND name IN (
+  SELECT name FROM gates WHERE queue = ?1 AND full_ms <= ?2 AND due_ms IS NULL LIMIT ?3
+)
+"""
+_NAMES = """
+SELECT name FROM gates WHERE queue = ?1
+UNION SELECT parked FROM jobs WHERE queue = ?1 AND parked IS NOT NULL
+"""
 _LIMITS = "SELECT name, opened FROM limits WHERE queue = ? AND opened IS NOT NULL ORDER BY name"
 _OPENED = "UPDATE limits SET opened = ? WHERE queue = ? AND name = ?"
 
@@ -112,6 +121,16 @@ def repair(unit: UnitOfWork) -> int:
     for state, gates, n in unit.db.execute(_PLACES, (unit.key,)).fetchall():
         for name in gates.split("\n"):
             places[name, state] += n
-    names = {name for name, _ in places}
-    found = {name: (places[name, "queued"], places[name, "active"]) for name in names}
-    return len(lost) + unit.gates.recount(found)
+    kept = unit.db.execute(_NAMES, (unit.key,)).fetchall()
+    wrong = 0
+    for name in {name for name, _ in places} | {name for (name,) in kept}:
+        gate = unit.gates.gate(name)
+        counts = (places[name, "queued"], places[name, "active"])
+        wrong += (gate.ready, gate.active) != counts
+        gate.ready, gate.active = counts
+    return len(lost) + wrong
+
+
+def forget_full(unit: UnitOfWork, limit: int) -> int:
+    """Forget gates without jobs whose tokens are all there; return how many these were."""
+    return unit.db.execute(_FORGET_FULL, (unit.key, unit.now_ms, limit)).rowcount

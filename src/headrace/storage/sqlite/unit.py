@@ -124,18 +124,6 @@ class UnitOfWork:
         self.counts.update(counts)
         return wrong
 
-    @property
-    def waiting(self) -> int:
-        """How many jobs have not ended and are not active."""
-        counts = self.counts
-        return counts["queued"] + counts["scheduled"] + counts["retrying"] + counts["blocked"]
-
-    @property
-    def may_start(self) -> int | None:
-        """How many more jobs may be active at once, None without a bound."""
-        most = self.settings.max_active
-        return max(0, most - self.counts["active"]) if most else None
-
     def next_tail(self) -> int:
         """Return the place behind everything that is ready."""
         self._tail += 1

@@ -81,9 +81,15 @@ def claim(
 
 def _left(unit: UnitOfWork, lanes: list[str]) -> list[str]:
     """Return those of the lanes from which the caller could take more at once."""
-    if unit.may_start == 0:
+    if _may_start(unit) == 0:
         return []  # whatever ends an attempt wakes who may come then
     return [lane for lane in lanes if has_ready(unit.db, unit.key, lane)]
+
+
+def _may_start(unit: UnitOfWork) -> int:
+    """Return how many more jobs may be active in the queue."""
+    most = unit.settings.max_active
+    return max(0, most - unit.counts["active"]) if most else BATCH_LIMIT
 
 
 def _reply(
@@ -106,9 +112,7 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool
     would never end.
     """
     first = len(taking.keys)
-    limit = min(slots_free, BATCH_LIMIT - first)
-    if unit.may_start is not None:
-        limit = min(limit, unit.may_start)
+    limit = min(slots_free, BATCH_LIMIT - first, _may_start(unit))
     looks = CLAIM_LOOKS
     has_waiting = False
     while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:

@@ -102,7 +102,7 @@ def prune(step: Step, name: QueueName) -> str:
     unit.close()
     left = stages.erase_over(unit)
     forgotten = max(writes.forget_over(unit), idempotency.forget(unit))
-    full = unit.gates.forget_full(PRUNED_A_CALL)
+    full = lines.forget_full(unit, PRUNED_A_CALL)
     has_more = left or max(len(over), forgotten, full) >= PRUNED_A_CALL
     return "more" if has_more else ""
 
