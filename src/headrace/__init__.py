@@ -72,6 +72,7 @@ from headrace.task import Task
 from headrace.task_ref import TaskRef
 from headrace.timing import At, Cron, Every
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
+from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueReader, QueueStats, QueueWork, QueueWorker
 from headrace.views.schedules import Schedule, ScheduleEvent
@@ -141,6 +142,8 @@ __all__ = [
     "Percentiles",
     "Queue",
     "QueueFull",
+    "QueueGate",
+    "QueueLimit",
     "QueueReader",
     "QueueStats",
     "QueueWork",

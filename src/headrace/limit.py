@@ -24,6 +24,9 @@ MOST_PLACES = 1_000_000
 """Most jobs at once, starts in a time, or tokens, of one key."""
 
 KEY_LIMIT_BYTES = 256
+NAME_LIMIT_BYTES = 600
+"""A name may be that of a task, a colon, and that of a parameter."""
+
 BUCKET_LIMIT = 2**52
 """Most tokens times milliseconds of a bucket, so that any number of it is exact as a double."""
 
@@ -119,7 +122,7 @@ def check_gates(text: str) -> str:
         raise InvalidOption(f"gates={shown(text)} can't be read: use limits= and limit_keys=")
     check_number(gates)
     for gate in gates:
-        check_text(gate.name, what="limit name")
+        check_text(gate.name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
         if gate.key:
             check_text(gate.key, what="limit key", limit_bytes=KEY_LIMIT_BYTES)
         if gate.terms is not None:

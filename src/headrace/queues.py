@@ -14,7 +14,8 @@ from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.plain import plain_text, shown
-from headrace.queue_events import Operator, QueueEvents
+from headrace.queue_events import Operator
+from headrace.queue_limits import QueueLimits
 from headrace.settings import check_count
 from headrace.storage.batches import batches
 from headrace.storage.exports import place_behind
@@ -28,6 +29,7 @@ PURGEABLE = (
     JobState.QUEUED,
     JobState.SCHEDULED,
     JobState.RETRYING,
+    JobState.BLOCKED,
     JobState.COMPLETED,
     JobState.FAILED,
     JobState.CANCELLED,
@@ -38,7 +40,7 @@ decode_json: Callable[[bytes], Any] = JSON.decoder(Any)
 """Reads plain data of the codec that there is."""
 
 
-class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
+class Queue(OfOneProcess, QueueLimits, instead=QUEUE):
     """A queue by name; made by `App.queue`. Its methods may raise `StorageError`.
 
     Args:
@@ -90,6 +92,8 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
         events: int | None = None,
         events_cap: int | None = None,
         on_failed: NamedTask | str | None = None,
+        max_active: int | None = None,
+        max_length: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set; None leaves a setting as it is. Returns its `stats` then.
 
@@ -102,6 +106,11 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
                 bounds.
             on_failed: a task, or its name, of which a job comes with each dead letter whose own job
                 names none, default none; "": none any more. The queue's workers must know it.
+            max_active: jobs that are active at once, of all its workers together, default 0: no
+                bound; at most 10,000,000. What is active beyond a lowered one goes on.
+            max_length: jobs that wait at once, whatever for, default 0: no bound; at most
+                10,000,000. A call that would bring more in raises `QueueFull`; retries, fail jobs
+                and what comes back from a worker are let in.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -116,6 +125,9 @@ class Queue(OfOneProcess, QueueEvents, instead=QUEUE):
         for name, value in counts.items():
             if value is not None:
                 changes[name] = check_count(value, name=name, most=10_000_000)
+        for name, value in (("max_active", max_active), ("max_length", max_length)):
+            if value is not None:
+                changes[name] = check_count(value, name=name, most=10_000_000, least=0)
         if dead_letter_ttl is not None:
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from headrace.errors import InvalidOption
 from headrace.job import check_text
-from headrace.limit import Gate, Limit, Terms, check_number, gates_text, limit_key
+from headrace.limit import NAME_LIMIT_BYTES, Gate, Limit, Terms, check_number, gates_text, limit_key
 from headrace.plain import shown
 from headrace.settings import TaskSettings
 
@@ -35,10 +35,15 @@ def check_keys(keys: Mapping[str, str | int | None]) -> dict[str, str]:
     """
     if not isinstance(keys, Mapping):
         raise InvalidOption(f"limit_keys={shown(keys)}: pass a mapping of limits to keys")
-    return {
-        check_text(name, what="limit name"): limit_key(key, of=f"limit_keys[{shown(name)}]")
-        for name, key in keys.items()
-    }
+    return {_limit_name(name): limit_key(key, of=_said(name)) for name, key in keys.items()}
+
+
+def _limit_name(name: str) -> str:
+    return check_text(name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
+
+
+def _said(name: str) -> str:
+    return f"limit_keys[{shown(name)}]"
 
 
 class TaskLimits:

@@ -81,6 +81,7 @@ __all__ = [
     "Storage",
     "Verb",
     "Waiter",
+    "check_has_limits",
     "check_keeps_schedules",
     "check_reads_in_bulk",
     "check_writes_in_bulk",
@@ -150,6 +151,15 @@ def check_keeps_schedules(storage: object) -> None:
         StorageRefused: it lacks the role, or a part of it.
     """
     _check(storage, Scheduler, "keeps no schedules")
+
+
+def check_has_limits(storage: object) -> None:
+    """See that a storage has the role `Limiter`, before limits are steered or shown.
+
+    Raises:
+        StorageRefused: it lacks the role, or a part of it.
+    """
+    _check(storage, Limiter, "has no limits")
 
 
 def check_writes_in_bulk(storage: object) -> None:

@@ -12,6 +12,7 @@ from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
 from headrace.views.jobs import JobEvent, JobSummary
+from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueReader, QueueStats, QueueWorker
 
@@ -57,6 +58,8 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         events: int | None = None,
         events_cap: int | None = None,
         on_failed: NamedTask | str | None = None,
+        max_active: int | None = None,
+        max_length: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set, see `Queue.configure`.
 
@@ -67,6 +70,8 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
             events: entries of the event stream.
             events_cap: entries of it while a reader has not acknowledged them.
             on_failed: the task of the job that a dead letter brings whose own job names none.
+            max_active: jobs that are active at once.
+            max_length: jobs that wait at once.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -79,8 +84,56 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
                 events=events,
                 events_cap=events_cap,
                 on_failed=on_failed,
+                max_active=max_active,
+                max_length=max_length,
             )
         )
+
+    def limits(self) -> list[QueueLimit]:
+        """Return the limits that the queue knows, see `Queue.limits`."""
+        return at_once(self._queue.limits())
+
+    def set_limit(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        rate: str | None = None,
+        burst: int | None = None,
+    ) -> None:
+        """Set what a limit allows of each key, see `Queue.set_limit`.
+
+        Args:
+            name: the limit's.
+            concurrency: most jobs of a key that may be active at once.
+            rate: how many jobs of a key may start in a time.
+            burst: how many may start at once after a pause.
+
+        Raises:
+            InvalidOption: a value is out of bounds, or neither concurrency nor rate is said.
+        """
+        at_once(self._queue.set_limit(name, concurrency=concurrency, rate=rate, burst=burst))
+
+    def reset_limit(self, name: str) -> None:
+        """Let a limit be what its tasks declare again, see `Queue.reset_limit`.
+
+        Raises:
+            InvalidOption: the name is not valid.
+        """
+        at_once(self._queue.reset_limit(name))
+
+    def gate(self, name: str, key: str | int | None = None) -> QueueGate:
+        """Return how one key of a limit stands, see `Queue.gate`.
+
+        Args:
+            name: the limit's.
+            key: the value of the parameter that is its key.
+
+        Raises:
+            InvalidOption: the name is not valid.
+            InvalidArguments: the key is not.
+        """
+        return at_once(self._queue.gate(name, key))
 
     def jobs(
         self, state: JobState | str, *, task: str | None = None, limit: int | None = None

@@ -28,7 +28,7 @@ class QueueWork(PublicValue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStats(PublicValue):
-    """A queue's counts now, its work of the last minute and what it keeps.
+    """A queue's counts now, its work of the last minute, what it keeps and how many it takes.
 
     ``on_failed`` is the task of the job that a dead letter brings whose own job names none.
 
@@ -54,6 +54,8 @@ class QueueStats(PublicValue):
     keeps_events: int
     keeps_events_cap: int
     on_failed: str | None
+    max_active: int
+    max_length: int
 
     @classmethod
     def of(cls, counts: QueueCounts) -> QueueStats:
@@ -78,6 +80,8 @@ class QueueStats(PublicValue):
             keeps_events=counts.settings.events,
             keeps_events_cap=counts.settings.events_cap,
             on_failed=counts.settings.on_failed or None,
+            max_active=counts.settings.max_active,
+            max_length=counts.settings.max_length,
         )
 
 
