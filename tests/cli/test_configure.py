@@ -33,6 +33,8 @@ def test_it_is_shown_in_words(here: Cli) -> None:
         "dead letters 10,000, for 30d",
         "entries of events 5,000",
         "for readers of them 70,000",
+        "jobs that run at once no bound",
+        "jobs that wait at once no bound",
     ]
 
 

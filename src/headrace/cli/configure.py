@@ -1,4 +1,4 @@
-"""``headrace queue configure``: what a queue keeps of ended jobs and of events."""
+"""``headrace queue configure``: what a queue keeps of jobs and events, and how many it takes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from headrace.job import check_name
 from headrace.views.queues import QueueStats
 
 COUNT = click.IntRange(1, 10_000_000)
+BOUND = click.IntRange(0, 10_000_000)
 
 
 @click.command("configure")
@@ -33,12 +34,14 @@ COUNT = click.IntRange(1, 10_000_000)
     help="Of which a job comes with each dead letter whose own job names none.",
 )
 @option("--no-on-failed", is_flag=True, help="No such job comes any more.")
+@option("--max-active", metavar="N", type=BOUND, help="Jobs that run at once; 0: no bound.")
+@option("--max-length", metavar="N", type=BOUND, help="Jobs that wait at once; 0: no bound.")
 @output_option
 @on_app_target
 def configure_command(
     *, target: Target, name: str, output: str, no_on_failed: bool, **changes: Any
 ) -> None:
-    """Set what a queue keeps and what a dead letter brings; without an option only show it.
+    """Set what a queue keeps and takes, and what a dead letter brings; else only show it.
 
     Over a number the oldest go first.
     """
@@ -62,7 +65,13 @@ def _kept(stats: QueueStats) -> list[tuple[str, str]]:
         ("entries of events", f"{stats.keeps_events:,}"),
         ("for readers of them", f"{stats.keeps_events_cap:,}"),
         ("a dead letter brings", f"a job of {stats.on_failed}" if stats.on_failed else ""),
+        ("jobs that run at once", _bound(stats.max_active)),
+        ("jobs that wait at once", _bound(stats.max_length)),
     ]
+
+
+def _bound(number: int) -> str:
+    return f"{number:,}" if number else "no bound"
 
 
 async def _configure(target: Target, name: str, changes: dict[str, Any]) -> QueueStats:

@@ -11,6 +11,7 @@ from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
 from headrace.cli.configure import configure_command
 from headrace.cli.delete_queue import delete_command
+from headrace.cli.limits import limit_command, limits_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
 from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span_of
 from headrace.cli.put_back import put_back_notes
@@ -48,6 +49,8 @@ def queue() -> None:
 
 queue.add_command(delete_command)
 queue.add_command(configure_command)
+queue.add_command(limit_command)
+queue.add_command(limits_command)
 queue.add_command(readers_command)
 queue.add_command(forget_reader_command)
 

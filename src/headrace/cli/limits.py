@@ -1,0 +1,124 @@
+"""``headrace queue limits`` and ``limit``: what limits allow, and how they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from headrace.cli.app_target import on_app_target
+from headrace.cli.options import (
+    Target,
+    option,
+    output_option,
+    queue_names,
+    queue_of,
+    run,
+    wide_option,
+)
+from headrace.cli.output import echo, echo_json, note
+from headrace.cli.tables import Cell, Column, table
+from headrace.errors import InvalidOption
+from headrace.job import check_name
+from headrace.limit import limit_terms
+from headrace.views.limits import QueueLimit
+
+COLUMNS = (
+    Column("QUEUE"),
+    Column("LIMIT"),
+    Column("AT ONCE"),
+    Column("RATE"),
+    Column("BURST", rank=2),
+    Column("SET", rank=1),
+    Column("DECLARED", rank=3),
+)
+
+
+@click.command("limits")
+@click.argument("names", metavar="[QUEUE]...", nargs=-1)
+@wide_option
+@output_option
+@on_app_target
+def limits_command(*, target: Target, names: tuple[str, ...], is_wide: bool, output: str) -> None:
+    """List the limits of queues, and what each allows of every key.
+
+    They are those that workers and jobs have declared, and those that were set by
+    "headrace queue limit".
+    """
+    names = tuple(check_name(name, what="queue") for name in names)
+    found = run(_load(target, names))
+    if output == "json":
+        echo_json([limit.to_dict() for limit in found])
+    elif not found:
+        where = f" of {', '.join(names)}" if names else ""
+        note(f"No limit{where} is known in {target.where}.")
+    else:
+        table(COLUMNS, [_line(limit) for limit in found], is_wide=is_wide)
+
+
+def _line(limit: QueueLimit) -> list[Cell]:
+    allowed = [limit.concurrency, limit.rate, limit.burst]
+    said = "by hand" if limit.is_set else "by tasks"
+    shown = ["-" if value is None else value for value in allowed]
+    return [limit.queue, limit.name, *shown, said, limit.declared or "-"]
+
+
+async def _load(target: Target, names: Sequence[str]) -> list[QueueLimit]:
+    async with target.open() as storage:
+        wanted = dict.fromkeys(names) or await queue_names(storage)
+        return [found for name in wanted for found in await queue_of(storage, name).limits()]
+
+
+@click.command("limit")
+@click.argument("name", metavar="QUEUE")
+@click.argument("limit", metavar="LIMIT")
+@option("--concurrency", metavar="N", type=int, help="Jobs of a key that run at once.")
+@option("--rate", metavar="N/PERIOD", help='Jobs of a key that start in a time, as "10/min".')
+@option("--burst", metavar="N", type=int, help="Of these at once after a pause.  [default: all]")
+@option("--reset", "is_reset", is_flag=True, help="Go back to what tasks declare.")
+@on_app_target
+def limit_command(
+    *,
+    target: Target,
+    name: str,
+    limit: str,
+    concurrency: int | None,
+    rate: str | None,
+    burst: int | None,
+    is_reset: bool,
+) -> None:
+    """Set what a limit of a queue allows of every key, over what its tasks declare.
+
+    It is followed at once, and stays. What is said takes the place of all that held.
+    """
+    check_name(name, what="queue")
+    said = {"concurrency": concurrency, "rate": rate, "burst": burst}
+    if is_reset and any(value is not None for value in said.values()):
+        raise InvalidOption("say what the limit allows, or --reset, one of them")
+    if not is_reset:
+        limit_terms(concurrency=concurrency, rate=rate, burst=burst)
+    found = run(_set(target, name, limit, None if is_reset else (concurrency, rate, burst)))
+    if found is None:
+        echo(f"Limit {limit!r} of queue {name!r} holds nobody up: no task has declared it.")
+    else:
+        allowed = [
+            f"{found.concurrency:,} at once" if found.concurrency else "",
+            f"{found.rate} with a burst of {found.burst:,}" if found.burst else "",
+        ]
+        echo(f"Limit {limit!r} of queue {name!r} allows {' and '.join(filter(None, allowed))}.")
+
+
+async def _set(
+    target: Target,
+    name: str,
+    limit: str,
+    said: tuple[int | None, str | None, int | None] | None,
+) -> QueueLimit | None:
+    async with target.open(makes=True) as storage:
+        queue = queue_of(storage, name)
+        if said is None:
+            await queue.reset_limit(limit)
+        else:
+            concurrency, rate, burst = said
+            await queue.set_limit(limit, concurrency=concurrency, rate=rate, burst=burst)
+        return next((found for found in await queue.limits() if found.name == limit), None)

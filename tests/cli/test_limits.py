@@ -1,0 +1,72 @@
+"""``headrace queue limits`` and ``limit``, and the bounds of ``queue configure``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def test_a_limit_is_set_shown_and_reset(here: Cli) -> None:
+    ran = here("queue", "limit", "mail", "stripe", "--concurrency", "20", "--rate", "10/min")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "Limit 'stripe' of queue 'mail' allows 20 at once and 10/min with a burst of 10.\n"
+    )
+    here("queue", "limit", "mail", "smtp", "--rate", "5/2h", "--burst", "1")
+    heading, *lines = here("queue", "limits").out.splitlines()
+    assert heading.split()[:4] == ["QUEUE", "LIMIT", "AT", "ONCE"]
+    assert [line.split() for line in lines] == [
+        ["mail", "smtp", "-", "5/2h", "1", "by", "hand", "-"],
+        ["mail", "stripe", "20", "10/min", "10", "by", "hand", "-"],
+    ]
+    [smtp, stripe] = here("queue", "limits", "mail", "-o", "json").json
+    assert stripe == {
+        "queue": "mail",
+        "name": "stripe",
+        "concurrency": 20,
+        "rate": "10/min",
+        "burst": 10,
+        "is_set": True,
+        "declared": "",
+    }
+    ran = here("queue", "limit", "mail", "stripe", "--reset")
+    assert ran.out == ("Limit 'stripe' of queue 'mail' holds nobody up: no task has declared it.\n")
+    assert here("queue", "limits", "mail", "-o", "json").json == [smtp]
+
+
+def test_where_there_are_no_limits_that_is_said(here: Cli) -> None:
+    ran = here("queue", "limits", "mail")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("No limit of mail is known in ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--concurrency", "0"),
+        ("--rate", "10"),
+        ("--burst", "5"),
+        ("--reset", "--concurrency", "1"),
+    ],
+    ids=["nothing", "zero", "no-period", "burst", "both"],
+)
+def test_a_limit_that_allows_nothing_sensible_is_refused(here: Cli, words: tuple[str, ...]) -> None:
+    ran = here("queue", "limit", "mail", "stripe", *words)
+    assert ran.code != 0
+    assert "limit" in ran.err or "rate" in ran.err or "concurrency" in ran.err
+    assert here("queue", "limits", "-o", "json").json == []
+
+
+def test_a_queue_says_how_many_run_and_wait_at_once(here: Cli) -> None:
+    ran = here("queue", "configure", "mail", "--max-active", "5", "--max-length", "1")
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert lines[-2:] == ["jobs that run at once 5", "jobs that wait at once 1"]
+    assert here("enqueue", "t", "-q", "mail").code == 0
+    ran = here("enqueue", "t", "-q", "mail")
+    assert ran.code != 0
+    assert "takes 1 jobs that wait" in ran.err
+    ran = here("queue", "configure", "mail", "--max-length", "0")
+    assert "no bound" in ran.out
+    assert here("enqueue", "t", "-q", "mail").code == 0
