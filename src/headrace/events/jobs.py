@@ -51,8 +51,9 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
         run_ms: how long an attempt ran, where one ended.
         detail: the reason of a dead letter, a cancelled job, a snooze or a job that was put back,
             ``next`` of one that was cancelled while it was blocked; why a job was queued: ``due``,
-            ``redriven`` or ``next``; ``next`` on ``scheduled``, too, where it was blocked by the
-            one of its id that has ended; the state in which one was purged; the
+            ``redriven``, ``admitted`` by a limit, or ``next``; ``next`` on ``scheduled``, too,
+            where it was blocked by the one of its id that has ended; the limit that a job is
+            ``blocked`` by, and the key, a space between; the state in which one was purged; the
             error's type on ``retrying`` and ``stalled``; ``retired`` or ``reaped`` on ``left``; the
             fraction, a space and the text on ``progress``.
         error: the qualified name of the exception's type.
