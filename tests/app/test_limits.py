@@ -183,6 +183,7 @@ async def test_a_job_is_blocked_until_there_is_room(app: App[None]) -> None:
         status = await second.status()
         assert status is not None
         assert status.state is JobState.BLOCKED
+        assert (status.limits, status.blocked_by) == ({"take:customer": "a"}, "take:customer")
         await kit.run_until_idle()
         assert seen == ["first", "second"]
 

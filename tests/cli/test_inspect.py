@@ -192,7 +192,8 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "id", "queue", "task", "state", "priority", "lane", "failures", "stalls", "starts",
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
-        "options", "args", "result", "errors", "put_back", "has_next", "on_failed", "worker",
+        "options", "args", "result", "errors", "put_back", "has_next", "on_failed",
+        "limits", "blocked_by", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

@@ -118,6 +118,8 @@ def _show(job: JobStatus, worker: str) -> None:
         state += ", asked to stop"
     if job.has_next:
         state += ", another of its id follows"
+    if job.blocked_by:
+        state += f" by the limit {job.blocked_by}"
     pairs: list[tuple[str, str | Coloured]] = [
         ("job", job.id),
         ("queue", job.queue),
@@ -133,6 +135,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("changed", when(job.changed_at)),
         ("due", when(job.due_at)),
         ("put back", _put_back(job)),
+        ("limits", ", ".join(f"{name} {key}".rstrip() for name, key in job.limits.items())),
         ("expires", when(job.expires_at)),
         ("on failed", job.on_failed or ""),
         ("ran for", "" if job.run_s is None else span_of(job.run_s)),

@@ -47,6 +47,8 @@ class JobStatus(PublicValue):
     dicts. `JobHandle.result` gives the type that the task declares. They, and the options, are not
     in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
     ``at``; None if none has. ``has_next`` tells of an active job that another of its id follows.
+    ``limits`` are the keys of the limits that it meets, by their names, and ``blocked_by`` names
+    that which has no room for it.
     """
 
     id: str
@@ -75,6 +77,8 @@ class JobStatus(PublicValue):
     put_back: ErrorEntry | None
     has_next: bool
     on_failed: str | None
+    limits: dict[str, str]
+    blocked_by: str | None
 
     @classmethod
     def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
@@ -106,6 +110,8 @@ class JobStatus(PublicValue):
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
             has_next=record.has_next,
             on_failed=record.on_failed or None,
+            limits=dict(line.split("\t", 1) for line in record.gates.splitlines()),
+            blocked_by=record.parked.partition("\t")[0] or None,
         )
 
 
