@@ -8,24 +8,29 @@ gates are), ``CRASH_WITHOUT`` (tasks that this release doesn't know) and ``CRASH
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import uvloop
 
-from headrace import App, CallNext, Context, FailPermanently, Failure, Worker
+from headrace import App, CallNext, Context, FailPermanently, Failure, Limit, Worker
 from headrace.events import AttemptEnded, AttemptStarted, WorkerEvent
 from tests.support.adopt import adopt_task
 from tests.support.ledger import Ledger
 
 QUEUE = "crash"
 POLL_S = 0.005
+PLACES = 2
+"""How many jobs of a key run at once."""
+KEYS = 5
 
 name = os.environ.get("CRASH_NAME", "")
 directory = Path(os.environ.get("CRASH_DIRECTORY", "."))
@@ -80,6 +85,24 @@ async def block_until(gate: str) -> str:
     while not is_open(gate):
         time.sleep(POLL_S)  # noqa: ASYNC251
     return name
+
+
+@app.task(
+    name="limited", queue=QUEUE, max_stalls=1_000, limits=[Limit(by="key", concurrency=PLACES)]
+)
+async def limited(key: str, seconds: float) -> None:
+    """Hold a place of its key, by a lock that ends with the process at the latest."""
+    with ExitStack() as stack:
+        for place in range(PLACES):
+            lock = stack.enter_context((directory / f"place-{key}-{place}").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            break
+        else:
+            (directory / f"over-{key}-{name}").touch()
+        await asyncio.sleep(seconds)
 
 
 @app.task(name="poison", queue=QUEUE)

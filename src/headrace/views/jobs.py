@@ -110,7 +110,7 @@ class JobStatus(PublicValue):
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
             has_next=record.has_next,
             on_failed=record.on_failed or None,
-            limits=dict(line.split("\t", 1) for line in record.gates.splitlines()),
+            limits=dict(line.split("\t", 1) for line in record.gates.split("\n") if line),
             blocked_by=record.parked.partition("\t")[0] or None,
         )
 
