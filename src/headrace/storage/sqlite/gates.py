@@ -35,7 +35,7 @@ _FORGET = "DELETE FROM gates WHERE queue = ? AND name = ?"
 _FIRST_DUE = "SELECT min(due_ms) FROM gates WHERE queue = ? AND due_ms IS NOT NULL"
 _IS_OPENING = "SELECT 1 FROM limits WHERE queue = ? AND opened IS NOT NULL LIMIT 1"
 
-Place = tuple[int, int]
+Standing = tuple[int, int]
 """Where a job stands in a line: its tier, negative, and its number; the least is the first."""
 
 
@@ -44,7 +44,7 @@ def as_asked(stored: str) -> str:
     return "\n".join(f"{name}\t" for name in stored.split("\n")) if stored else ""
 
 
-class Gate(msgspec.Struct):
+class GateState(msgspec.Struct):
     """One gate as a call sees it.
 
     Attributes:
@@ -67,8 +67,8 @@ class Gate(msgspec.Struct):
     active: int = 0
     is_kept: bool = False
     looks: int = 0
-    came: dict[Place, str] = {}
-    head: tuple[Place, str] | None = None
+    came: dict[Standing, str] = {}
+    head: tuple[Standing, str] | None = None
     is_head_known: bool = False
 
     @property
@@ -118,7 +118,7 @@ class Gates:
         self._db = db
         self._queue = queue
         self._now_ms = now_ms
-        self._known: dict[str, Gate] = {}
+        self._known: dict[str, GateState] = {}
         self._terms: dict[str, Terms | None] = {}
 
     def named(self, said: str) -> str:
@@ -139,14 +139,14 @@ class Gates:
             self._terms[limit] = None if row is None else read_terms(row[1] or row[0])
         return self._terms[limit]
 
-    def gate(self, name: str) -> Gate:
+    def gate(self, name: str) -> GateState:
         """Return one gate; what is changed of it is written at the end of the call."""
         gate = self._known.get(name)
         if gate is None:
             gate = self._known[name] = self._load(name)
         return gate
 
-    def admit(self, names: str, place: Place) -> str | None:
+    def admit(self, names: str, place: Standing) -> str | None:
         """Take a place in each of a job's gates, or return that in whose line it has to wait."""
         gates = [self.gate(name) for name in names.split("\n")]
         for gate in gates:
@@ -185,19 +185,19 @@ class Gates:
                 gate.ready -= 1
             gate.looks += GATE_LOOKS
 
-    def join(self, name: str, place: Place, lane: str) -> None:
+    def join(self, name: str, place: Standing, lane: str) -> None:
         """Note that a job waits in a gate's line."""
         gate = self.gate(name)
         gate.came[place] = lane
         gate.is_head_known = False
 
-    def part(self, name: str, place: Place) -> None:
+    def part(self, name: str, place: Standing) -> None:
         """Note that a job has left a gate's line."""
         gate = self.gate(name)
         gate.came.pop(place, None)
         gate.is_head_known = False
 
-    def head(self, gate: Gate) -> tuple[Place, str] | None:
+    def head(self, gate: GateState) -> tuple[Standing, str] | None:
         """Return who is the first in a gate's line, and that one's lane."""
         if not gate.is_head_known:
             heads = list(gate.came.items())
@@ -208,7 +208,7 @@ class Gates:
             gate.is_head_known = True
         return gate.head
 
-    def freed(self) -> list[Gate]:
+    def freed(self) -> list[GateState]:
         """Return the gates in which places came free, and whose lines were not looked at since."""
         return [gate for gate in self._known.values() if gate.looks]
 
@@ -245,20 +245,20 @@ class Gates:
             if gate.name.partition("\t")[0] == limit:
                 gate.terms, gate.bucket = terms, paid(gate.bucket, 0, terms)
 
-    def _load(self, name: str) -> Gate:
+    def _load(self, name: str) -> GateState:
         terms = self.terms(name.partition("\t")[0])
         row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
         if row is None:
-            return Gate(name, terms, paid(Bucket(), 0, terms))
+            return GateState(name, terms, paid(Bucket(), 0, terms))
         ready, active, owed, rate, rate_ms, owed_at_ms = row
         bucket = paid(Bucket(owed, rate, rate_ms), self._now_ms - owed_at_ms, terms)
-        return Gate(name, terms, bucket, ready, active, is_kept=True)
+        return GateState(name, terms, bucket, ready, active, is_kept=True)
 
-    def _has_before(self, gate: Gate, place: Place) -> bool:
+    def _has_before(self, gate: GateState, place: Standing) -> bool:
         head = self.head(gate)
         return head is not None and head[0] < place
 
-    def _save(self, gate: Gate, due_ms: int | None) -> None:
+    def _save(self, gate: GateState, due_ms: int | None) -> None:
         bucket = gate.bucket
         is_idle = not (gate.ready or gate.active)
         if is_idle and due_ms is None and not bucket.owed:
