@@ -62,7 +62,7 @@ CLAIM_LOOKS = 1_000
 GATE_LOOKS = 10
 """Jobs of a line that are looked at for each place that came free in its gate."""
 
-GATES_LOOKS = 500
+GATES_LOOKS = 100
 """Jobs of lines that one call looks at where due gates or new terms have given room."""
 
 CANCELS_A_BEAT = 500

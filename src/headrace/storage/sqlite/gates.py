@@ -7,6 +7,7 @@ call has changed is written at its end.
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 import msgspec
 
@@ -225,13 +226,19 @@ class Gates:
         if not self._known:
             return due_ms, ""
         lanes: dict[int, str] = {}
+        rows = []
         for gate in self._known.values():
-            head = self.head(gate)
-            room_in_ms = gate.room_in_ms() if head else None
-            gate_due_ms = None if room_in_ms is None else self._now_ms + room_in_ms
-            self._save(gate, gate_due_ms)
-            if head is not None and gate_due_ms is not None:
-                lanes.setdefault(gate_due_ms, head[1])
+            room_in_ms = gate.room_in_ms()
+            # Who waits is of no account where only an end can give room.
+            head = None if room_in_ms is None else self.head(gate)
+            due_ms = None if room_in_ms is None or head is None else self._now_ms + room_in_ms
+            if head is not None and due_ms is not None:
+                lanes.setdefault(due_ms, head[1])
+            if row := self._row(gate, due_ms):
+                rows.append(row)
+            elif gate.is_kept:
+                self._db.execute(_FORGET, (self._queue, gate.name))
+        self._db.executemany(_SAVE, rows)
         self._known = {}
         [first_ms] = self._db.execute(_FIRST_DUE, (self._queue,)).fetchone()
         if self._db.execute(_IS_OPENING, (self._queue,)).fetchone() is not None:
@@ -258,14 +265,13 @@ class Gates:
         head = self.head(gate)
         return head is not None and head[0] < place
 
-    def _save(self, gate: GateState, due_ms: int | None) -> None:
+    def _row(self, gate: GateState, due_ms: int | None) -> tuple[Any, ...] | None:
+        """Return what is kept of a gate, None for one that may be forgotten."""
         bucket = gate.bucket
         is_idle = not (gate.ready or gate.active)
         if is_idle and due_ms is None and not bucket.owed:
-            if gate.is_kept:
-                self._db.execute(_FORGET, (self._queue, gate.name))
-            return
+            return None
         full_in_ms = bucket.ms_until(bucket.burst) if is_idle and bucket.rate else None
         full_ms = None if full_in_ms is None else self._now_ms + full_in_ms
-        row = (gate.ready, gate.active, bucket.owed, bucket.rate, bucket.rate_ms, self._now_ms)
-        self._db.execute(_SAVE, (self._queue, gate.name, *row, due_ms, full_ms))
+        rate = (bucket.owed, bucket.rate, bucket.rate_ms, self._now_ms)
+        return self._queue, gate.name, gate.ready, gate.active, *rate, due_ms, full_ms

@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from headrace.storage.limits import GATES_LOOKS
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.moves import ADMITTED, Ready, move
-from headrace.storage.sqlite.record import load_one
+from headrace.storage.sqlite.record import FIELDS, Record, load_one
 from headrace.storage.sqlite.unit import UnitOfWork
 
-_FIRST = """
-SELECT key, number FROM jobs WHERE queue = ? AND parked = ? ORDER BY tier DESC, number LIMIT 1
-"""
+_FIRST = f"""
+SELECT {FIELDS}, number FROM jobs
+WHERE queue = ? AND parked = ? ORDER BY tier DESC, number LIMIT 1
+"""  # noqa: S608
 _DUE = "SELECT name FROM gates WHERE queue = ? AND due_ms <= ? ORDER BY due_ms, name LIMIT ?"
 _NEXT = "SELECT min(parked) FROM jobs WHERE queue = ? AND parked > ? AND parked < ?"
 _PLACES = """
@@ -101,8 +102,9 @@ def _open(unit: UnitOfWork, name: str, looks: int) -> int:
         row = unit.db.execute(_FIRST, (unit.key, name)).fetchone()
         if row is None:
             return look
-        key, number = row
-        record = load_one(unit, key)
+        *values, number = row
+        record = Record(*values)
+        record.standing = (name, number)
         if record.is_overdue(unit.now_ms):
             finish.fail(unit, record, "expired")
         else:

@@ -62,8 +62,11 @@ def shown(line: str) -> str:
 
 
 def _part(unit: UnitOfWork, record: Record) -> None:
-    unit.flush()
-    line, number = unit.db.execute(_PARKED, (record.key,)).fetchone()
+    if record.standing is None:
+        unit.flush()
+        record.standing = unit.db.execute(_PARKED, (record.key,)).fetchone()
+    line, number = record.standing
+    record.standing = None
     if line is not None:
         unit.gates.part(line, (-record.tier, number))
     unit.db.execute(_PART, (record.key,))

@@ -52,7 +52,8 @@ class Record(msgspec.Struct):
     """What the transitions need to know of a job; changed as they go.
 
     ``gates`` are those in which it may have places. ``gates_asked`` are those that it meets from
-    its next move on, where an update has changed them.
+    its next move on, where an update has changed them. ``standing`` is the line in which it waits,
+    and its number there, if that is known.
     """
 
     key: int
@@ -78,6 +79,7 @@ class Record(msgspec.Struct):
     gates: str | None
     is_erased: bool = False
     gates_asked: str | None = None
+    standing: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         self.gates_asked = self.gates
