@@ -155,7 +155,7 @@ function gates.start(unit, names)
 end
 
 -- Note that an active job is ready again, in its places.
-function gates.keep(unit, names)
+function gates.hold(unit, names)
   for _, gate in ipairs(all_of(unit, names)) do
     gate.active, gate.ready = math.max(0, gate.active - 1), gate.ready + 1
   end

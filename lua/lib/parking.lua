@@ -5,7 +5,7 @@
 function parking.line_of(unit, job, number)
   local held = job.gates
   if held and job.state == 'active' and number then
-    gates.keep(unit, held)
+    gates.hold(unit, held)
     return nil
   elseif held and (job.state == 'active' or job.state == 'queued') then
     gates.give_back(unit, held, job.state)
