@@ -10,13 +10,13 @@ local function drain(unit, call, lane, limit)
   local taken, looks, waiting, is_drained = 0, LOOKS, {}, false
   while taken < limit and looks > 0 and call.bytes > 0 do
     words[#words] = numbers.text(math.min(limit - taken, looks, 50))
-    local list, entries, its_numbers = moves.pop(unit, words, lane)
+    local list, popped, its_numbers = entries.pop(unit, words, lane)
     if not list then
       is_drained = true
       break
     end
-    looks = looks - #entries
-    for i, entry in ipairs(entries) do
+    looks = looks - #popped
+    for i, entry in ipairs(popped) do
       local size, must_stay = starts.take(unit, call, entry, lane, its_numbers[i])
       if must_stay then
         waiting[#waiting + 1] = { list, entry, its_numbers[i] }
@@ -26,13 +26,13 @@ local function drain(unit, call, lane, limit)
         call.bytes = call.bytes - size
       end
       if call.bytes <= 0 then
-        moves.push_back(unit, list, entries, its_numbers, i)
+        entries.push_back(unit, list, popped, its_numbers, i)
         break
       end
     end
   end
   for _, passed in ipairs(waiting) do
-    moves.push_behind(unit, unpack(passed))
+    entries.push_behind(unit, unpack(passed))
   end
   moves.count_started(unit, lane, taken)
   -- What this claim has brought in.

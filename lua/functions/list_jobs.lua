@@ -48,9 +48,10 @@ function functions.list_jobs(roots, args)
     if its_state == state and is_its_place(row, state, created_ms, generation) then
       local epoch, nonce = record.claim_parts(v[2])
       local error_type, error = its_error(unit, row.id, state, v[5], v[6], v[8], v[9])
+      local due_ms = record.is_delayed(state) and row.due_ms or ''
       local words = {
-        row.id, record.is_delayed(state) and row.due_ms or '', state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms,
-        nonce, v[7] or '', error_type, error,
+        row.id, due_ms, state, v[3], v[4] or '', v[5] or '', v[6] or '', epoch, created_ms, at_ms, run_ms, nonce,
+        v[7] or '', error_type, error,
       }
       for _, word in ipairs(words) do
         reply[#reply + 1] = word

@@ -43,6 +43,9 @@ local function restore(unit, id, since_ms, generations)
     return restore_delayed(unit, job)
   elseif job.state == 'queued' then
     return restore_queued(unit, job, since_ms, generations)
+  elseif job.state == 'blocked' then
+    local _, was_wrong = lines.mend(unit, id)
+    return was_wrong and 1 or 0
   end
   return 0
 end

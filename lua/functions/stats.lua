@@ -5,7 +5,7 @@ local BUCKET_MS, BUCKETS = limits.STATS_BUCKET_MS, limits.STATS_BUCKETS
 -- How long the head of a lane's best non-empty tier has been ready, left-over entries aside.
 local function oldest_ms(unit, lane)
   for tier = 9, 0, -1 do
-    for _, entry in ipairs(ordered.entries(unit, lane .. ':' .. tier, 0, 20)) do
+    for _, entry in ipairs(entries.of(unit, lane .. ':' .. tier, 0, 20)) do
       local gen, id = string.match(entry, '^(%d+):(.*)$')
       local head = id and unit.call('HGET', keys.job(unit.root, id), 'head')
       local state, _, _, generation, at_ms, created_ms = record.parts(head)

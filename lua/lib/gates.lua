@@ -221,6 +221,7 @@ local function save(unit, gate, due_ms)
   end
 end
 
+-- Write one gate; return when it is due, and for whom.
 local function write(unit, gate)
   local in_ms = room_in_ms(gate)
   -- Who waits is of no account where only an end can give room.
@@ -235,7 +236,9 @@ local function write(unit, gate)
   elseif gate.waiting == 0 and gate.had_line then
     unit.call('ZREM', keys.lines(unit.root), gate.name)
   end
-  return head and { due_ms = due_ms, id = head.id }
+  if head then
+    return due_ms, head.id
+  end
 end
 
 -- Among what is delayed, one member stands for all gates: it is due when the first of them is. Return that time.
@@ -253,11 +256,11 @@ end
 -- Write what the call has changed, and begin anew. Who consumes where the first gate is due is woken if that comes
 -- before anything else was to.
 function gates.write(unit, wakes)
-  local known, lanes = unit.gates, {}
+  local known, ids = unit.gates, {}
   for _, name in ipairs(known and unit.gate_names or {}) do
-    local due = write(unit, known[name])
-    if due then
-      lanes[due.due_ms] = lanes[due.due_ms] or due.id
+    local due_ms, id = write(unit, known[name])
+    if due_ms then
+      ids[due_ms] = ids[due_ms] or id
     end
   end
   unit.gates = false
@@ -265,8 +268,8 @@ function gates.write(unit, wakes)
     unit.has_new_due = false
     local before = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0', 'WITHSCORES')
     local due_ms = place_all(unit)
-    if wakes and due_ms and lanes[due_ms] and (not before[1] or due_ms < tonumber(before[2])) then
-      wake.note(unit, record.lane(unit, lanes[due_ms]))
+    if wakes and due_ms and ids[due_ms] and (not before[1] or due_ms < tonumber(before[2])) then
+      wake.note(unit, record.lane(unit, ids[due_ms]))
     end
   end
 end

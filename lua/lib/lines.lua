@@ -5,8 +5,8 @@ local LOOKS = limits.GATES_LOOKS
 -- What is due of a limit with new terms is the rest of its gates: a tab, and the name of the last that was opened.
 local REST = '^\t(([^\t]*).*)$'
 
--- What was not to be found in a line behind our back is not in it any more.
-local function mend(unit, gate, id)
+-- What stands in a line for no job that waits there leaves it.
+local function strike(unit, gate, id)
   gates.part(unit, gate.name, id)
   finish.fail_headless(unit, id, 'blocked')
   record.erase_lost(unit, id)
@@ -22,7 +22,7 @@ local function open(unit, name, looks)
     end
     local job = record.load_waiting(unit, first.id)
     if not (job and job.state == 'blocked' and parking.line(unit, job) == name) then
-      mend(unit, gate, first.id)
+      strike(unit, gate, first.id)
     elseif record.is_overdue(unit, job) then
       finish.fail(unit, job, 'expired', '', '', '')
     else
@@ -89,6 +89,19 @@ function lines.open_due(unit)
     end
   end
   gates.write(unit, false)
+end
+
+-- Put right where a blocked job waits if its place was lost behind our back. Return whether it is blocked still, and
+-- whether anything was wrong; nil of one that no limit holds up.
+function lines.mend(unit, id)
+  local job = record.load_waiting(unit, id)
+  if not job or job.state ~= 'blocked' then
+    return nil
+  elseif job.gates and unit.call('ZSCORE', keys.line(unit.root, parking.line(unit, job)), id) then
+    return true, false
+  end
+  moves.move(unit, job, 'ready', 'queued', '', moves.ADMITTED, 'tails')
+  return job.line ~= false and job.line ~= nil, true
 end
 
 -- Open the gates that got room in a call, and end it.

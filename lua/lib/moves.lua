@@ -22,33 +22,7 @@ local function count_ready(unit, lane, delta)
   end
 end
 
--- Note a word in a list of the unit's, by what and by whose.
-local function note(unit, what, whose, word)
-  local lists = unit[what]
-  local list = lists and lists[whose]
-  if list then
-    list[#list + 1] = word
-  elseif lists then
-    lists[whose] = { word }
-  else
-    unit[what] = { [whose] = { word } }
-  end
-end
-
--- Note an entry for the tail or head of a line, which is <lane>:<tier>. `what` is 'tails' or 'heads'.
-moves.line_up = note
-
--- Note entries of new jobs for the tail of a line, whose ids are every second word.
-function moves.line_up_alike(unit, line, words, first, last)
-  local start = unit.generation .. ':'
-  note(unit, 'tails', line, start .. words[first])
-  local list = unit.tails[line]
-  local n = #list
-  for i = first + 2, last, 2 do
-    n = n + 1
-    list[n] = start .. words[i]
-  end
-end
+local note = entries.note
 
 -- Note a member that leaves the delayed ones.
 function moves.undelay(unit, member)
@@ -85,34 +59,8 @@ local function next_turn(unit)
   return string.format('%03d', unit.turns)
 end
 
--- What the call gathered is struck off as it is written, so that it can be written on after an error.
-local function push(unit, call, command, lists)
-  if not lists then
-    return
-  end
-  for line, entries in pairs(lists) do
-    local key = keys.ready(unit.root, line)
-    for first = 1, #entries, 1000 do
-      -- Only the first piece of a list can meet a strange key.
-      call(command, key, unpack(entries, first, math.min(first + 999, #entries)))
-    end
-    wake.note(unit, string.sub(line, 1, -3)) -- without the tier
-    lists[line] = nil
-  end
-end
-
 local function write_lines(unit, call)
-  if unit.tails and next(unit.tails) and settings.of(unit).has_gates then
-    for line, entries in pairs(unit.tails) do
-      ordered.note_all(unit, line, entries)
-      unit.tails[line] = nil
-    end
-  end
-  push(unit, call, 'RPUSH', unit.tails)
-  push(unit, call, 'LPUSH', unit.heads)
-  if unit.ordered then
-    ordered.write(unit, call)
-  end
+  entries.write(unit, call)
   local members = unit.undelayed and unit.undelayed.members or NOTHING
   for first = 1, #members, 1000 do
     call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
@@ -134,9 +82,9 @@ local function number_of(unit, job, end_of_line)
     settings.set(unit, 'has_gates', '1')
   end
   if end_of_line == 'tails' then
-    return ordered.tail(unit)
+    return entries.tail(unit)
   end
-  return end_of_line == 'heads' and ordered.head(unit) or end_of_line
+  return end_of_line == 'heads' and entries.head(unit) or end_of_line
 end
 
 local leave, enter = {}, {}
@@ -188,9 +136,9 @@ function enter.ready(unit, job, end_of_line, ...)
   local line, entry = job.lane .. ':' .. job.tier, generation .. ':' .. job.id
   local is_first = end_of_line == 'heads' and job.number and unit.call('EXISTS', keys.ready(unit.root, line)) == 1
   if job.number and not is_first then
-    ordered.note(unit, line, job.number, entry)
+    entries.place(unit, line, job.number, entry)
   else
-    moves.line_up(unit, end_of_line, line, entry)
+    note(unit, end_of_line, line, entry)
   end
 end
 
@@ -270,7 +218,7 @@ end
 
 -- Take a ready job to the line of a gate that does not let it start; `number` is that of its place.
 function moves.park(unit, job, line, number)
-  number = number or ordered.head(unit)
+  number = number or entries.head(unit)
   parking.line_of(unit, job, nil)
   leave[job.state](unit, job)
   job.line, job.number = line, number
@@ -329,41 +277,6 @@ function moves.forget_lane(unit, lane)
     unit.call('UNLINK', keys.ready(unit.root, lane .. ':' .. tier), keys.ordered(unit.root, lane .. ':' .. tier))
   end
   unit.call('UNLINK', keys.wake(unit.root, lane))
-end
-
--- Take up to the last of `words` entries from a lane, best tier first: the key of their line, the entries, and the
--- numbers of those that have any. nil where there are none.
-function moves.pop(unit, words, lane)
-  if settings.of(unit).has_gates then
-    return ordered.pop(unit, lane, words[#words])
-  end
-  local popped = unit.try('LMPOP', unpack(words))
-  if popped and popped.err then
-    popped = unit.call('LMPOP', unpack(words))
-  end
-  if popped then
-    return popped[1], popped[2], NOTHING
-  end
-end
-
--- Give the entries behind one back to the head of the line that they were popped from.
-function moves.push_back(unit, line, entries, its_numbers, behind)
-  for back = #entries, behind + 1, -1 do
-    if its_numbers[back] then
-      unit.call('ZADD', line, numbers.text(its_numbers[back]), entries[back])
-    else
-      unit.call('LPUSH', line, entries[back])
-    end
-  end
-end
-
--- Give an entry back to the tail of its line, where it holds nobody up.
-function moves.push_behind(unit, line, entry, number)
-  if number then
-    unit.call('ZADD', line, numbers.text(ordered.tail(unit)), entry)
-  else
-    unit.call('RPUSH', line, entry)
-  end
 end
 
 -- Write the gathered entries now, for a caller that goes on to claim.

@@ -39,8 +39,7 @@ end
 
 -- Add the entries of one ready line, from one index on.
 local function add_entries(unit, found, limit, place, from)
-  local entries = ordered.entries(unit, place, from, limit - #found)
-  for i, entry in ipairs(entries) do
+  for i, entry in ipairs(entries.of(unit, place, from, limit - #found)) do
     local gen, id = string.match(entry, '^(%d*):(.*)$')
     found[#found + 1] = { id = id or entry, gen = gen or '' }
     found.cursor = place .. ':' .. numbers.text(from + i - 1) .. ':' .. entry

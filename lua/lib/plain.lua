@@ -34,7 +34,7 @@ end
 -- Store a job of the default lane, ready at once.
 function plain.store(unit, key, id, kind, task, payload)
   write(unit, key, id, unit.new_head or new_head(unit), kind, task, payload)
-  moves.line_up(unit, 'tails', kind.line, unit.generation .. ':' .. id)
+  entries.note(unit, 'tails', kind.line, unit.generation .. ':' .. id)
   events.add(unit, 'queued', id, task, events.NEW)
   return 'queued'
 end
@@ -53,7 +53,7 @@ function plain.store_alike(unit, kind, task, words, first, last, known_keys)
       write(unit, key, id, head, kind, task, payload)
     end
   end
-  moves.line_up_alike(unit, kind.line, words, first, last)
+  entries.note_alike(unit, kind.line, words, first, last)
   events.add_alike(unit, 'queued', task, words, first, last, events.NEW)
 end
 

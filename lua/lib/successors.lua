@@ -145,7 +145,7 @@ function successors.restore(unit, id)
   if unit.call('EXISTS', keys.next(unit.root, id)) == 0 or unit.call('ZSCORE', keys.blocked(unit.root), id) then
     return 0
   end
-  moves.block(unit, id)
+  moves.block(unit, id, unit.now_text)
   return 1
 end
 

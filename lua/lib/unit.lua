@@ -38,14 +38,6 @@ function unit.open(root)
     undelayed = false, -- members that leave the delayed ones
     joined = false, -- ids that `joiner` has claimed
     joiner = '',
-    ordered = false, -- numbers and entries for lines that have these, by line
-    number = 0, -- that was given out last, and that up to which this call has them
-    last_number = 0,
-    terms = false, -- of limits, by name
-    gates = false, -- by name, and the names in the order in which they came up
-    gate_names = false,
-    has_new_due = false, -- whether a gate is due at another time
-    has_made_way = false, -- whether those are woken who may start what others made room for
     left = false, -- ids that are no longer an incarnation's, by incarnation
     finished = false, -- times and ids of ended jobs
     dead = false,
@@ -57,5 +49,9 @@ function unit.open(root)
     is_new_bucket = false,
     turns = 0, -- numbers of jobs that got a place of their own in the order of their creation or change
     wakes = false, -- lanes that are to get a wake-up token
+    -- Few calls have any of these, for which the table grows: `ordered` are numbers and entries for lines that have
+    -- these, by line; `number` and `last_number` the last that was given out, and that up to which the call has them;
+    -- `terms` those of limits, by name; `gates` gates by name, `gate_names` these in the order in which they came up;
+    -- `has_new_due` says that a gate is due at another time, `has_made_way` that those are woken who may start.
   }
 end

@@ -18,13 +18,22 @@ function wake.note(unit, lane)
   end
 end
 
+-- The job that waits for what is due first: a delayed one, or one in the line of a gate.
+local function first_due(unit)
+  local member = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0')[1]
+  if member ~= record.GATES then
+    return member and record.id_of(member)
+  end
+  local name = unit.call('ZRANGE', keys.gates(unit.root), '0', '0')[1]
+  return name and unit.call('ZRANGE', keys.line(unit.root, name), '0', '0')[1]
+end
+
 -- Have the consumers of every lane look that has something ready, or the first job to fall due.
 function wake.all(unit)
   for _, lane in ipairs(counts.lanes(unit)) do
     wake.note(unit, lane)
   end
-  local first = unit.call('ZRANGE', keys.delayed(unit.root), '0', '0')[1]
-  local id = first and record.id_of(first)
+  local id = first_due(unit)
   if id then
     wake.note(unit, record.lane(unit, id))
   end

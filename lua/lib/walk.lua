@@ -17,7 +17,13 @@ local function set_count(unit, work, name, n)
   end
 end
 
--- What changes with every move of a job; of those that must wait only the end of their list does.
+-- How many jobs are delayed: what stands for gates is none.
+local function count_delayed(unit)
+  local key = keys.delayed(unit.root)
+  return unit.call('ZCARD', key) - (unit.call('ZSCORE', key, record.GATES) and 1 or 0)
+end
+
+-- What changes with every move of a job; of those that must wait only the end of their line does.
 local function fingerprint(unit, lists)
   local names = { 'events', 'queued', 'elsewhere', 'scheduled', 'retrying', 'active' }
   local words = {}
@@ -25,7 +31,7 @@ local function fingerprint(unit, lists)
     words[i] = word or ''
   end
   for _, list in ipairs(lists) do
-    words[#words + 1] = unit.call('LINDEX', list, '-1') or ''
+    words[#words + 1] = entries.from_tail(unit, list, 0, 1)[1] or ''
   end
   return redis.sha1hex(table.concat(words, '\n'))
 end
@@ -79,7 +85,9 @@ function stages.delayed(unit, work, from)
     for _, member in ipairs(members) do
       local job = record.of_member(unit, member)
       work.looked = work.looked + 1
-      if job then
+      if member == record.GATES then
+        offset = offset + 1
+      elseif job then
         offset = offset + 1
         work.tally[job.state] = (work.tally[job.state] or 0) + 1
       else
@@ -95,7 +103,7 @@ function stages.delayed(unit, work, from)
   if offset < unit.call('ZCARD', key) then
     return numbers.text(offset)
   end
-  local n = unit.call('ZCARD', key)
+  local n = count_delayed(unit)
   local retrying = math.min(n, tonumber(unit.call('HGET', keys.counts(unit.root), 'retrying') or 0))
   if work.seen == fingerprint(unit, {}) then
     retrying = work.tally.retrying or 0
@@ -119,17 +127,21 @@ local function lanes_of(unit, named)
   return lanes
 end
 
+-- The keys of the lines of lanes, as many of each.
+local LINES = 20
+
 local function lists_of(unit, lanes)
   local lists = {}
   for _, lane in ipairs(lanes) do
     for tier = 0, 9 do
       lists[#lists + 1] = keys.ready(unit.root, lane .. ':' .. tier)
+      lists[#lists + 1] = keys.ordered(unit.root, lane .. ':' .. tier)
     end
   end
   return lists
 end
 
--- While jobs move, a count is only held against the lengths of its lists, which are too long by what is left over.
+-- While jobs move, a count is only held against the lengths of its lines, which are too long by what is left over.
 local function count_ready(unit, work, lanes, lists)
   local is_exact = work.seen == fingerprint(unit, lists)
   local elsewhere, here = 0, 0
@@ -137,8 +149,8 @@ local function count_ready(unit, work, lanes, lists)
     local n = is_exact and work.tally[lane] or 0
     if not is_exact then
       local most = 0
-      for at = i * 10 - 9, i * 10 do
-        most = most + unit.call('LLEN', lists[at])
+      for at = i * LINES - LINES + 1, i * LINES do
+        most = most + entries.size(unit, lists[at])
       end
       n = math.max(0, math.min(most, counts.ready(unit, lane)))
     end
@@ -153,7 +165,7 @@ local function count_ready(unit, work, lanes, lists)
   set_count(unit, work, 'queued', here + elsewhere)
 end
 
--- The ready entries, each list from its tail: what is claimed or put back at the head moves none that is to come.
+-- The ready entries, each line from its tail: what is claimed or put back at the head moves none that is to come.
 function stages.ready(unit, work, from)
   local lanes = lanes_of(unit, work.lanes)
   local lists = lists_of(unit, lanes)
@@ -166,10 +178,10 @@ function stages.ready(unit, work, from)
     if work.looked >= BATCH then
       return at .. '/' .. numbers.text(offset)
     end
-    local lane = lanes[math.ceil(at / 10)]
+    local lane = lanes[math.ceil(at / LINES)]
     local size = BATCH - work.looked
-    local entries = unit.call('LRANGE', lists[at], -offset - size, -offset - 1)
-    for _, entry in ipairs(entries) do
+    local found = entries.from_tail(unit, lists[at], offset, size)
+    for _, entry in ipairs(found) do
       local entry_generation, id = string.match(entry, '^(%d+):(.*)$')
       local head = id and unit.call('HGET', keys.job(unit.root, id), 'head')
       local state, _, _, generation = record.parts(head)
@@ -180,8 +192,8 @@ function stages.ready(unit, work, from)
         work.mended = work.mended + 1
       end
     end
-    offset = offset + #entries
-    if #entries < size then
+    offset = offset + #found
+    if #found < size then
       at, offset = at + 1, 0
     end
   end
@@ -189,12 +201,15 @@ function stages.ready(unit, work, from)
   return nil
 end
 
--- Those that are blocked: one whose active job was lost runs.
+-- Those that are blocked: one whose active job or place in line was lost goes on.
 function stages.blocked(unit, work, from)
   local key, offset = keys.blocked(unit.root), tonumber(from) or 0
   local ids = unit.call('ZRANGE', key, offset, offset + BATCH - work.looked - 1)
   for _, id in ipairs(ids) do
-    local is_blocked, was_wrong = successors.mend(unit, id)
+    local is_blocked, was_wrong = lines.mend(unit, id)
+    if is_blocked == nil then
+      is_blocked, was_wrong = successors.mend(unit, id)
+    end
     offset = offset + (is_blocked and 1 or 0)
     work.looked, work.mended = work.looked + 1, work.mended + (was_wrong and 1 or 0)
   end
@@ -213,7 +228,7 @@ local sizes = {}
 
 function sizes.delayed(unit)
   local v = unit.call('HMGET', keys.counts(unit.root), 'scheduled', 'retrying')
-  return unit.call('ZCARD', keys.delayed(unit.root)) == (tonumber(v[1]) or 0) + (tonumber(v[2]) or 0)
+  return count_delayed(unit) == (tonumber(v[1]) or 0) + (tonumber(v[2]) or 0)
 end
 
 function sizes.ready(unit, work)
@@ -221,7 +236,7 @@ function sizes.ready(unit, work)
   for _, lane in ipairs(lanes_of(unit, work.lanes)) do
     local n = 0
     for _, list in ipairs(lists_of(unit, { lane })) do
-      n = n + unit.call('LLEN', list)
+      n = n + entries.size(unit, list)
     end
     if n ~= counts.ready(unit, lane) then
       return false

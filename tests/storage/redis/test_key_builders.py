@@ -9,7 +9,7 @@ import redis
 
 from headrace.storage.redis import keys
 from headrace.storage.redis.library import lua_folder
-from tests.support import leaks, schedule_leaks
+from tests.support import gate_leaks, leaks, schedule_leaks
 
 KEYS = lua_folder() / "lib" / "keys.lua"
 BUILDER = re.compile(r"^function keys\.(\w+)\(root.*\) return root \.\. ':([\w-]+)", re.MULTILINE)
@@ -55,7 +55,7 @@ def test_the_care_for_strange_data_knows_the_type_of_each_kind() -> None:
 def test_the_check_for_leaks_has_a_rule_for_each_kind() -> None:
     of_a_queue = (
         *(leaks.LASTING, leaks.OF_A_WORKER, leaks.OF_A_JOB, leaks.OF_A_WRITE),
-        *(leaks.PASSING, leaks.OF_A_SUCCESSOR),
+        *(leaks.PASSING, leaks.OF_A_SUCCESSOR, gate_leaks.KINDS),
     )
     of_a_tenant = (schedule_leaks.LASTING, schedule_leaks.PASSING - leaks.PASSING)
     rules = (*of_a_queue, *of_a_tenant)

@@ -14,6 +14,7 @@ from headrace.storage.redis.calls.maintenance import PAGE
 from headrace.storage.redis.runner import Runner
 
 OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output", b"next")
+OF_A_LINE = (b"ready", b"ordered")
 
 
 async def restore_lost(runner: Runner, root: str) -> int:
@@ -24,7 +25,7 @@ async def restore_lost(runner: Runner, root: str) -> int:
         kind, _, name = key[len(root) + 1 :].partition(b":")
         if kind in OF_A_JOB:
             ids.add(name)
-        elif kind == b"ready":
+        elif kind in OF_A_LINE:
             lists.append(key)
     # What was queued before this moment has an entry that the walk sees, if it has one at all.
     since_ms = await runner.run(time_us()) // 1000
@@ -52,7 +53,7 @@ async def _keys(runner: Runner, root: str) -> AsyncIterator[bytes]:
 
 
 async def _entries(runner: Runner, root: str, key: bytes) -> AsyncIterator[bytes]:
-    """Yield a list from its tail: what is taken from the head meanwhile hides no other entry."""
+    """Yield a line from its tail: what is taken from the head meanwhile hides no other entry."""
     offset = 0
     while True:
         page = await runner.run(maintenance.entries(root, key, offset))

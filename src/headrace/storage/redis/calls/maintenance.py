@@ -61,8 +61,9 @@ def keys_of(root: str, cursor: bytes) -> Call[tuple[bytes, list[bytes]]]:
 
 
 def entries(root: str, key: bytes, offset: int) -> Call[list[bytes]]:
-    """Build a page of a list, counted from its tail."""
-    return command("repair", root, "LRANGE", key, -offset - PAGE, -offset - 1, read=list)
+    """Build a page of a line of ready jobs, counted from its tail."""
+    name = "ZRANGE" if key.startswith(f"{root}:ordered:".encode()) else "LRANGE"
+    return command("repair", root, name, key, -offset - PAGE, -offset - 1, read=list)
 
 
 def restore(root: str, since_ms: int, seen: Sequence[tuple[bytes, bytes]]) -> Call[int]:
