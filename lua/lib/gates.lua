@@ -194,6 +194,17 @@ function gates.set_due(unit, name, due_ms)
   unit.has_new_due = true
 end
 
+-- Bring a gate back to the jobs that there are; return whether anything was wrong. Its line is looked at in any case.
+function gates.recount(unit, name, ready, active)
+  local gate, root = gates.of(unit, name), unit.root
+  local waiting = unit.call('ZCARD', keys.line(root, name))
+  local was_right = gate.ready == ready and gate.active == active and gate.waiting == waiting
+  gate.ready, gate.active, gate.waiting, gate.looks, gate.is_head_known = ready, active, waiting, LOOKS, false
+  gate.had_line = unit.call('ZSCORE', keys.lines(root), name) ~= false
+  gate.due_ms = tonumber(unit.call('ZSCORE', keys.gates(root), name) or 0)
+  return not was_right or gate.had_line ~= (waiting > 0)
+end
+
 local function value_of(unit, gate, due_ms)
   local value = numbers.text(gate.ready) .. ' ' .. numbers.text(gate.active) .. ' ' .. numbers.text(gate.waiting)
     .. ' ' .. numbers.text(due_ms)

@@ -100,6 +100,9 @@ function lines.mend(unit, id)
   elseif job.gates and unit.call('ZSCORE', keys.line(unit.root, parking.line(unit, job)), id) then
     return true, false
   end
+  for name in string.gmatch(job.gates or '', '[^\n]+') do
+    gates.part(unit, name, id)
+  end
   moves.move(unit, job, 'ready', 'queued', '', moves.ADMITTED, 'tails')
   return job.line ~= false and job.line ~= nil, true
 end

@@ -222,6 +222,55 @@ function stages.blocked(unit, work, from)
   return nil
 end
 
+-- Count the places that the active jobs of a queue and those in its lines have, by gate; nil of more than a call may
+-- look at.
+local function places_of(unit, work)
+  local ids, found = {}, {}
+  for _, name in ipairs(unit.call('HKEYS', keys.beats(unit.root))) do
+    local key = keys.processing(unit.root, name)
+    if #ids + unit.call('SCARD', key) > BATCH then
+      return nil
+    end
+    for _, id in ipairs(unit.call('SMEMBERS', key)) do
+      ids[#ids + 1] = { id = id, state = 'active', place = name }
+    end
+  end
+  for _, key in ipairs(lists_of(unit, lanes_of(unit, work.lanes))) do
+    if #ids + entries.size(unit, key) > BATCH then
+      return nil
+    end
+    for _, entry in ipairs(entries.from_tail(unit, key, 0, BATCH)) do
+      local generation, id = string.match(entry, '^(%d+):(.*)$')
+      ids[#ids + 1] = { id = id or '', state = 'queued', place = generation }
+    end
+  end
+  for _, its in ipairs(ids) do
+    local job = record.load(unit, its.id)
+    local is_there = job and job.state == its.state
+      and (its.state == 'active' and record.owner(job) or job.generation) == its.place
+    for name in string.gmatch(is_there and job.gates or '', '[^\n]+') do
+      found[name] = found[name] or { queued = 0, active = 0 }
+      found[name][its.state] = found[name][its.state] + 1
+    end
+  end
+  return found
+end
+
+-- The gates in which anybody is: their places, and whether their lines may go on.
+function stages.gates(unit, work)
+  local found = settings.of(unit).has_gates and places_of(unit, work)
+  if not found then
+    return nil
+  end
+  for _, name in ipairs(unit.call('ZRANGE', keys.lines(unit.root), '0', BATCH - 1)) do
+    found[name] = found[name] or { queued = 0, active = 0 }
+  end
+  for name, n in pairs(found) do
+    work.mended = work.mended + (gates.recount(unit, name, n.queued, n.active) and 1 or 0)
+  end
+  return nil
+end
+
 -- Whether a list or set has as many places as its count says. Lost records leave both as they are until their places
 -- come up and stand for nothing, and then the count is too high.
 local sizes = {}

@@ -76,9 +76,9 @@ def problems(keys: Keys, jobs: Jobs, delayed: Members) -> Iterator[str]:
     yield from _places(keys, jobs)
     yield from _lines(keys, jobs)
     yield from _openings(keys)
-    [at_ms] = [int(at) for member, at in delayed if member.decode() == DUE] or [None]
-    if at_ms != min(keys.due.values(), default=None):
-        yield f"gates are due at {at_ms}, of {keys.due}"
+    noted = [int(at) for member, at in delayed if member.decode() == DUE]
+    if noted != sorted(keys.due.values())[:1]:
+        yield f"gates are due at {noted}, of {keys.due}"
 
 
 def _places(keys: Keys, jobs: Jobs) -> Iterator[str]:

@@ -1,0 +1,116 @@
+"""Gates that somebody has changed behind our back, and queues whose first limit comes late."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from headrace.limit import Terms
+from headrace.storage import JobState, Storage
+from headrace.testing.contract.steps import (
+    QUEUE,
+    ContractClient,
+    ContractIncarnation,
+    a_gated_job,
+    a_job,
+    completed,
+    gate_counts,
+    ids,
+    state_of,
+)
+from tests.storage.redis.conftest import ROOT
+from tests.support import leaks
+
+GATE, LINE = f"{ROOT}:gate:stripe\tk", f"{ROOT}:line:stripe\tk"
+SPOILED = {
+    "counts": ("SET", GATE, "7 3 2 0"),
+    "gate": ("DEL", GATE),
+    "line": ("DEL", LINE),
+    "lines": ("DEL", f"{ROOT}:lines"),
+    "parked": ("HDEL", f"{ROOT}:job:b", "parked"),
+    "gates": ("HDEL", f"{ROOT}:job:c", "gates"),
+    "terms": ("HSET", f"{ROOT}:limits", "stripe", "2 0 0 0\t"),
+}
+
+
+async def repair(storage: Storage) -> int:
+    """Repair thoroughly, and return how much was put right."""
+    cursor, mended = "", 0
+    while True:
+        done = await storage.repair(QUEUE, cursor=cursor, is_full=True)
+        mended += done.mended
+        cursor = done.cursor
+        if not cursor:
+            return mended
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+async def test_a_repair_brings_gates_back_to_the_jobs_that_there_are(
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    spoiled: str,
+) -> None:
+    await client.enqueue(*(a_gated_job(name, "k", Terms(1)) for name in "abc"))
+    assert ids(await worker.claim()) == ["a"]
+    server.execute_command(*SPOILED[spoiled])
+    await repair(storage)
+    assert leaks.problems(server) == []
+    assert await repair(storage) == 0
+    assert (await gate_counts(storage, "k"))[1] == 1
+    assert await state_of(storage, "a") is JobState.ACTIVE
+
+
+async def test_the_place_of_a_lost_record_comes_free(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(*(a_gated_job(name, "k", Terms(1)) for name in "abc"))
+    await worker.claim_one()
+    server.delete(f"{ROOT}:job:a")
+    await repair(storage)
+    assert ids(await worker.claim()) == ["b"]
+    assert await gate_counts(storage, "k") == (0, 1, 1)
+
+
+async def test_jobs_from_before_the_first_limit_keep_their_places(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    await client.enqueue(a_job("a"), a_job("b"), a_job("urgent", priority=9))
+    jobs = await worker.claim(2)
+    await client.enqueue(a_job("c"), a_gated_job("d", "k", Terms(1)), a_job("e"))
+    await client.enqueue(a_job("f"), a_job("better", priority=8))
+    for job in reversed(jobs):
+        await storage.put_back(QUEUE, worker.name, [(job.id, job.claim)])
+    started = []
+    for _ in range(8):
+        job = await worker.claim_one()
+        started.append(job.id)
+        assert await worker.settle(job, completed())
+    assert started == ["urgent", "better", "a", "b", "c", "d", "e", "f"]
+
+
+async def test_a_listing_goes_on_from_jobs_without_numbers_to_those_that_have_them(
+    storage: Storage, client: ContractClient
+) -> None:
+    await client.enqueue(a_job("a"), a_job("b"))
+    await client.enqueue(a_gated_job("c", "k", Terms(1)), a_job("d"), a_job("e"))
+    cursor, found = "", []
+    while True:
+        page = await storage.list_jobs(QUEUE, JobState.QUEUED, limit=2, cursor=cursor)
+        found += [row.id for row in page.rows]
+        cursor = page.cursor
+        if not cursor:
+            break
+    assert found == ["a", "b", "c", "d", "e"]
+    assert (await storage.repair(QUEUE)).mended == 0
+
+
+async def test_a_queue_without_limits_keeps_nothing_of_them(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
+) -> None:
+    await client.enqueue(a_job("a"), a_job("b"))
+    assert await worker.settle(await worker.claim_one(), completed())
+    kinds = {key.removeprefix(f"{ROOT}:").split(":")[0] for key in leaks.dump(server)}
+    assert "counts" in kinds
+    assert not kinds & {"gate", "gates", "line", "lines", "limits", "ordered"}
