@@ -6,6 +6,7 @@
 local VALUE, RATE = '^(%d+) (%d+) (%d+) (%d+)(.*)$', '^ (%d+) (%d+) (%d+) (%d+)$'
 local SPAN = 2 ^ 49 -- between the scores of two tiers in a line
 local LOOKS = limits.GATE_LOOKS
+local SLACK_MS = 3000 -- a key must not end before its bucket is full by a clock that was set back a little
 
 local function read(unit, gate)
   local value = unit.call('GET', keys.gate(unit.root, gate.name))
@@ -194,15 +195,20 @@ function gates.set_due(unit, name, due_ms)
   unit.has_new_due = true
 end
 
--- Bring a gate back to the jobs that there are; return whether anything was wrong. Its line is looked at in any case.
+-- Bring a gate back to the jobs that there are; return whether anything was wrong. Its line is looked at if that was
+-- so, or if nobody else would.
 function gates.recount(unit, name, ready, active)
   local gate, root = gates.of(unit, name), unit.root
   local waiting = unit.call('ZCARD', keys.line(root, name))
   local was_right = gate.ready == ready and gate.active == active and gate.waiting == waiting
-  gate.ready, gate.active, gate.waiting, gate.looks, gate.is_head_known = ready, active, waiting, LOOKS, false
+  gate.ready, gate.active, gate.waiting, gate.is_head_known = ready, active, waiting, false
   gate.had_line = unit.call('ZSCORE', keys.lines(root), name) ~= false
   gate.due_ms = tonumber(unit.call('ZSCORE', keys.gates(root), name) or 0)
-  return not was_right or gate.had_line ~= (waiting > 0)
+  was_right = was_right and gate.had_line == (waiting > 0)
+  if not was_right or (gate.due_ms == 0 and gates.has_room(gate)) then
+    gate.looks = LOOKS
+  end
+  return not was_right
 end
 
 local function value_of(unit, gate, due_ms)
@@ -223,7 +229,7 @@ local function save(unit, gate, due_ms)
       unit.call('UNLINK', key)
     end
   elseif is_idle then
-    unit.call('SET', key, value_of(unit, gate, 0), 'PX', numbers.text(bucket.ms_until(gate, gate.burst)))
+    unit.call('SET', key, value_of(unit, gate, 0), 'PX', numbers.text(bucket.ms_until(gate, gate.burst) + SLACK_MS))
   else
     local value = value_of(unit, gate, due_ms)
     if value ~= gate.value then

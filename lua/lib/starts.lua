@@ -1,24 +1,22 @@
 -- How ready jobs start: what a claim takes of each entry, and what it says of the job.
 local NOTHING = {}
 
--- Whether a job that one more death would end must wait, since this incarnation has such a job already: so
+-- Whether one more death would end a job, and whether it must wait, since this incarnation has such a job already: so
 -- one that kills its workers takes none of those along that were claimed with it before.
-local function must_wait(unit, call, id)
+local function chance(unit, call, id)
   if not record.is_on_last_chance(unit, id) then
-    return false
+    return false, false
   elseif call.has_last_chance then
-    return true
+    return true, true
   end
   local key = keys.worker(unit.root, call.incarnation)
   local other = unit.call('HGET', key, 'last_chance')
   -- That id may be of another job by now, or of one that was redriven.
   if other and unit.call('SISMEMBER', keys.processing(unit.root, call.incarnation), other) == 1
     and record.is_on_last_chance(unit, other) then
-    return true
+    return true, true
   end
-  call.has_last_chance = true
-  unit.call('HSET', key, 'last_chance', id)
-  return false
+  return true, false
 end
 
 -- Note the words of the reply and the event that tell of a start's time.
@@ -46,13 +44,21 @@ local function look(unit, call, id, generation, lane, number)
   elseif few[1] and job.epoch == '0' and tonumber(few[1]) <= unit.now_ms then
     finish.fail(unit, record.load_waiting(unit, id), 'expired', '', '', '')
     return nil
-  elseif job.stalls ~= 0 and must_wait(unit, call, id) then
+  end
+  local is_last, must_wait = false, false
+  if job.stalls ~= 0 then
+    is_last, must_wait = chance(unit, call, id)
+  end
+  if must_wait then
     return nil, true
   end
   local line = job.gates and gates.start(unit, job.gates)
   if line then
     moves.park(unit, record.load_waiting(unit, id), line, number)
     return nil
+  elseif is_last then
+    call.has_last_chance = true
+    unit.call('HSET', keys.worker(unit.root, call.incarnation), 'last_chance', id)
   end
   job.options = few[2] or ''
   job.epoch = numbers.text(job.epoch + 1)
