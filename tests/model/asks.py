@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.job import Claim, ErrorInfo, FailReason
+from headrace.limit import Gate, Terms, gates_text
 from headrace.outcome import (
     Cancelled,
     Completed,
@@ -20,8 +21,9 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.request import JobRequest
-from headrace.storage.values import IncarnationInfo, QueueSettings
+from headrace.storage.values import IncarnationInfo, QueueSettings, Settlement
 from headrace.update import Update, UpdateRunAt
+from tests.model.places import Record
 from tests.model.subjects import QUEUE
 
 SECOND_MS = 1000
@@ -42,7 +44,10 @@ READERS = ("archive", "alerts")
 WORKERS = ("w1", "w2", "w3")
 TASKS = {"w1": {"send": "default"}, "w2": {"send": "process", "other": "gpu"}}
 """What incarnations say of tasks; the third says nothing."""
+DECLARED = {"w2": {"two": "1 0 0 0"}}
+"""What they say of limits."""
 
+TWO = Terms(2)
 JOB_KINDS: dict[str, dict[str, Any]] = {
     "urgent": {"priority": 9},
     "fragile": {"priority": 0, "max_stalls": 1},
@@ -69,7 +74,29 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "watched": {"channel": OURS},
     "watched, in a minute": {"channel": OURS, "delay_ms": MINUTE_MS},
     "watched elsewhere": {"channel": ELSEWHERE},
+    "limited": {"gates": gates_text([Gate("one", "k", Terms(1))])},
+    "limited, urgent": {"gates": gates_text([Gate("one", "k", Terms(1))]), "priority": 9},
+    "limited, of another key": {"gates": gates_text([Gate("one", "", Terms(2))])},
+    "limited twice": {"gates": gates_text([Gate("one", "k", Terms(1)), Gate("two", "", TWO)])},
+    "limited the other way": {"gates": gates_text([Gate("two", "", TWO), Gate("one", "k")])},
+    "limited by name": {"gates": gates_text([Gate("later", "k")])},
+    "twice a minute": {"gates": gates_text([Gate("slow", "k", Terms(0, 2, MINUTE_MS, 2))])},
+    "twice a minute, limited": {"gates": gates_text([Gate("slow", "k"), Gate("one", "k")])},
+    "limited, expires in 1 s": {
+        "gates": gates_text([Gate("one", "k", Terms(1))]),
+        "expires_in_ms": SECOND_MS,
+    },
 }
+
+LIMITS = ("one", "two", "later", "slow")
+TERMS = {
+    "nothing": None,
+    "one": Terms(1),
+    "three": Terms(3),
+    "one a minute": Terms(0, 1, MINUTE_MS, 1),
+    "three a minute, two at once": Terms(2, 3, MINUTE_MS, 3),
+}
+"""What an operator sets for limits."""
 
 UPDATES: dict[str, Update] = {
     "updates": Update(),
@@ -174,6 +201,11 @@ def make_job(job_id: str, kinds: Sequence[str], *, now: int, channel: str) -> Jo
     )
 
 
+def settlement_of(job: Record, outcome: str) -> Settlement:
+    """Return that an attempt, which a job is in, came to this."""
+    return Settlement(job.id, Claim(job.epoch, job.nonce), 120, OUTCOMES[outcome])
+
+
 def tampered(job_id: str, claim: Claim, how: str) -> tuple[str, Claim]:
     """Return a claim as somebody else might show it."""
     if how == "epoch":
@@ -199,4 +231,5 @@ def worker_of(name: str, channel: str = "") -> IncarnationInfo:
         registered_ms=0,
         tasks=TASKS.get(name, {}),
         channel=channel,
+        limits=DECLARED.get(name, {}),
     )

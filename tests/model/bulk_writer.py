@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import StageLost
-from headrace.job import EnqueueOutcome
+from headrace.job import ADDED
 from headrace.request import JobRequest
 from headrace.storage.values import CommitOutcome, StageInfo, WriteInfo
 from tests.model.places import Dump, QueueState, Staged, Write
 from tests.model.producer import ProducerModel
-
-ADDED = (EnqueueOutcome.QUEUED, EnqueueOutcome.SCHEDULED)
 
 
 class BulkWriterModel(ProducerModel):

@@ -50,6 +50,8 @@ class ConsumerModel(UpdateModel):
             if lane != DEFAULT_LANE:
                 q.lanes[task] = lane
         q.workers[worker.incarnation] = new
+        for name, declared in worker.limits.items():
+            self.set_terms(q, name, declared, q.limits.get(name, ("", ""))[1])
 
     def beat(self, queue: str, incarnation: str) -> BeatReply:
         """Say that an incarnation lives; its jobs that are asked to stop, sorted."""
@@ -97,7 +99,7 @@ class ConsumerModel(UpdateModel):
                 looked_for.append(lane)
         if passed:
             self._sort_come(q, passed, there)
-        self.trim(q)
+        self.close_gates(q)
         left = [lane for lane in looked_for if lane in q.queued_by_lane()]
         for lane in left:
             q.wake(lane)
@@ -130,6 +132,7 @@ class ConsumerModel(UpdateModel):
             else:
                 self.put_ready(q, job, at_head=False)
                 self.note("queued", job, detail="due")
+        self.open_due(q)
 
     def _drain(
         self,
@@ -160,7 +163,10 @@ class ConsumerModel(UpdateModel):
                 elif self._must_wait(q, job, call.client):
                     waiting.remove(job.id)
                     waiting.append(job.id)
+                    job.number = q.next_tail()
                     behind.append(job.id)
+                elif line := self.refusing(q, job):
+                    self.park(q, job, line)
                 else:
                     jobs.append(self._take(q, job, nonce))
         return jobs, behind
@@ -170,8 +176,9 @@ class ConsumerModel(UpdateModel):
         for waiting in q.ready.values():
             places = [n for n, i in enumerate(waiting) if i in passed or i not in there]
             come = self.hinted_order([q.jobs[waiting[n]] for n in places])
-            for n, job in zip(places, come, strict=True):
-                waiting[n] = job.id
+            numbers = [q.jobs[waiting[n]].number for n in places]
+            for n, number, job in zip(places, numbers, come, strict=True):
+                waiting[n], job.number = job.id, number
 
     def _must_wait(self, q: QueueState, job: Record, incarnation: str) -> bool:
         """Whether one more death would end this job and another that the incarnation has."""
@@ -179,7 +186,7 @@ class ConsumerModel(UpdateModel):
 
     def _take(self, q: QueueState, job: Record, nonce: str) -> ClaimedJob:
         waited_ms = max(0, self.now - job.at)
-        self.leave(q, job)
+        self.start(q, job)
         job.state, job.at, job.nonce = JobState.ACTIVE, self.now, nonce
         job.epoch += 1
         job.progress, job.progress_text = None, ""

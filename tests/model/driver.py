@@ -131,6 +131,7 @@ class Driver:
             self.model.taken_hint = [schedule.id for schedule in real.schedules]
         try:
             expected = model()
+            self.model.close_gates(self.model.queue(QUEUE))
         except REFUSALS as refusal:
             expected = type(refusal)
         self.model.hint, self.model.taken_hint = None, []

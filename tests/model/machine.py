@@ -17,6 +17,7 @@ from headrace.storage.exports import EXPORTED
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.bulk_rules import BulkRules
+from tests.model.gate_rules import GateRules
 from tests.model.memory import CLAIMS_KEPT
 from tests.model.reader_rules import ReaderRules
 from tests.model.schedule_rules import ScheduleRules
@@ -48,7 +49,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules):
+class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules, GateRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer
@@ -362,7 +363,8 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules):
         """Do what nobody asked for.
 
         A clock that is set back makes delays longer, and loses nothing. What has ended by its age
-        stays ended on a server; elsewhere that needs it to be pruned.
+        stays ended on a server; elsewhere that needs it to be pruned. While a rate is
+        owed anything, it would be of account which calls have looked at that.
         """
         for what in drawn:
             self._disturb(what)
@@ -372,7 +374,7 @@ class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules):
             self._driver.lose_token()
         elif what == "reopen":
             self._driver.reopen()
-        elif self._driver.model.has_lost_results():
+        elif self._driver.model.has_lost_results() or self._driver.model.owes_tokens(QUEUE):
             return
         else:
             self._driver.prune()

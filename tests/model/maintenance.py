@@ -113,6 +113,8 @@ class InspectorModel(State):
             keep_ms=job.keep,
             has_next=job_id in self.queue(queue).successors,
             on_failed=job.on_failed or "",
+            gates=job.gates,
+            parked=job.parked,
         )
 
     def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
@@ -188,7 +190,8 @@ class InspectorModel(State):
         states = Counter(job.state for job in q.jobs.values())
         counted = {state.value: states[state] for state in COUNTED}
         ended = {"history": len(q.finished), "dead": len(q.dead)}
-        return {**counted, "blocked": len(q.successors), **ended}
+        blocked = len(q.successors) + states[JobState.BLOCKED]
+        return {**counted, "blocked": blocked, **ended}
 
     def _oldest_ms(self, q: QueueState) -> int:
         heads = {
@@ -246,6 +249,8 @@ class InspectorModel(State):
             calls=q.calls,
             fired=q.fired,
             idempotent=q.idempotent,
+            # What a rate is owed may be known until it is paid.
+            buckets={n: one for n, one in q.buckets.items() if n in (self.hint or {})["gates"]},
             # What nobody committed ends by its age, and so do writes that are published.
             stages={name: one for name, one in q.stages.items() if one.dies is not None},
             writes={name: one for name, one in q.writes.items() if one.dies is not None},

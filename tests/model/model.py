@@ -78,13 +78,18 @@ class Model(
             "fired": {name: mark.instant for name, mark in q.fired.items()},
             "bulk": bulk_dump(q),
             "idempotent": dict(q.idempotent),
+            **self.gates_dump(q),
             "readers": {name: (known.number, known.at) for name, known in q.readers.items()},
         }
 
 
 def job_dump(job: Record) -> Dump:
     """Return a record as plain data; channels are sorted, as their order says nothing."""
-    values = {name: getattr(job, name) for name in Record.__dataclass_fields__ if name != "id"}
+    values = {
+        name: getattr(job, name)
+        for name in Record.__dataclass_fields__
+        if name not in ("id", "number")
+    }
     values["channels"] = sorted(job.channels)
     values["errors"] = job.errors[:]
     values["result_dies"] = job.result_dies if job.result is not None else None

@@ -20,7 +20,7 @@ MESSAGE_LIMIT = 65_536
 JOINED_MS = 60_000
 BUCKET_MS = 10_000
 CREATED_IS_TOLD = ("completed", "failed", "cancelled", "purged")
-WAITING = frozenset({JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING})
+WAITING = frozenset({JobState.SCHEDULED, JobState.QUEUED, JobState.RETRYING, JobState.BLOCKED})
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 
 Event = tuple[str, str, str, int, str, int, int, str, str, int, int, str]
@@ -38,6 +38,8 @@ class Record:
     """A job; ``dies`` is when its record ends, set once the job has ended.
 
     ``on_failed`` is None where the queue says which task gets its failure, "" of a fail job.
+    ``gates`` are the limits that it meets, ``parked`` that in whose line it waits. Its ``number``
+    is its place among those that are ready: the least is the first.
     """
 
     id: str
@@ -71,6 +73,9 @@ class Record:
     progress_text: str = ""
     errors: list[ErrorInfo] = field(default_factory=list)
     on_failed: str | None = None
+    gates: str = ""
+    parked: str = ""
+    number: int = 0
 
     @property
     def cause(self) -> ErrorInfo | None:
@@ -192,7 +197,9 @@ class QueueState:
     of tasks, as workers have said. Stages are named by token and write. ``entries`` map the
     ids of event entries to their last numbers. ``moved`` are the ids of jobs that did not get their
     due time as they came: of these that are due together, any may come first. ``idempotent`` maps
-    callers' keys to the id of the first job with each, and to when that is over.
+    callers' keys to the id of the first job with each, and to when that is over. ``limits`` map
+    names to the terms that are declared and those that are set; ``gate_due`` is when gates are to
+    open.
     """
 
     name: str
@@ -218,6 +225,21 @@ class QueueState:
     readers: dict[str, Reader] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
     idempotent: dict[str, tuple[str, int]] = field(default_factory=dict)
+    limits: dict[str, tuple[str, str]] = field(default_factory=dict)
+    buckets: dict[str, Any] = field(default_factory=dict)
+    gate_due: dict[str, int] = field(default_factory=dict)
+    head: int = 0
+    tail: int = 0
+
+    def next_head(self) -> int:
+        """Return a number before all others."""
+        self.head -= 1
+        return self.head
+
+    def next_tail(self) -> int:
+        """Return a number behind all others."""
+        self.tail += 1
+        return self.tail
 
     def held_by(self, incarnation: str) -> list[Record]:
         """Return what an incarnation has claimed."""
@@ -259,8 +281,13 @@ class QueueState:
             self.tokens.add(lane)
 
     def wake_all(self) -> None:
-        """Leave one in every lane that has ready jobs, and in that of the next due one."""
+        """Leave one in every lane that has ready jobs, and in that of the next due one.
+
+        Where a gate is due before that, who waits for the gate may be woken instead.
+        """
         for lane in self.queued_by_lane():
             self.wake(lane)
-        for job_id in self.delayed[:1]:
-            self.wake(self.jobs[job_id].lane)
+        first_ms = min(self.gate_due.values(), default=None)
+        for job in [self.jobs[job_id] for job_id in self.delayed[:1]]:
+            if first_ms is None or (job.due or 0) <= first_ms:
+                self.wake(job.lane)

@@ -51,6 +51,8 @@ class ProducerModel(UpdateModel):
     def _store(self, q: QueueState, job: JobRequest) -> EnqueueOutcome:
         standing = q.jobs.get(job.id)
         if standing is not None and job.update is not None and not standing.state.is_terminal:
+            if job.update.data:
+                self.declare(q, job.gates)
             self.update(q, standing, self.said(q, job), job.update)
             return EnqueueOutcome.UPDATED
         if standing is not None and job.update is not None:
@@ -67,6 +69,7 @@ class ProducerModel(UpdateModel):
         if standing is not None:
             self.erase(q, standing)
         self.leave_old_place(q, job.id)
+        self.declare(q, job.gates)
         record = q.jobs[job.id] = self.said(q, job)
         q.moved.discard(job.id)
         q.outputs.pop(job.id, None)
@@ -76,8 +79,8 @@ class ProducerModel(UpdateModel):
             self.note("scheduled", job, due=due)
             return EnqueueOutcome.SCHEDULED
         self.put_ready(q, record, at_head=False)
-        self.note("queued", job)
-        return EnqueueOutcome.QUEUED
+        self.note("queued", record)
+        return EnqueueOutcome(record.state.value)
 
     def cancel(
         self, queue: str, job_ids: Sequence[str], *, only_next: bool = False

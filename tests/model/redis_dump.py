@@ -172,7 +172,8 @@ class RedisDump:
         """Return all of it; what can't be right is in ``problems``."""
         config = {field.decode(): word for field, word in self._one("config", {}).items()}
         counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
-        counts.pop("events", None)
+        for name in ("events", "head", "tail"):
+            counts.pop(name, None)
         elsewhere = counts.pop("elsewhere", 0)
         by_lane = {
             name.partition(":")[2]: counts.pop(name)
@@ -228,16 +229,19 @@ class RedisDump:
     def _delayed(self) -> dict[str, float]:
         """Return when what waits for a time is due, in the order of the set."""
         members = self._one("delayed", [])
-        return {member.decode().partition(":")[2]: due for member, due in members}
+        return {
+            member.decode().partition(":")[2]: due for member, due in members if member != b"gates"
+        }
 
     def _ended(self, name: str) -> dict[str, int]:
         return {member.decode(): int(score) for member, score in self._one(name, [])}
 
     def _ready(self) -> dict[str, list[str]]:
         """Return the entries that stand for a queued job; left-over ones say nothing."""
-        ready = {}
-        for name, entries in self._named("ready"):
-            ids = []
+        ready: dict[str, list[str]] = {}
+        ordered = [(name, [one for one, _ in pairs]) for name, pairs in self._named("ordered")]
+        for name, entries in (*self._named("ready"), *ordered):
+            ids = ready.pop(name, [])
             for entry in entries:
                 generation, _, job_id = entry.partition(b":")
                 job = self._jobs.get(job_id.decode(), {})
@@ -307,6 +311,8 @@ class RedisDump:
             "dies": dies,
             "result_dies": None if result_dies == dies else result_dies,
             "on_failed": job["on_failed"].decode() if "on_failed" in job else None,
+            "gates": job.get("gates", b"").decode(),
+            "parked": job.get("parked", b"").decode(),
             "errors": [read_error(entry) for entry in self._one(f"errors:{job_id}", [])],
         }
 
@@ -328,6 +334,7 @@ class RedisDump:
                     "lane": fields.get("lane", b"default").decode(),
                     "keep": int(fields.get("keep_ms", DEFAULT_KEEP_MS)),
                     "on_failed": fields["on_failed"].decode() if "on_failed" in fields else None,
+                    "gates": fields.get("gates", b"").decode(),
                     "options": fields.get("options", b""),
                     "max_stalls": int(fields.get("max_stalls", DEFAULT_MAX_STALLS)),
                     "expires": int(fields.get("expires_at_ms", 0)),

@@ -143,6 +143,8 @@ def _job(step: Step, row: Row) -> Dump:
         "state": JobState(row["state"]),
         "payload": row["payload"] if beside is None else beside[0],
         "channels": sorted((row["channels"] or "").split()),
+        "gates": row["gates"] or "",
+        "parked": row["parked"] or "",
         "cancel": bool(row["cancel"]),
         "joined": bool(row["joined"]),
         "put_back": row["put_back"] and msgspec.json.decode(row["put_back"], type=PutBack),

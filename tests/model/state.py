@@ -88,8 +88,10 @@ class State:
     def put_delayed(self, q: QueueState, job: Record, state: JobState, due: int) -> None:
         """Let a job wait for its time; a new earliest one needs a new timer."""
         self.leave(q, job)
-        first = self.first_due(q)
-        if first is None or due < first:
+        first = min(q.gate_due.values(), default=due + 1)
+        if q.delayed:
+            first = min(first, q.jobs[q.delayed[0]].due or 0)
+        if due < first:
             q.wake(job.lane)
         job.state, job.at, job.due = state, self.now, due
         q.delayed.append(job.id)
@@ -125,8 +127,9 @@ class State:
             waiting.remove(job.id)
 
     def first_due(self, q: QueueState) -> int | None:
-        """Return when the next delayed job is due."""
-        return q.jobs[q.delayed[0]].due if q.delayed else None
+        """Return when the next delayed job or gate is due."""
+        dues = [*q.gate_due.values(), *(q.jobs[job_id].due or 0 for job_id in q.delayed[:1])]
+        return min(dues, default=None)
 
     def _hinted(self, place: str) -> dict[str, int]:
         """Return an id's position in one list of the hint."""
@@ -185,8 +188,9 @@ class State:
             if (job := q.jobs[job_id]).on_failed == "" and job.created == self.now
         ]
         born = self.hinted_order([q.jobs[waiting[n]] for n in places])
-        for n, job in zip(places, born, strict=True):
-            waiting[n] = job.id
+        numbers = [q.jobs[waiting[n]].number for n in places]
+        for n, number, job in zip(places, numbers, born, strict=True):
+            waiting[n], job.number = job.id, number
 
     def end_cancelled(
         self, q: QueueState, job: Record, keep_ms: int, *, run_ms: int = 0, reason: str = ""
@@ -312,6 +316,8 @@ class State:
     ) -> None:
         """Write an event; its detail is the error's type, if nothing else."""
         words = error_words(error or ErrorInfo("", ""))
+        if kind == "queued" and isinstance(job, Record) and job.parked:
+            kind, detail = "blocked", job.parked.replace("\t", " ").rstrip()
         if kind in ("retrying", "stalled") and error is not None:
             detail = error.type
         attempt = job.epoch if isinstance(job, Record) else 0

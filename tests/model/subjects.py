@@ -18,7 +18,7 @@ from headrace.storage.redis import keys
 from headrace.storage.redis.library import Library, assemble
 from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.sqlite.storage import SqliteStorage
-from tests.model import bulk_dumps, schedule_dumps, sqlite_dump
+from tests.model import bulk_dumps, gate_dumps, schedule_dumps, sqlite_dump
 from tests.model.places import Dump
 from tests.model.redis_dump import Deaths, RedisDump, ServerState, read_server
 from tests.model.schedules import SCHEDULES_LIMIT
@@ -125,7 +125,11 @@ class RedisSubject(ModelSubject):
         server = read_server(self._client)
         self._deaths.note(server, self._root, self.now)
         read = RedisDump(server, self._root, self._deaths)
-        queue = {**read.read(), "bulk": bulk_dumps.of_server(server, self._root, self._deaths)}
+        queue = {
+            **read.read(),
+            **gate_dumps.of_server(server, self._root, self.now),
+            "bulk": bulk_dumps.of_server(server, self._root, self._deaths),
+        }
         schedules = schedule_dumps.of_server(server, TENANT, self.now)
         dumped = {key: (value.value, value.expires >= 0) for key, value in server.keys.items()}
         problems = read.problems + leaks.problems_in(dumped)
@@ -179,7 +183,11 @@ class SqliteSubject(ModelSubject):
         name = (TENANT, QUEUE)
         return self._sqlite.engine().writer.call(
             lambda step: Look(
-                {**sqlite_dump.dump(step, name), "bulk": bulk_dumps.of_database(step, name)},
+                {
+                    **sqlite_dump.dump(step, name),
+                    **gate_dumps.of_database(step, QUEUE),
+                    "bulk": bulk_dumps.of_database(step, name),
+                },
                 schedule_dumps.of_database(step, TENANT),
                 sqlite_dump.others(step, name),
                 sqlite_check.problems(step),

@@ -39,7 +39,7 @@ VERBS = (
     "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
     "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
     "publish", "discard", "read_write", "acknowledge", "forget_reader", "readers",
-    "event_lines", "event_span", "event_place",
+    "event_lines", "event_span", "event_place", "set_limit", "limits", "gate",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
@@ -52,7 +52,7 @@ DISTURBANCES = (
     "work as a scheduler dies", "work as a scheduler another one writes",
     "stage", "stage, off by 1", "stage, off by -1", "a commit: committed", "a commit: known",
     "a commit: lost", "advance to where a stage dies", "advance to where a write dies",
-    *(f"advance to an edge of schedules: {edge}" for edge in EDGES),
+    *(f"advance to an edge of schedules: {edge}" for edge in EDGES), "crowd",
 )
 # fmt: on
 REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobState
+from headrace.limit import read_gates
 from headrace.request import JobRequest
 from headrace.storage.values import End
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
+from tests.model.gates import GateModel
 from tests.model.places import WAITING, Dump, QueueState, Record, Successor
-from tests.model.state import State
 
-DATA = ("task", "payload", "tier", "lane", "keep", "on_failed")
+DATA = ("task", "payload", "tier", "lane", "keep", "on_failed", "gates")
 DUMPED = (*DATA, "options", "max_stalls", "expires", "due", "joined", "created")
 
 
@@ -37,7 +38,7 @@ def successor_dump(successor: Successor) -> Dump:
     }
 
 
-class UpdateModel(State):
+class UpdateModel(GateModel):
     """Waiting jobs change in place; an active one has a successor, which its end lets in."""
 
     def said(self, q: QueueState, job: JobRequest) -> Record:
@@ -59,6 +60,7 @@ class UpdateModel(State):
             due=due if due > self.now else None,
             channels=[job.channel] if job.channel else [],
             on_failed=job.on_failed or None,
+            gates="\n".join(f"{gate.name}\t{gate.key}" for gate in read_gates(job.gates)),
         )
 
     def update(self, q: QueueState, job: Record, said: Record, update: Update) -> None:
@@ -81,8 +83,9 @@ class UpdateModel(State):
     def _apply(self, q: QueueState, job: Record, said: Record, update: Update) -> None:
         due = said.due if said.due is not None and said.due > self.now else None
         takes_time = self._takes_time(update, job.due, due)
-        line, was_queued = (job.lane, job.tier), job.state is JobState.QUEUED
-        is_other_line = update.data and line != (said.lane, said.tier)
+        was_queued = job.state in (JobState.QUEUED, JobState.BLOCKED)
+        its_line, new_line = ((one.lane, one.tier, one.gates) for one in (job, said))
+        is_other_line = update.data and its_line != new_line
         self._hear(job, said)
         if update.reset_counts:
             job.failures = job.stalls = 0
@@ -124,6 +127,7 @@ class UpdateModel(State):
                 keep=job.keep,
                 options=job.options,
                 on_failed=job.on_failed,
+                gates=job.gates,
             )
             nothing = Update(data=False, run_at=UpdateRunAt.NEVER, retry=False)
             known = q.successors[job.id] = Successor(copy, nothing)

@@ -1,0 +1,66 @@
+"""What is kept of limits and gates, on a server and in a database, in the model's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.storage.sqlite.engine.step import Step
+from tests.model.places import Dump
+from tests.model.redis_dump import ServerState
+from tests.support.gate_check import rows
+from tests.support.gate_leaks import Gate
+
+
+def of_server(server: ServerState, root: str, now: int) -> Dump:
+    """Return that of one queue, whose keys begin with a root."""
+    kinds: dict[str, dict[str, Any]] = {"gate": {}, "line": {}, "limits": {}}
+    for key, (value, _) in server.keys.items():
+        kind, _, name = key.removeprefix(f"{root}:").partition(":")
+        if key.startswith(f"{root}:") and kind in kinds:
+            kinds[kind][name] = value
+    gates = {name: Gate(*map(int, value.split())) for name, value in kinds["gate"].items()}
+    limits = {
+        name.decode(): said.decode().partition("\t")[::2]
+        for name, said in kinds["limits"].get("", {}).items()
+    }
+    lines = {name: [member.decode() for member, _ in line] for name, line in kinds["line"].items()}
+    found = {
+        name: (gate.ready, gate.active, _owed(gate.owed, gate.rate, gate.at_ms, now))
+        for name, gate in gates.items()
+    }
+    return {"limits": limits, "gates": _without_idle(found), "lines": lines}
+
+
+def of_database(step: Step, queue: str) -> Dump:
+    """Return that of one queue, which is by this name of the only tenant that has limits."""
+    keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}
+
+    def of_queue(table: str) -> list[dict[str, Any]]:
+        return [row for row in rows(step.db, table) if row["queue"] in keys]
+
+    lines: dict[str, list[str]] = {}
+    for job in sorted(of_queue("jobs"), key=lambda job: (-job["tier"], job["number"] or 0)):
+        if job["parked"] is not None:
+            lines.setdefault(job["parked"], []).append(job["id"])
+    found = {
+        row["name"]: (
+            row["ready"],
+            row["active"],
+            _owed(row["owed"], row["rate"], row["owed_at_ms"], step.now_ms),
+        )
+        for row in of_queue("gates")
+    }
+    return {
+        "limits": {row["name"]: (row["declared"], row["operator"]) for row in of_queue("limits")},
+        "gates": _without_idle(found),
+        "lines": lines,
+    }
+
+
+def _owed(owed: int, rate: int, at_ms: int, now: int) -> int:
+    return max(0, owed - max(0, now - at_ms) * rate)
+
+
+def _without_idle(gates: dict[str, tuple[int, int, int]]) -> dict[str, tuple[int, int, int]]:
+    """Leave out what nobody is in and owes nothing: it may be forgotten."""
+    return {name: gate for name, gate in gates.items() if any(gate)}
