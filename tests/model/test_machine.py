@@ -20,6 +20,7 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
 from tests.model.fail_job_mutants import FAIL_JOB_MUTANTS
+from tests.model.gate_mutants import GATE_MUTANTS
 from tests.model.idempotency_mutants import IDEMPOTENCY_MUTANTS
 from tests.model.mutants import MUTANTS
 from tests.model.reader_rules import WHAT
@@ -135,6 +136,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *SCHEDULE_MUTANTS,
         *BULK_MUTANTS,
         *UPDATE_MUTANTS,
+        *GATE_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )
