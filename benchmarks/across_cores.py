@@ -6,7 +6,7 @@ keep a processor busy for 200 µs each, as parsing or rendering something does.
 
 from __future__ import annotations
 
-from benchmarks.drain import COUNT, WARM_UP, drain_s
+from benchmarks.drain import COUNT, WARM_UP, drain_s, plain
 from benchmarks.environments import ours
 from benchmarks.harness import Figure, repeated, serving
 from benchmarks.workload import QUEUE, SLOTS, Workload
@@ -36,8 +36,8 @@ async def rate(processes: int, *, is_busy: bool) -> float:
                 "headrace", "worker", *words, directory=server.directory, python=ours().python
             ) as supervisor:
                 await until(are_there, within=30, what="all workers have registered")
-                await drain_s(server, load, WARM_UP)
-                found = COUNT / await drain_s(server, load, COUNT)
+                await drain_s(server, load, plain(load, WARM_UP), WARM_UP)
+                found = COUNT / await drain_s(server, load, plain(load, COUNT), COUNT)
                 # Killed, it would leave its workers to notice that by themselves.
                 supervisor.term()
                 assert await supervisor.wait(30) == 0

@@ -1,32 +1,48 @@
-"""Drain: one worker process runs no-op handlers, with results and events, 100 at a time."""
+"""Drain: one worker process runs no-op handlers, with results and events, 100 at a time.
+
+Plain jobs, and jobs that each meet a limit of concurrency, of a thousand keys.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 
 from benchmarks.harness import Figure, at_least, repeated, serving, working
 from benchmarks.workload import QUEUE, Workload
+from headrace import Job
 from headrace.storage.redis import keys
 from tests.support.redis_server import RedisServer
 
 COUNT = 40_000
 WARM_UP = 5_000
+KEYS = 1_000
 LOOK_EVERY_S = 0.05
 """Each look costs the server about as much as ten jobs."""
 
 
-async def drain_s(server: RedisServer, load: Workload, count: int) -> float:
+def plain(load: Workload, count: int) -> Iterable[Job]:
+    """Return jobs that ask for nothing."""
+    return (load.noop.job(x=n) for n in range(count))
+
+
+def limited(load: Workload, count: int) -> Iterable[Job]:
+    """Return jobs of which two of a key may run at once."""
+    return (load.limited.job(x=n, key=n % KEYS) for n in range(count))
+
+
+async def drain_s(server: RedisServer, load: Workload, jobs: Iterable[Job], count: int) -> float:
     """Fill the paused queue, resume it, and return how long until the last job was recorded."""
     queue = load.app.queue(QUEUE)
     await queue.pause()
-    await load.app.enqueue_many(load.noop.job(x=n) for n in range(count))
+    await load.app.enqueue_many(jobs)
     start = time.time()
     await queue.resume()
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         stats = await queue.stats()
-        if not stats.queued and not stats.active:
+        if not (stats.queued or stats.active or stats.blocked):
             break
     assert stats.history >= count
     # The last event has the time of the server's clock, which is this machine's.
@@ -38,15 +54,21 @@ async def drain_s(server: RedisServer, load: Workload, count: int) -> float:
 
 
 async def run() -> list[float]:
-    """Drain once, on a new server, by a worker that has warmed up."""
-    with serving() as server:
-        load = Workload(server.url)
-        async with load.app, working(server, load):
-            await drain_s(server, load, WARM_UP)
-            return [COUNT / await drain_s(server, load, COUNT)]
+    """Drain once of each sort, on new servers, by workers that have warmed up."""
+    rates = []
+    for jobs in (plain, limited):
+        with serving() as server:
+            load = Workload(server.url)
+            async with load.app, working(server, load):
+                await drain_s(server, load, jobs(load, WARM_UP), WARM_UP)
+                rates.append(COUNT / await drain_s(server, load, jobs(load, COUNT), COUNT))
+    return rates
 
 
 async def measure() -> list[Figure]:
-    """Measure the rate."""
-    (rates,) = await repeated(run)
-    return [Figure("drain, one worker process", "jobs/s", rates, at_least(33_000))]
+    """Measure the rates."""
+    rates, limited_rates = await repeated(run)
+    return [
+        Figure("drain, one worker process", "jobs/s", rates, at_least(33_000)),
+        Figure("the same, limited by 1,000 keys", "jobs/s", limited_rates, at_least(15_000)),
+    ]

@@ -10,7 +10,7 @@ import time
 
 import uvloop
 
-from headrace import App, Worker
+from headrace import App, Limit, Worker
 
 QUEUE = "bench"
 SLOTS = 100
@@ -20,6 +20,11 @@ BUSY_NS = 200_000
 async def noop(x: int) -> int:
     """Return its argument, so that there is a result to keep."""
     return x
+
+
+async def limited(x: int, *, key: int) -> int:
+    """Return its argument; so many jobs of a key may run at once."""
+    return x + 0 * key
 
 
 async def small(text: str) -> None:
@@ -48,6 +53,7 @@ class Workload:
     def __init__(self, url: str) -> None:
         self.app: App[None] = App(url)
         self.noop = self.app.task(queue=QUEUE)(noop)
+        self.limited = self.app.task(queue=QUEUE, limits=[Limit(by="key", concurrency=2)])(limited)
         self.small = self.app.task(queue=QUEUE)(small)
         self.since = self.app.task(queue=QUEUE)(since)
         self.busy = self.app.task(queue=QUEUE)(busy)

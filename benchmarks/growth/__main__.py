@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import uvloop
 
 from benchmarks.environments import ours
-from benchmarks.growth import backlog, memory, plots, results, sweeps
+from benchmarks.growth import backlog, limits, memory, plots, results, sweeps
 from benchmarks.growth.points import Part
 from benchmarks.harness import machine
 
@@ -18,6 +18,8 @@ PARTS = {
     "processes": ("40,000 jobs on one queue, and more workers", sweeps.measure_processes),
     "payloads": ("jobs with larger ones, in bytes", sweeps.measure_payloads),
     "slots": ("one worker with more of them", sweeps.measure_slots),
+    "keys": ("jobs with a limit of concurrency, of more keys", limits.measure_keys),
+    "lines": ("of 1,000 keys, besides jobs that another limit holds up", limits.measure_lines),
     "memory": ("of the server, for each job", memory.measure),
 }
 

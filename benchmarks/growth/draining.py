@@ -39,8 +39,8 @@ async def drain(server: RedisServer, load: GrowthLoad, count: int) -> float:
 
 
 async def waiting(load: GrowthLoad) -> int:
-    """Return how many jobs are ready in all queues."""
-    return sum(stats.queued for stats in await load.stats())
+    """Return how many jobs are ready in all queues, or held up by limits."""
+    return sum(stats.queued + stats.blocked for stats in await load.stats())
 
 
 def last_event_s(server: RedisServer, load: GrowthLoad) -> float:

@@ -11,7 +11,7 @@ from itertools import islice
 
 import uvloop
 
-from headrace import App, Job, QueueStats, Worker
+from headrace import App, Job, Limit, QueueStats, Worker
 
 PIECE = 20_000
 """Jobs in one call of `enqueue_many`, which returns as many handles."""
@@ -24,19 +24,34 @@ async def noop(x: int) -> int:
     return x
 
 
+async def limited(x: int, *, key: int) -> int:
+    """Return its argument; so many jobs of a key may run at once."""
+    return x + 0 * key
+
+
+async def closed(x: int) -> int:
+    """Return its argument, once a day."""
+    return x
+
+
 async def measure_text(text: str) -> int:
     """Return how long a text is."""
     return len(text)
 
 
 class GrowthLoad:
-    """An app on one server, with both tasks on each of ``queues`` queues."""
+    """An app on one server, with tasks on each of ``queues`` queues; those with limits on one."""
 
     def __init__(self, url: str, queues: int = 1) -> None:
         self.url = url
         self.app: App[None] = App(url)
         self.queues = [f"bench-{number}" for number in range(queues)]
         self.noop = self.app.task(queue=self.queues[0])(noop)
+        first = self.queues[0]
+        self.limited = self.app.task(queue=first, limits=[Limit(by="key", concurrency=100)])(
+            limited
+        )
+        self.closed = self.app.task(queue=first, limits=[Limit(rate="1/d")])(closed)
         self.measure_text = self.app.task(queue=self.queues[0])(measure_text)
 
     async def fill(self, count: int) -> None:
