@@ -36,11 +36,13 @@ local function save(unit, successor)
   unit.call('HSET', key, unpack(words))
 end
 
--- Take it away and return it.
+-- Take it away and return it. The place among the blocked may be that of the record, which a limit holds up.
 local function take(unit, id)
   local successor = load(unit, id)
-  unit.call('UNLINK', keys.next(unit.root, id))
-  moves.unblock(unit, id)
+  local was_there = unit.call('UNLINK', keys.next(unit.root, id)) == 1
+  if was_there or record.state(unit.call('HGET', keys.job(unit.root, id), 'head')) ~= 'blocked' then
+    moves.unblock(unit, id)
+  end
   return successor
 end
 

@@ -126,6 +126,15 @@ class GatedUpdatesContract(Contract):
         assert await gate_counts(storage, "k") == (1, 0, 0)
         assert await gate_counts(storage, "other") == (1, 0, 0)
 
+    async def test_a_job_that_a_limit_holds_up_is_nobodys_successor(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(a_gated_job("a", "k", ONE), a_gated_job("b", "k", ONE))
+        assert await storage.cancel(QUEUE, ["b"], only_next=True) == [CancelOutcome.NOT_FOUND]
+        assert (await storage.stats(QUEUE)).blocked == 1
+        assert await worker.settle(await worker.claim_one(), completed())
+        assert ids(await worker.claim()) == ["b"]
+
     async def test_successors_are_no_blocked_jobs_to_purge_or_to_cancel(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
