@@ -35,8 +35,8 @@ local function drain(unit, call, lane, limit)
     entries.push_behind(unit, unpack(passed))
   end
   moves.count_started(unit, lane, taken)
-  -- What this claim has brought in.
-  local has_new = (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered))
+  -- What this claim has brought in, or may bring in as it opens gates.
+  local has_new = (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered)) or unit.gates
   if is_drained and #waiting == 0 and not has_new then
     return taken, false
   end
