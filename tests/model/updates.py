@@ -94,6 +94,7 @@ class UpdateModel(GateModel):
         is_ready = (takes_time and not was_queued) or (was_queued and is_other_line)
         if moves or is_ready:
             self.leave(q, job)
+            job.state = JobState.BLOCKED  # what it gave back is not its any more
         merge(job, said, update, takes_time=takes_time)
         if takes_time and due is not None:
             q.moved.add(job.id)
