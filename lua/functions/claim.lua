@@ -19,7 +19,7 @@ local function drain(unit, call, lane, limit)
     for i, entry in ipairs(popped) do
       local size, must_stay = starts.take(unit, call, entry, lane, its_numbers[i])
       if must_stay then
-        waiting[#waiting + 1] = { list, entry, its_numbers[i] }
+        waiting[#waiting + 1] = { list, entry }
       end
       if size then
         taken = taken + 1

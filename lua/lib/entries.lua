@@ -171,12 +171,13 @@ function entries.push_back(unit, line, popped, its_numbers, behind)
   end
 end
 
--- Give an entry back to the tail of its line, where it holds nobody up.
-function entries.push_behind(unit, line, entry, number)
-  if number then
-    unit.call('ZADD', line, numbers.text(entries.tail(unit)), entry)
+-- Give an entry back to the tail of the line whose key that is, where it holds nobody up.
+function entries.push_behind(unit, key, entry)
+  if settings.of(unit).has_gates then
+    local line = string.match(key, '}:%l+:(.*)$')
+    unit.call('ZADD', keys.ordered(unit.root, line), numbers.text(entries.tail(unit)), entry)
   else
-    unit.call('RPUSH', line, entry)
+    unit.call('RPUSH', key, entry)
   end
 end
 
