@@ -148,6 +148,21 @@ class GatesContract(Contract):
         assert ids(await other.claim()) == ["b"]
         assert await gate_counts(storage, "k") == (0, 1, 0)
 
+    async def test_one_that_may_not_start_takes_nobodys_last_chance(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(
+            a_gated_job("holder", "k", TWO),
+            a_gated_job("a", "k", TWO, max_stalls=2),
+            a_job("b", max_stalls=2),
+        )
+        _, a, b = await worker.claim(3)
+        assert await worker.settle(b, stalled())
+        assert await worker.settle(a, stalled())
+        await storage.set_limit(QUEUE, "stripe", ONE)
+        assert ids(await worker.claim()) == ["b"]
+        assert await gate_counts(storage, "k") == (0, 1, 1)
+
     async def test_who_leaves_without_a_start_gives_its_place_back(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:

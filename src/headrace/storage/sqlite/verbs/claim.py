@@ -158,34 +158,30 @@ def _why_not(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> Passed:
     """Return why a ready job is passed over, "" if it is not."""
     if row[6] == 0 and 0 < row[9] <= unit.now_ms:
         return "expired"
-    if row[8] and _must_wait(unit, taking, row):
+    is_last = row[8] > 0 and row[8] + 1 >= row[11]
+    if is_last and _has_last_chance(unit, taking):
         return "waits"
     line = unit.gates.start(row[12]) if row[12] else None
-    if line is None:
-        return ""
-    taking.lines[row[0]] = line
-    return "parked"
+    if line is not None:
+        taking.lines[row[0]] = line
+        return "parked"
+    if is_last:
+        taking.has_last_chance = True
+        note_last_chance(unit, taking.me, row[0])
+    return ""
 
 
-def _must_wait(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> bool:
-    """Whether a job that one more death would end must wait, since this worker has one already.
+def _has_last_chance(unit: UnitOfWork, taking: Taking) -> bool:
+    """Whether this worker has a job that one more death would end; any other must wait then.
 
     So one that kills its workers takes none of those along that were claimed with it before.
     """
-    key, stalls, max_stalls = row[0], row[8], row[11]
-    if stalls + 1 < max_stalls:
-        return False
     # That row may be of another job by now, or of one that was redriven.
     sql = """
 SELECT 1 FROM jobs WHERE key = ? AND owner = ? AND stalls > 0 AND stalls + 1 >= max_stalls
 """
-    if taking.has_last_chance or (
-        unit.db.execute(sql, (taking.me.last_chance, taking.me.key)).fetchone() is not None
-    ):
-        return True
-    taking.has_last_chance = True
-    note_last_chance(unit, taking.me, key)
-    return False
+    last = (taking.me.last_chance, taking.me.key)
+    return taking.has_last_chance or unit.db.execute(sql, last).fetchone() is not None
 
 
 def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
