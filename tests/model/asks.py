@@ -174,6 +174,7 @@ SETTINGS = {
     "two, for an hour": QueueSettings(history=2, dead_letters=2, dead_letter_ttl_ms=HOUR_MS),
     "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
     "all mourned": QueueSettings(on_failed="other"),
+    "two at once": QueueSettings(max_active=2),
 }
 
 STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)

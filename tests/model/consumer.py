@@ -29,6 +29,7 @@ from headrace.storage.values import (
 from tests.model.places import ContractIncarnation, Output, QueueState, Record
 from tests.model.updates import UpdateModel
 
+MANY = 1_000
 TIERS = range(9, -1, -1)
 GONE = ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
 
@@ -89,8 +90,9 @@ class ConsumerModel(UpdateModel):
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
         looked_for = [] if slots else list(q.queued_by_lane())
-        for lane, limit in slots.items():
+        for lane, slots_free in slots.items():
             taken: list[ClaimedJob] = []
+            limit = min(slots_free, self._may_start(q))
             if limit:
                 taken, behind = self._drain(q, lane, limit, call, nonce, there=there)
                 passed.update(behind)
@@ -100,11 +102,16 @@ class ConsumerModel(UpdateModel):
         if passed:
             self._sort_come(q, passed, there)
         self.close_gates(q)
-        left = [lane for lane in looked_for if lane in q.queued_by_lane()]
+        left = looked_for if self._may_start(q) or not slots else []
+        left = [lane for lane in left if lane in q.queued_by_lane()]
         for lane in left:
             q.wake(lane)
         has_more = bool(left)
         return self._reply(q, jobs, has_more=has_more)
+
+    def _may_start(self, q: QueueState) -> int:
+        most = q.settings.max_active or MANY
+        return max(0, most - sum(job.state is JobState.ACTIVE for job in q.jobs.values()))
 
     def _reply(
         self, q: QueueState, jobs: list[ClaimedJob], *, has_more: bool = False

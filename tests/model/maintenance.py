@@ -235,8 +235,12 @@ class InspectorModel(State):
         q.wake_all()
 
     def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps."""
-        self.queue(queue).settings = settings
+        """Set what the queue keeps, and how many run at once."""
+        q = self.queue(queue)
+        is_other = settings.max_active != q.settings.max_active
+        q.settings = settings
+        if is_other:
+            q.wake_all()
 
     def delete_queue(self, queue: str, *, is_forced: bool) -> int | None:
         """Forget a queue without jobs, but for its statistics, and for what may be repeated."""

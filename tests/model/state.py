@@ -118,7 +118,9 @@ class State:
                 q.delayed[n] = job_id
 
     def leave(self, q: QueueState, job: Record) -> None:
-        """Take a job from where it waits."""
+        """Take a job from where it waits, or runs and others may take its turn."""
+        if job.state is JobState.ACTIVE and q.settings.max_active:
+            q.wake_all()
         job.due = None
         if job.id in q.delayed:
             q.delayed.remove(job.id)
