@@ -18,6 +18,7 @@ from headrace.job import (
     JobState,
     Verdict,
 )
+from headrace.limit import Gate, Terms, gates_text
 from headrace.outcome import (
     Cancelled,
     Completed,
@@ -164,6 +165,7 @@ __all__ = [
     "Failed",
     "Finding",
     "FirstUse",
+    "Gate",
     "GateInfo",
     "Inbox",
     "IncarnationInfo",
@@ -201,6 +203,7 @@ __all__ = [
     "Storage",
     "StoredSchedule",
     "TakenSchedules",
+    "Terms",
     "Update",
     "UpdateRunAt",
     "Verb",
@@ -210,6 +213,7 @@ __all__ = [
     "at_once",
     "cursor_behind",
     "cut_options",
+    "gates_text",
     "join_options",
     "keeps_schedules",
     "open_blocking",

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from headrace.limit import Terms
-from headrace.storage import CancelOutcome, EnqueueOutcome, JobEventKind, JobState, Storage
+from headrace.storage import (
+    CancelOutcome,
+    EnqueueOutcome,
+    JobEventKind,
+    JobState,
+    Storage,
+    Terms,
+    Update,
+    UpdateRunAt,
+)
 from headrace.testing.contract.fixtures import Contract
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -18,7 +26,6 @@ from headrace.testing.contract.steps import (
     retried,
     state_of,
 )
-from headrace.update import Update, UpdateRunAt
 
 ONE = Terms(1)
 ALL = Update()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.errors import QueueFull
+from headrace import QueueFull
 from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.steps import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.limit import Gate, Terms, gates_text
-from headrace.storage import EnqueueOutcome, JobState, Storage
+from headrace.storage import EnqueueOutcome, Gate, JobState, Storage, Terms, gates_text
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     QUEUE,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.limit import Gate, Terms, gates_text
-from headrace.storage import EnqueueOutcome, LimitInfo, Storage
+from headrace.storage import EnqueueOutcome, Gate, LimitInfo, Storage, Terms, gates_text
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     QUEUE,

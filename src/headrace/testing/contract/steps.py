@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import anyio
 
-from headrace.limit import Gate, Terms, gates_text
 from headrace.storage import (
     BeatReply,
     CallId,
@@ -21,6 +20,7 @@ from headrace.storage import (
     EventRecord,
     Failed,
     FailReason,
+    Gate,
     IncarnationInfo,
     JobEventKind,
     JobRecord,
@@ -34,8 +34,10 @@ from headrace.storage import (
     Snoozed,
     Stalled,
     Storage,
+    Terms,
     Verdict,
     Waiter,
+    gates_text,
 )
 
 QUEUE = "mail"
