@@ -40,6 +40,7 @@ from headrace.settings import (
     check_count,
     check_flag,
     check_headers,
+    check_needs,
     check_priority,
     resolve_retention,
 )
@@ -114,11 +115,15 @@ class TaskOptions(TaskDefaults, total=False):
         aliases: names that it had before and under which jobs may still come, default none.
         executor: ``"process"`` or ``"thread"`` for a ``def``, default ``"thread"``. A process
             imports the function by its module and name, and has no lifespan state.
+        needs: the lane of its jobs, such as ``"gpu"``, named as queues are and neither
+            ``default`` nor ``process``: only workers that serve it take them. Default: any worker
+            of the queue, or for ``executor="process"`` any that has process slots.
     """
 
     name: str | None
     aliases: Collection[str] | None
     executor: Literal["thread", "process"] | None
+    needs: str | None
 
 
 class JobOptions(SharedOptions, total=False):
@@ -289,6 +294,7 @@ _TASK_OPTIONS = {
     "limits": _same("limits", check_limits),
     "validate": _flag("validate"),
     "aliases": _same("aliases", _check_aliases),
+    "needs": _same("needs", check_needs),
 }
 _OF_A_TASK = frozenset(TaskOptions.__annotations__)
 CALL_OPTIONS = frozenset(JobOptions.__annotations__)

@@ -19,6 +19,7 @@ from headrace.job import (
     DEFAULT_QUEUE,
     PRIORITIES,
     PROCESS_LANE,
+    check_name,
 )
 from headrace.limit import Limit
 from headrace.plain import plain_integer, plain_text, shown
@@ -52,6 +53,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_ms: int = DEFAULT_KEEP_MS
     on_failed: str = ""
     executor: ExecutorKind = ExecutorKind.COROUTINE
+    needs: str = ""
     hooks: Hooks | None = None
     skew_grace_ms: int = DEFAULT_SKEW_GRACE_MS
     validate: bool = False
@@ -66,6 +68,8 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lane(self) -> str:
         """The kind of slot that its jobs need."""
+        if self.needs:
+            return self.needs
         return PROCESS_LANE if self.executor is ExecutorKind.PROCESS else DEFAULT_LANE
 
 
@@ -101,6 +105,18 @@ def check_flag(value: bool, *, name: str) -> bool:  # noqa: FBT001 (it is what i
     if not isinstance(value, bool):
         raise InvalidOption(f"{name}={shown(value)} is not valid: use True or False")
     return value
+
+
+def check_needs(lane: str) -> str:
+    """Return the lane that a task needs, or raise `InvalidOption`; two names have a meaning."""
+    name = check_name(lane, what="needs")
+    if name == DEFAULT_LANE:
+        raise InvalidOption(f"needs={name!r} is what tasks have that say nothing: leave it out")
+    if name == PROCESS_LANE:
+        raise InvalidOption(
+            f"needs={name!r} is the lane of tasks with executor='process': say that instead"
+        )
+    return name
 
 
 def check_priority(value: int) -> int:

@@ -28,7 +28,7 @@ def test_every_argument_of_a_worker_has_an_option_and_a_short_variable() -> None
 def test_defaults_are_those_of_the_worker() -> None:
     parameters = inspect.signature(Worker).parameters
     found = command.make_context("worker", [APP]).params
-    for name in set(parameters) & set(found) - {"queues"}:
+    for name in set(parameters) & set(found) - {"queues", "lanes"}:
         assert found[name] == parameters[name].default, name
 
 
@@ -71,6 +71,16 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         (("--max-lifetime", "0s"), "max_lifetime=0.0 is out of bounds"),
         (("--max-loop-stall", "0s"), "max_loop_stall=0.0 is out of bounds"),
         (("--sweep-interval", "1ms"), "sweep_interval=0.001 is out of bounds"),
+        (
+            ("--lanes", "gpu:"),
+            "--lanes 'gpu:' is not a lane with its slots: use NAME or NAME:SLOTS",
+        ),
+        (("--lanes", "gpu:two"), "--lanes 'gpu:two' is not a lane with its slots"),
+        (("--lanes", "gpu,gpu:2"), "--lanes names 'gpu' twice: say it once"),
+        (("--lanes", "gpu", "--lanes", "gpu"), "--lanes names 'gpu' twice: say it once"),
+        (("--lanes", ","), "--lanes names no lane: leave it out, or give a name"),
+        (("--lanes", "a b:2"), "lane 'a b' is not valid"),
+        (("--lanes", "gpu:0"), "slots of lane 'gpu'=0 is out of bounds"),
         (("--burst", "yes"), "Got unexpected extra argument"),
     ],
 )
@@ -90,6 +100,14 @@ def test_a_check_tells_whether_a_worker_would_start_and_starts_none(
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert here("worker", APP, "--check", "--lease", "0s").code == 2
     assert here("worker", "no.such.module", env={"HEADRACE_WORKER_CHECK": "1"}).code == 4
+
+
+def test_a_check_tells_which_lanes_are_left_out(here: Cli) -> None:
+    ran = here("worker", APP, "--check", "--lanes", "gpu:2,tpu", env={"HEADRACE_LANES": "x"})
+    assert ran.code == 0
+    assert "Note: this worker does not serve the lane default of queue " in ran.err
+    ran = here("worker", APP, "--check", env={"HEADRACE_LANES": "gpu, gpu"})
+    assert (ran.code, "--lanes names 'gpu' twice" in ran.err) == (2, True)
 
 
 def test_the_documents_have_every_option_argument_and_event_of_a_worker() -> None:

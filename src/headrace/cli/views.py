@@ -30,6 +30,7 @@ class WorkerView(msgspec.Struct, kw_only=True):
     app_version: str
     concurrency: int
     process_slots: int
+    lanes: dict[str, int]
     lease_ms: int
     started_at: str | None
     active: int
@@ -68,6 +69,7 @@ def worker_view(found: dict[str, IncarnationInfo]) -> WorkerView:
         app_version=first.app_version,
         concurrency=first.concurrency,
         process_slots=first.process_slots,
+        lanes=first.lanes,
         lease_ms=first.lease_ms,
         started_at=instant(first.registered_ms),
         active=sum(info.active for info in found.values()),

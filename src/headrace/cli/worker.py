@@ -38,6 +38,7 @@ from headrace.cli.worker_options import (
     told_options,
 )
 from headrace.events import Emit, LifespanOverdue, WorkerEvent, WorkerStopping
+from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.logs.lines import log_events
 from headrace.logs.log import write_line
 from headrace.logs.setup import LogSetup, set_up
@@ -56,7 +57,7 @@ from headrace.worker.signals import Signals
 from headrace.worker.vitals import Vitals
 from headrace.worker.worker import Worker
 
-_WEIGHT = re.compile(r"[0-9]{1,9}")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -77,6 +78,7 @@ def worker(
     app_path: str | None,
     modules: tuple[str, ...],
     queues: tuple[str, ...],
+    lanes: tuple[str, ...],
     loop: str,
     log_format: str,
     log_level: str,
@@ -100,6 +102,7 @@ def worker(
     headrace worker shop:app
     headrace worker shop.app:app --import shop.tasks
     headrace worker shop:app --queues critical=3,default=1 --concurrency 20
+    headrace worker shop:app --lanes default:20,gpu:2
     headrace worker shop:app --processes auto
     headrace worker shop:app --watch
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
@@ -110,6 +113,7 @@ def worker(
         raise click.UsageError("--health-host goes with --health-port")
     factory = loop_factory(loop)
     logs = LogSetup(log_format, log_level)
+    settings["lanes"] = lanes_of(lanes)
     supervision = Supervision.of_environment()
     if supervision is None and not check:
         stand_in_front()
@@ -168,19 +172,26 @@ def make(
             f"--processes {processes}: {app.url} is the memory of one process, so that each would "
             "have jobs of its own: name a storage that processes share, or use one process"
         )
-    settings["process_slots"] = slots_of_each(settings["process_slots"], processes)
+    said = (settings["lanes"] or {}).get(PROCESS_LANE)
+    if said is None:
+        settings["process_slots"] = slots_of_each(settings["process_slots"], processes)
     # What is left of the options has the names of the worker's arguments.
     return Worker(app, queues, **settings)
 
 
 def note_coverage(worker: Worker) -> None:
     """Print what the worker's choice of queues leaves out."""
-    found = coverage(worker.app, worker.queues)
+    found = coverage(worker.app, worker.queues, worker.lanes)
     for queue, meant in found.without_tasks.items():
         hint = f": perhaps {meant} was meant" if meant else ""
         note(f"Note: no task of the app has the queue {queue}{hint}.")
     if found.left_out:
         note(f"Note: this worker does not serve {', '.join(found.left_out)}, which tasks have.")
+    for (queue, lane), tasks in found.lanes.items():
+        note(
+            f"Note: this worker does not serve the lane {lane} of queue {queue}, which "
+            f"{', '.join(tasks)} need: --lanes names those that it serves."
+        )
 
 
 def announce(worker: Worker, path: str, *, loop: str) -> None:
@@ -263,7 +274,7 @@ def supervise(
     stall_s = settings["max_loop_stall"]
     crew = Crew(
         processes,
-        concurrency=settings["concurrency"],
+        concurrency=_attempts(settings["lanes"], settings["concurrency"]),
         stall_s=4 * settings["lease"] if stall_s is None else stall_s,
     )
     folders = [os.path.realpath(folder) for folder in folders]
@@ -284,6 +295,12 @@ def supervise(
         )
         stack.enter_context(probed(crew, name, health_host, health_port))
         return run(oversee(crew, supervisor, systemd, folders, changes))
+
+
+def _attempts(lanes: dict[str, int | None] | None, concurrency: int) -> int:
+    """Return how many attempts of a worker run at once in the event loop and in threads."""
+    said = {DEFAULT_LANE: None} if lanes is None else lanes
+    return sum(count or concurrency for lane, count in said.items() if lane != PROCESS_LANE)
 
 
 async def oversee(
@@ -313,13 +330,34 @@ def weights(said: Sequence[str]) -> dict[str, int] | None:
     found: dict[str, int] = {}
     for part in names_of(said):
         name, sign, weight = part.partition("=")
-        if sign and not _WEIGHT.fullmatch(weight):
+        if sign and not _COUNT.fullmatch(weight):
             raise click.UsageError(
                 f"--queues {shown(part)} is not a queue with a weight: use NAME or NAME=WEIGHT"
             )
         found[name] = int(weight) if sign else 1
     if said and not found:
         raise click.UsageError("--queues names no queue: leave it out, or give a name")
+    return found or None
+
+
+def lanes_of(said: Sequence[str]) -> dict[str, int | None] | None:
+    """Return the lanes with their slots, None if none are said.
+
+    Raises:
+        UsageError: a number of slots is none, a lane comes twice, or there is no name.
+    """
+    found: dict[str, int | None] = {}
+    for part in names_of(said):
+        name, sign, count = part.partition(":")
+        if sign and not _COUNT.fullmatch(count):
+            raise click.UsageError(
+                f"--lanes {shown(part)} is not a lane with its slots: use NAME or NAME:SLOTS"
+            )
+        if name in found:
+            raise click.UsageError(f"--lanes names {shown(name)} twice: say it once")
+        found[name] = int(count) if sign else None
+    if said and not found:
+        raise click.UsageError("--lanes names no lane: leave it out, or give a name")
     return found or None
 
 

@@ -25,6 +25,7 @@ GROUPS = {
         "modules",
         "queues",
         "concurrency",
+        "lanes",
         "threads",
         "scheduler",
         "name",
@@ -180,10 +181,19 @@ run_options: Decorator[Any] = _all(
         multiple=True,
     ),
     _count("--concurrency", "HEADRACE_CONCURRENCY", "Attempts at once.", "-c", default=100),
+    _option(
+        "--lanes",
+        "HEADRACE_LANES",
+        "Which kinds of slots, and how many of each; without a number as many as --concurrency, or "
+        "--process-slots for process. May be repeated.  [default: default, and process if tasks "
+        "have it]",
+        metavar="NAME[:SLOTS],...",
+        multiple=True,
+    ),
     _count(
         "--threads",
         "HEADRACE_THREADS",
-        "Plain functions at once, of --concurrency.  [default: as many]",
+        "Plain functions at once, of all attempts.  [default: as many]",
     ),
     _option(
         "--scheduler/--no-scheduler",

@@ -11,6 +11,7 @@ from headrace.cli.output import ago, echo_json, note, span
 from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import WorkerView, worker_view
 from headrace.clock import datetime_of
+from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.storage.base import Inspector
 from headrace.storage.values import IncarnationInfo
 
@@ -24,6 +25,7 @@ COLUMNS = (
     Column("ACTIVE", rank=1),
     Column("SLOTS", rank=2),
     Column("PROCESS SLOTS", rank=6),
+    Column("LANES", rank=3, is_cut=True),
     Column("LEASE", rank=7),
     Column("STARTED", rank=4),
     Column("QUEUES", rank=3, is_cut=True),
@@ -61,11 +63,19 @@ def worker_line(found: ServedQueues) -> list[Cell]:
         count_cell(view.active, "cyan"),
         view.concurrency,
         view.process_slots,
+        _lanes(view.lanes),
         span(view.lease_ms),
         ago(started),
         ", ".join(view.queues),
         Coloured(_state(view), "red"),
     ]
+
+
+def _lanes(lanes: dict[str, int]) -> str:
+    """Return a worker's lanes with their slots; none where they are those of any worker."""
+    if DEFAULT_LANE in lanes and lanes.keys() <= {DEFAULT_LANE, PROCESS_LANE}:
+        return ""
+    return ", ".join(f"{lane}:{count}" for lane, count in lanes.items())
 
 
 def _state(view: WorkerView) -> str:

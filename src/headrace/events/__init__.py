@@ -27,6 +27,7 @@ from headrace.events.workers import (
     HandlerStuck,
     HookFailed,
     JobsReconciled,
+    LaneNotServed,
     LifespanOverdue,
     LoopBlocked,
     LoopFailed,
@@ -59,6 +60,7 @@ __all__ = [
     "HookFailed",
     "JobEventKind",
     "JobsReconciled",
+    "LaneNotServed",
     "LifespanOverdue",
     "LoopBlocked",
     "LoopFailed",
@@ -95,6 +97,7 @@ WorkerEvent = (
     WorkerStarted
     | QueueWithoutTasks
     | QueueNotServed
+    | LaneNotServed
     | WorkerStopping
     | WorkerEnding
     | WorkerQuiet

@@ -37,6 +37,18 @@ class QueueNotServed(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[str]
 
 
+class LaneNotServed(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks of a queue that the worker serves need a lane that no live worker of it serves.
+
+    It is said at the worker's start; ``tasks`` are the first ten of their names.
+    """
+
+    worker: str
+    queue: str
+    lane: str
+    tasks: list[str]
+
+
 class WorkerStopping(msgspec.Struct, frozen=True, kw_only=True):
     """The worker claims no more; ``active`` attempts have the grace.
 

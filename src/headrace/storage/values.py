@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.events import EventRecord
-from headrace.job import Claim, ClaimedJob, ErrorInfo, JobRow, JobState
+from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
 from headrace.storage import limits
 
@@ -116,10 +116,11 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an incarnation says of itself, and what the storage knows of it.
 
     ``version`` is headrace's, ``app_version`` what its user calls the program. ``tasks`` are the
-    lanes of the tasks that it knows; ``channel`` is the channel that is told when one of its jobs
-    is asked to stop. ``limits`` are the terms of the limits that its tasks declare, by name, as
-    `Terms.text` has them. ``active`` counts its claimed jobs, ``silent_ms`` is how long ago it beat
-    last.
+    lanes of the tasks that it knows, and ``lanes`` the slots of those that it serves; a release
+    that has only the default lane and that of ``process_slots`` says none. ``channel`` is the
+    channel that is told when one of its jobs is asked to stop. ``limits`` are the terms of the
+    limits that its tasks declare, by name, as `Terms.text` has them. ``active`` counts its claimed
+    jobs, ``silent_ms`` is how long ago it beat last.
     """
 
     incarnation: str
@@ -131,6 +132,7 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int
     registered_ms: int
     process_slots: int = 0
+    lanes: dict[str, int] = {}
     app_version: str = ""
     tasks: dict[str, str] = {}
     channel: str = ""
@@ -138,6 +140,12 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     active: int = 0
     silent_ms: int = 0
     is_condemned: bool = False
+
+    def serves(self, lane: str) -> bool:
+        """Whether it takes jobs of a lane."""
+        if self.lanes:
+            return lane in self.lanes
+        return lane == DEFAULT_LANE or (lane == PROCESS_LANE and self.process_slots > 0)
 
 
 DAMAGED_ERROR = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")

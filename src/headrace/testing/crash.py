@@ -12,7 +12,7 @@ from headrace.events import Emit
 from headrace.job import ClaimedJob
 from headrace.plain import shown
 from headrace.testing.clock import ManualClock
-from headrace.testing.incarnation import LANES, claim, close, open_incarnation
+from headrace.testing.incarnation import claim, close, open_incarnation
 from headrace.testing.storage import KitStorage
 from headrace.worker.execute import Executor
 from headrace.worker.sweep import Reaper
@@ -60,7 +60,7 @@ class DeadWorkers:
             lease_ms=lease_ms,
         )
         claimed: list[ClaimedJob] = []
-        for lane in LANES:
+        for lane in incarnation.lanes:
             claimed += (await claim(incarnation, lane, jobs - len(claimed))).jobs
         if not claimed:
             await close(incarnation)

@@ -16,11 +16,14 @@ from headrace.worker.incarnation import AttemptRunner, Incarnation
 from headrace.worker.service import worker_info
 from headrace.worker.slots import Slots
 
-LANES = (DEFAULT_LANE, PROCESS_LANE)
-"""In the order in which a kit looks for jobs."""
-
 LEASE_MS = 3_600_000
 """Real workers beside a kit sweep by real time: they must not take its runs for dead."""
+
+
+def lanes_of(app: App[Any]) -> list[str]:
+    """Return all lanes of an app's tasks, in the order in which a kit looks for jobs."""
+    needed = {task.settings.lane for task in app.tasks.values()}
+    return [DEFAULT_LANE, PROCESS_LANE, *sorted(needed - {DEFAULT_LANE, PROCESS_LANE})]
 
 
 async def open_incarnation(
@@ -34,16 +37,24 @@ async def open_incarnation(
     lease_ms: int = LEASE_MS,
 ) -> Incarnation:
     """Return a new incarnation, which the storage knows."""
+    lanes = lanes_of(app)
     incarnation = Incarnation(
         storage,
         queue=queue,
         incarnation=new_job_id(),
         lease_s=lease_ms / 1000,
         executor=runner,
-        lanes={lane: Slots(concurrency, {queue: 1}) for lane in LANES},
+        lanes={lane: Slots(concurrency, {queue: 1}) for lane in lanes},
         emit=emit,
     )
-    info = worker_info(app, name="kit", concurrency=1, process_slots=1, lease_ms=lease_ms)
+    info = worker_info(
+        app,
+        name="kit",
+        concurrency=1,
+        process_slots=1,
+        lanes=dict.fromkeys(lanes, 1),
+        lease_ms=lease_ms,
+    )
     limits = terms_texts(limits_of(app).get(queue, {}))
     await incarnation.register(replace(info, limits=limits))
     return incarnation

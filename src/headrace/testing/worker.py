@@ -26,7 +26,7 @@ from headrace.storage.base import Storage
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
-from headrace.testing.incarnation import LANES, claim, close, open_incarnation
+from headrace.testing.incarnation import claim, close, open_incarnation
 from headrace.testing.inner import InnerSlots
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.execute import ChildError, Executor
@@ -173,7 +173,7 @@ class KitWorker:
     async def _fill(self, incarnation: Incarnation) -> bool:
         """Start what is ready, as far as there is room; whether the incarnation is gone."""
         is_gone = False
-        for lane in LANES:
+        for lane in incarnation.lanes:
             free = min(self._concurrency - len(incarnation.attempts), BATCH_LIMIT)
             reply = await claim(incarnation, lane, free)
             self._note(incarnation.queue, reply)

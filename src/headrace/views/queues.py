@@ -103,7 +103,8 @@ def _work(counts: QueueCounts) -> QueueWork:
 class QueueWorker(PublicValue):
     """One start of a worker, as a queue that it serves sees it; `Queue.workers` returns them.
 
-    ``tasks`` are the lanes of the tasks that it knows, by name. ``version`` is the release of
+    ``tasks`` are the lanes of the tasks that it knows, by name, and ``lanes`` the slots of those
+    that it serves. ``version`` is the release of
     headrace that it runs, ``app_version`` what its user calls the program; "" if they don't.
     """
 
@@ -122,6 +123,7 @@ class QueueWorker(PublicValue):
     silent_s: float
     condemned: bool
     tasks: dict[str, str]
+    lanes: dict[str, int]
 
     @classmethod
     def of(cls, queue: str, info: IncarnationInfo) -> QueueWorker:
@@ -142,6 +144,7 @@ class QueueWorker(PublicValue):
             silent_s=info.silent_ms / 1000,
             condemned=info.is_condemned,
             tasks=info.tasks,
+            lanes=info.lanes,
         )
 
 

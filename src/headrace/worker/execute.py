@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from headrace.hooks import Hooks
 from headrace.job import DEFAULT_LANE, ClaimedJob
 from headrace.middleware import CallNext, Middleware, wrap
 from headrace.outcome import Completed, Failed, Outcome
-from headrace.settings import ExecutorKind
+from headrace.settings import ExecutorKind, TaskSettings
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.hook_calls import HOOKS_S, HookCalls
@@ -70,6 +70,8 @@ class Executor:
         emit: told of handlers that can't be stopped.
         threads: for plain functions; without them none can run.
         processes: for tasks with ``executor="process"``; without them their jobs are put back.
+        lanes: those that the worker serves; jobs of tasks that need another one are put back.
+            Default: it serves all.
         unwind_s: how long a handler may take to end once it was stopped.
         hooks_s: how long the hooks of an attempt may take.
         draw: source of random numbers from 0 to 1, for the waits of retries.
@@ -86,6 +88,7 @@ class Executor:
         emit: Emit = lambda _event: None,
         threads: Threads | None = None,
         processes: ProcessSlots | None = None,
+        lanes: Collection[str] | None = None,
         unwind_s: float = UNWIND_S,
         hooks_s: float = HOOKS_S,
         draw: Draw = random.random,
@@ -97,6 +100,7 @@ class Executor:
         self._emit = emit
         self._threads = threads
         self._processes = processes
+        self._lanes = lanes
         self._unwind_s = unwind_s
         self._stuck: set[Attempt] = set()
         self._hooks = HookCalls(
@@ -142,9 +146,10 @@ class Executor:
         task = self._tasks.get(job.task)
         if task is None:
             return self._other_release.unknown_task(job)
-        if task.settings.executor is ExecutorKind.PROCESS and self._processes is None:
-            # Enqueued before the task was given process slots, and claimed where there are none.
-            return self._other_release.no_process_slots(job)
+        if task.settings.needs or task.settings.executor is ExecutorKind.PROCESS:
+            put_back = self._not_here(job, task.settings)
+            if put_back is not None:
+                return put_back
         if task.settings.hooks is not None or self._hooks.are_for_all:
             self._hooks.intercept(attempt, task)
         try:
@@ -161,6 +166,14 @@ class Executor:
         if obeys or attempt.reason is StopReason.TIMEOUT:
             return attempt.stopped(None)
         return plan.completed(result, task.signature.encode_result)
+
+    def _not_here(self, job: ClaimedJob, settings: TaskSettings) -> Outcome | None:
+        """Return what becomes of a job that came before its task had what only others have."""
+        if settings.executor is ExecutorKind.PROCESS and self._processes is None:
+            return self._other_release.no_process_slots(job)
+        if settings.needs and self._lanes is not None and settings.needs not in self._lanes:
+            return self._other_release.no_lane(job, settings.needs)
+        return None
 
     def _refused(
         self, job: ClaimedJob, task: Task[..., Any], outcome: Outcome | None

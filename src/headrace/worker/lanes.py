@@ -13,7 +13,7 @@ import msgspec
 
 from headrace.app import App
 from headrace.events import Emit
-from headrace.job import DEFAULT_LANE, PROCESS_LANE
+from headrace.job import PROCESS_LANE
 from headrace.logs import setup
 from headrace.worker.execute import Executor
 from headrace.worker.limits import Limits
@@ -53,12 +53,17 @@ async def open_lanes(
         state: what the lifespan yielded.
         emit: told of processes that end and handlers that don't.
     """
-    slots = {DEFAULT_LANE: Slots(limits.concurrency, limits.queues)}
+    slots = {
+        # A process comes free once it is ready.
+        lane: Slots(count, limits.queues, free=0 if lane == PROCESS_LANE else None)
+        for lane, count in limits.lanes.slots.items()
+    }
     threads = Threads(limits.threads)
     processes = None
-    if limits.process_slots:
-        offered = slots[PROCESS_LANE] = Slots(limits.process_slots, limits.queues, free=0)
-        processes = _processes(app, limits, functions, offer=offered.release, emit=emit)
+    if limits.lanes.processes:
+        offered = slots.get(PROCESS_LANE)
+        offer = offered.release if offered is not None else _keep
+        processes = _processes(app, limits, functions, offer=offer, emit=emit)
     for shared in slots.values():
         shared.begin()
     executor = Executor(
@@ -69,6 +74,7 @@ async def open_lanes(
         emit=emit,
         threads=threads,
         processes=processes,
+        lanes=slots.keys(),
         who=told_apart(app.release, name),
     )
     try:
@@ -84,6 +90,10 @@ async def open_lanes(
         threads.close()
 
 
+def _keep() -> None:
+    """Offer a process to nobody: only jobs of other lanes run in one."""
+
+
 def _processes(
     app: App[Any],
     limits: Limits,
@@ -97,7 +107,7 @@ def _processes(
     from headrace.worker.process_slots.processes import Processes
 
     return Processes(
-        limits.process_slots,
+        limits.lanes.processes,
         functions,
         settings=ChildSettings(
             parent=os.getpid(),

@@ -14,9 +14,11 @@ from headrace.errors import InvalidOption, UsageError
 from headrace.job import check_name
 from headrace.plain import cut, shown
 from headrace.settings import ExecutorKind, TaskSettings, check_count
-from headrace.worker.process_slots.functions import Function, cores, find
+from headrace.worker.lane_slots import LaneSlots
+from headrace.worker.process_slots.functions import Function, find
 
 LONGEST_LEASE_MS = 3_600_000
+MOST_THREADS = 10_000
 
 
 class Wear(msgspec.Struct, frozen=True):
@@ -38,9 +40,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's settings; `headrace.Worker` says what each means. 0 of a bound: there is none."""
 
     queues: dict[str, int]
-    concurrency: int
+    lanes: LaneSlots
     threads: int
-    process_slots: int
     wear: Wear
     process_memory_bytes: int
     lease_ms: int
@@ -54,6 +55,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_lifetime_s: float
 
     @property
+    def concurrency(self) -> int:
+        """How many attempts run at once in the event loop and in threads."""
+        return self.lanes.beside_processes
+
+    @property
     def has_end(self) -> bool:
         """Whether the worker is to end by itself."""
         return bool(self.max_jobs or self.max_resident_bytes or self.max_lifetime_s)
@@ -61,11 +67,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_limits(
     queues: dict[str, int],
+    lanes: LaneSlots,
     *,
-    has_process_tasks: bool,
-    concurrency: int,
     threads: int | None,
-    process_slots: int | None,
     process_max_jobs: int | None,
     process_max_memory: int | None,
     process_memory_limit: int | None,
@@ -84,17 +88,14 @@ def check_limits(
     Raises:
         InvalidOption: a value is out of bounds.
     """
-    concurrency = check_count(concurrency, name="concurrency", most=10_000)
     lease_ms = duration_ms(lease, name="lease", least_ms=500)
     if lease_ms > LONGEST_LEASE_MS:
         raise InvalidOption(f"lease={shown(lease)} is out of bounds: use 0.5 seconds to an hour")
     stall = 4 * lease_ms / 1000 if max_loop_stall is None else max_loop_stall
-    slots = _count(process_slots, cores(), name="process_slots", most=1_000, least=0)
     return Limits(
         queues=queues,
-        concurrency=concurrency,
-        threads=_count(threads, concurrency, name="threads", most=10_000),
-        process_slots=slots if has_process_tasks else 0,
+        lanes=lanes,
+        threads=_count(threads, lanes.beside_processes or 1, name="threads", most=MOST_THREADS),
         wear=Wear(
             max_jobs=_bound(process_max_jobs, name="process_max_jobs"),
             max_resident_bytes=_bound(process_max_memory, name="process_max_memory"),

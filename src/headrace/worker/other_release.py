@@ -61,6 +61,10 @@ class OtherRelease:
         """Return what becomes of a job that a worker without them has claimed."""
         return _put_back(job, f"the task {job.task!r} needs a worker with process slots")
 
+    def no_lane(self, job: ClaimedJob, lane: str) -> Outcome:
+        """Return what becomes of a job that came before its task needed a lane not served here."""
+        return _put_back(job, f"the task {job.task!r} needs a worker that serves the lane {lane!r}")
+
     def misfit(self, job: ClaimedJob, outcome: Outcome, grace_ms: int) -> Outcome:
         """Return what becomes of a job whose arguments this release can't read.
 

@@ -26,7 +26,7 @@ from headrace.storage.base import Channel, Storage, keeps_schedules
 from headrace.storage.values import End, IncarnationInfo
 from headrace.task_limits import terms_texts
 from headrace.worker.consumer import QueueConsumer
-from headrace.worker.coverage import coverage, not_served, without_tasks
+from headrace.worker.coverage import coverage, lanes_not_served, not_served, without_tasks
 from headrace.worker.end_observer import EndObserver
 from headrace.worker.execute import Executor
 from headrace.worker.lanes import Lanes, open_lanes
@@ -85,7 +85,7 @@ class Service:
         self._guard = guard
         self._consumers: list[QueueConsumer] = []
         self._executor: Executor | None = None
-        self._coverage = coverage(app, limits.queues)
+        self._coverage = coverage(app, limits.queues, limits.lanes.slots)
 
     @property
     def is_consuming(self) -> bool:
@@ -138,7 +138,7 @@ class Service:
                     worker=self._name,
                     queues=limits.queues,
                     concurrency=limits.concurrency,
-                    process_slots=limits.process_slots,
+                    process_slots=limits.lanes.processes,
                     tasks=sorted(self._app.tasks),
                 )
             )
@@ -163,7 +163,8 @@ class Service:
             name=self._name,
             version=self._version,
             concurrency=limits.concurrency,
-            process_slots=limits.process_slots,
+            process_slots=limits.lanes.processes,
+            lanes=limits.lanes.slots,
             lease_ms=limits.lease_ms,
             channel=channel.name,
         )
@@ -229,6 +230,8 @@ class Service:
         with suppress(StorageError):  # who claims will tell of it
             for warning in await not_served(self._name, self._coverage.left_out, storage):
                 self._emit(warning)
+            for lane in await lanes_not_served(self._name, self._coverage.lanes, storage):
+                self._emit(lane)
 
     async def _notify_when_quiet(self) -> None:
         for consumer in self._consumers:
@@ -248,6 +251,7 @@ def worker_info(
     name: str,
     concurrency: int,
     process_slots: int,
+    lanes: dict[str, int],
     lease_ms: int,
     version: str = "",
     channel: str = "",
@@ -262,6 +266,7 @@ def worker_info(
         app_version=version,
         concurrency=concurrency,
         process_slots=process_slots,
+        lanes=lanes,
         tasks={name: task.settings.lane for name, task in app.tasks.items()},
         channel=channel,
         lease_ms=lease_ms,

@@ -22,6 +22,7 @@ from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage, connect
 from headrace.twin import AppTwin, app_of
 from headrace.worker.cause import sole_cause
+from headrace.worker.lane_slots import Lanes, lane_slots
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_limits, process_functions, queue_weights
 from headrace.worker.service import Service
@@ -37,10 +38,14 @@ class Worker:
             tasks. While several have jobs, free slots go to them in proportion to their weights, 1
             to 1,000.
         concurrency: attempts at once in the event loop and in threads, 1 to 10,000, default 100.
-        threads: plain functions at once, 1 to 10,000, default ``concurrency``. With fewer, some
+        lanes: which kinds of slots it has, by name, and how many of each, 1 to 10,000; None, or
+            names alone: ``concurrency``. A lane that is not named is left to other workers, as is
+            what tasks need. Default: ``default``, and ``process`` if a task has it.
+        threads: plain functions at once, 1 to 10,000, default as many as attempts. With fewer, some
             attempts wait for a thread, and their timeout counts.
         process_slots: attempts at once of tasks with ``executor="process"``, 0 to 1,000, default
-            the number of processors. 0 leaves such jobs to other workers.
+            the number of processors. 0 leaves such jobs to other workers. Not where ``lanes`` says
+            how many ``process`` has.
         process_max_jobs: jobs after which a slot's process is replaced, default never.
         process_max_memory: bytes of resident memory over which it is replaced after a job, default
             never.
@@ -82,6 +87,7 @@ class Worker:
         queues: Mapping[str, int] | Sequence[str] | None = None,
         *,
         concurrency: int = 100,
+        lanes: Lanes | None = None,
         threads: int | None = None,
         process_slots: int | None = None,
         process_max_jobs: int | None = None,
@@ -108,10 +114,8 @@ class Worker:
         self._functions = process_functions(app)
         self._limits = check_limits(
             queue_weights(app, queues),
-            has_process_tasks=bool(self._functions),
-            concurrency=concurrency,
+            lane_slots(app, lanes, concurrency=concurrency, process_slots=process_slots),
             threads=threads,
-            process_slots=process_slots,
             process_max_jobs=process_max_jobs,
             process_max_memory=process_max_memory,
             process_memory_limit=process_memory_limit,
@@ -161,6 +165,11 @@ class Worker:
     def queues(self) -> dict[str, int]:
         """The queues that it serves, with their weights."""
         return dict(self._limits.queues)
+
+    @property
+    def lanes(self) -> dict[str, int]:
+        """The lanes that it serves, with their slots."""
+        return dict(self._limits.lanes.slots)
 
     @property
     def concurrency(self) -> int:
