@@ -1,15 +1,18 @@
 -- Make due jobs ready and hand the best ones to an incarnation; atomic because a job must have one owner.
 -- Reply: status, has_more, ms to the next due job (-1: none), then five strings a job: id, task, payload,
--- numbers, options; the numbers are epoch, failures, stalls, created, ms waited.
+-- numbers, options; the numbers are epoch, failures, stalls, created, ms waited, and its slots if it has several.
+-- Behind has_more come, a blank between, each lane and the slots for which its next job waits.
+-- Arguments: incarnation, number, nonce, of each lane its name, how many slots are free, and how many there are.
 local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
 
 -- Take up to `limit` jobs of one lane, best tier first. Return how many, and whether to look for more: not who took
 -- nothing although it had room, since that can't take what is left, and to wake it again would never end.
-local function drain(unit, call, lane, limit)
+local function drain(unit, call, lane, limit, room)
   local words = keys.pop_words(unit.root, lane)
   local taken, looks, waiting, is_drained = 0, LOOKS, {}, false
-  while taken < limit and looks > 0 and call.bytes > 0 do
-    words[#words] = numbers.text(math.min(limit - taken, looks, 50))
+  call.room = room
+  while taken < room.limit and looks > 0 and call.bytes > 0 do
+    words[#words] = numbers.text(math.min(room.limit - taken, looks, 50))
     local list, popped, its_numbers = entries.pop(unit, words, lane)
     if not list then
       is_drained = true
@@ -23,9 +26,11 @@ local function drain(unit, call, lane, limit)
       end
       if size then
         taken = taken + 1
-        call.bytes = call.bytes - size
+        room.taken, call.bytes = taken, call.bytes - size
+      elseif room.is_held then
+        slots.hold(room, list, entry, its_numbers[i])
       end
-      if call.bytes <= 0 then
+      if call.bytes <= 0 or taken >= room.limit then
         entries.push_back(unit, list, popped, its_numbers, i)
         break
       end
@@ -34,10 +39,13 @@ local function drain(unit, call, lane, limit)
   for _, passed in ipairs(waiting) do
     entries.push_behind(unit, unpack(passed))
   end
+  if room.held then
+    slots.put_back(unit, call, lane, room)
+  end
   moves.count_started(unit, lane, taken)
   -- What this claim has brought in, or may bring in as it opens gates.
   local has_new = (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered)) or unit.gates
-  if is_drained and #waiting == 0 and not has_new then
+  if room.awaited or (is_drained and #waiting == 0 and not has_new) then
     return taken, false
   end
   return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks == 0 and #waiting == 0)
@@ -53,12 +61,12 @@ local function may_start(unit)
 end
 
 -- Leave a token where a lane has more for who takes it.
-local function pass_on(unit, lanes, reply)
+local function pass_on(unit, call, lanes, reply)
   if unit.queued == 0 then
     return
   end
   for _, lane in ipairs(lanes) do
-    if counts.ready(unit, lane) > 0 then
+    if counts.ready(unit, lane) > slots.held(call, lane) then
       wake.leave(unit, lane, unit.call)
       reply[2] = '1'
     end
@@ -93,9 +101,10 @@ function functions.claim(roots, args)
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
   local most = math.min(BATCH, may_start(unit))
-  for at = 4, #args, 2 do
-    local lane, limit = args[at], math.min(tonumber(args[at + 1]), most - #unit.joined)
-    local _, should_look = drain(unit, call, lane, limit)
+  for at = 4, #args, 3 do
+    local lane, asked = args[at], tonumber(args[at + 1])
+    local limit = math.min(asked, most - #unit.joined)
+    local _, should_look = drain(unit, call, lane, limit, slots.room(asked, tonumber(args[at + 2]), limit))
     if should_look then
       left[#left + 1] = lane
     end
@@ -109,9 +118,10 @@ function functions.claim(roots, args)
   unit:close()
   -- Who has no slot at all passes on whatever token it has; whatever ends an attempt wakes who may come then.
   if #args == 3 then
-    pass_on(unit, counts.lanes(unit), reply)
+    pass_on(unit, call, counts.lanes(unit), reply)
   elseif most == BATCH or taken < most then
-    pass_on(unit, left, reply)
+    pass_on(unit, call, left, reply)
   end
+  reply[2] = call.awaited and reply[2] .. call.awaited or reply[2]
   return reply
 end

@@ -37,12 +37,16 @@ local function look(unit, call, id, generation, lane, number)
   elseif job.state ~= 'queued' or job.generation ~= generation then
     return nil
   end
-  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires_at_ms', 'options', 'max_stalls') or NOTHING
+  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires_at_ms', 'options', 'max_stalls', 'slots') or NOTHING
   if not (job.is_sound and numbers.is_valid(few[1]) and numbers.is_valid(few[3])) then
     finish.fail_damaged(unit, record.load_waiting(unit, id))
     return nil
   elseif few[1] and job.epoch == '0' and tonumber(few[1]) <= unit.now_ms then
     finish.fail(unit, record.load_waiting(unit, id), 'expired', '', '', '')
+    return nil
+  end
+  local heavy = few[4] and slots.read(few[4])
+  if heavy and not slots.fit(call.room, heavy) then
     return nil
   end
   local is_last, must_wait = false, false
@@ -64,6 +68,10 @@ local function look(unit, call, id, generation, lane, number)
   job.epoch = numbers.text(job.epoch + 1)
   job.own = job.epoch .. '\t' .. call.nonce
   note_times(unit, job, job.at_ms ~= '' and job.at_ms or job.created_ms)
+  if heavy then
+    slots.take(call.room, heavy)
+    job.numbers = job.numbers .. ' ' .. heavy
+  end
   job.head = record.head(unit, job, 'active', '')
   return job
 end
@@ -107,9 +115,11 @@ function starts.again(unit, call)
   for _, id in ipairs(unit.call('SMEMBERS', keys.processing(unit.root, call.incarnation))) do
     local job = record.load(unit, id)
     if job and job.state == 'active' and job.nonce == call.nonce then
-      local v = unit.call('HMGET', job.key, 'payload', 'options')
+      local v = unit.call('HMGET', job.key, 'payload', 'options', 'slots')
       job.options = v[2] or ''
       note_times(unit, job, unit.now_ms)
+      local heavy = v[3] and slots.read(v[3])
+      job.numbers = heavy and job.numbers .. ' ' .. heavy or job.numbers
       append(call.reply, id, job.task, v[1] or unit.call('GET', keys.payload(unit.root, id)) or '', job)
     end
   end

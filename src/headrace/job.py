@@ -35,6 +35,8 @@ DEFAULT_IDEMPOTENCY_TTL_MS = 24 * 3_600_000
 WAITED_RESULT_TTL_MS = 60_000
 """Least time for which a result is kept that an `enqueue_and_wait` waits for."""
 ID_LIMIT_BYTES = 256
+SLOTS_LIMIT = 1_000
+"""Most slots that one job holds."""
 PAYLOAD_LIMIT_BYTES = 1024 * 1024
 RESULT_LIMIT_BYTES = 1024 * 1024
 CHUNK_LIMIT_BYTES = 64 * 1024
@@ -141,7 +143,8 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     newline. ``on_failed`` is the task of the job that its dead letter brings; "": as its queue
     says. With an ``idempotency_key`` ("": none) that came before, not longer ago than that job's
     ``idempotency_ttl_ms``, nothing is stored. ``gates`` are the limits that it meets, at most four,
-    as `headrace.limit.gates_text` writes them.
+    as `headrace.limit.gates_text` writes them. ``slots`` is how many of its lane it holds while it
+    runs, 1 to 1,000.
     """
 
     id: str
@@ -161,6 +164,7 @@ class Job(msgspec.Struct, Generic[R_co], frozen=True):
     idempotency_key: str = ""
     idempotency_ttl_ms: int = DEFAULT_IDEMPOTENCY_TTL_MS
     gates: str = ""
+    slots: int = 1
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -178,7 +182,8 @@ class Claim(msgspec.Struct, frozen=True):
 class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that a worker owns for one attempt.
 
-    ``failures`` counts handler errors and ``stalls`` worker deaths before this attempt.
+    ``failures`` counts handler errors and ``stalls`` worker deaths before this attempt. It holds
+    ``slots`` of its lane.
     """
 
     id: str
@@ -191,6 +196,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     created_ms: int
     waited_ms: int
     options: bytes
+    slots: int = 1
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -223,7 +229,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     when the first of them did. ``has_next`` tells of an active job that one of its id is blocked
     by it, and runs next. ``on_failed`` is as in `Job`. ``gates`` are the limits that it meets: a
     line of name and key each, a tab between; ``parked`` is that in whose line it is blocked, "" for
-    none.
+    none. ``slots`` is as in `Job`.
     """
 
     id: str
@@ -256,6 +262,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     on_failed: str = ""
     gates: str = ""
     parked: str = ""
+    slots: int = 1
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):

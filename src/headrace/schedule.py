@@ -43,6 +43,7 @@ class JobBody(msgspec.Struct, frozen=True, omit_defaults=True):
     options: bytes
     on_failed: str = ""
     gates: str = ""
+    slots: int = 1
 
     def request(self, job_id: str) -> JobRequest:
         """Return the job of an occurrence."""

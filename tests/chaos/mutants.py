@@ -7,7 +7,7 @@ Lua, since what it leaves out is there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -27,6 +27,7 @@ from headrace.storage.values import (
     ClaimReply,
     EventPage,
     Settlement,
+    SlotsAsked,
     StageInfo,
 )
 
@@ -110,9 +111,7 @@ class LosesClaims(Mutant):
         super().__init__(inner)
         self._lost: set[str] = set()
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Forget what one claim in twenty brought."""
         reply = await self._inner.claim(queue, call=call, nonce=nonce, slots=slots)
         if reply.jobs and self._every(20):

@@ -21,7 +21,13 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.request import JobRequest
-from headrace.storage.values import IncarnationInfo, QueueSettings, Settlement
+from headrace.storage.values import (
+    FreeSlots,
+    IncarnationInfo,
+    QueueSettings,
+    Settlement,
+    SlotsAsked,
+)
 from headrace.update import Update, UpdateRunAt
 from tests.model.places import Record
 from tests.model.subjects import QUEUE
@@ -74,6 +80,10 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "watched": {"channel": OURS},
     "watched, in a minute": {"channel": OURS, "delay_ms": MINUTE_MS},
     "watched elsewhere": {"channel": ELSEWHERE},
+    "of two slots": {"slots": 2},
+    "of three slots, urgent": {"slots": 3, "priority": 9},
+    "of eleven slots": {"slots": 11},
+    "limited, of two slots": {"gates": gates_text([Gate("one", "k", Terms(1))]), "slots": 2},
     "limited": {"gates": gates_text([Gate("one", "k", Terms(1))])},
     "limited, urgent": {"gates": gates_text([Gate("one", "k", Terms(1))]), "priority": 9},
     "limited, of another key": {"gates": gates_text([Gate("one", "", Terms(2))])},
@@ -149,10 +159,12 @@ OUTCOMES: dict[str, Outcome] = {
 
 PUT_BACK_REASONS = (FailReason.UNKNOWN_TASK, FailReason.UNDECODABLE)
 
-SLOTS: tuple[dict[str, int], ...] = (
+SLOTS: tuple[SlotsAsked, ...] = (
     {"default": 10, "process": 10},
     {"default": 1},
     {"default": 2},
+    {"default": FreeSlots(1, 3)},
+    {"default": FreeSlots(2, 11), "process": 1},
     {"process": 1, "default": 1},
     {"default": 0, "process": 2},
     {"default": 0},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -22,9 +23,12 @@ from headrace.storage.values import (
     BeatReply,
     CallId,
     ClaimReply,
+    FreeSlots,
     IncarnationInfo,
     Report,
     Settlement,
+    SlotsAsked,
+    free_slots,
 )
 from tests.model.places import ContractIncarnation, Output, QueueState, Record
 from tests.model.updates import UpdateModel
@@ -32,6 +36,16 @@ from tests.model.updates import UpdateModel
 MANY = 1_000
 TIERS = range(9, -1, -1)
 GONE = ClaimReply(is_gone=True, is_paused=False, has_more=False, next_due_ms=None, jobs=[])
+
+
+@dataclass
+class Room:
+    """What a claim has of a lane: its slots, those that its jobs hold, and what did not fit."""
+
+    slots: FreeSlots
+    held: int = 0
+    passed: int = 0
+    awaited: int = 0
 
 
 class ConsumerModel(UpdateModel):
@@ -64,9 +78,7 @@ class ConsumerModel(UpdateModel):
         asked = sorted(job.id for job in q.held_by(incarnation) if job.cancel)
         return BeatReply(is_gone=False, cancel_ids=asked)
 
-    def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Make due jobs ready, then take up to ``slots[lane]`` of each lane, best tier first.
 
         Raises:
@@ -90,31 +102,40 @@ class ConsumerModel(UpdateModel):
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
         looked_for = [] if slots else list(q.queued_by_lane())
-        for lane, slots_free in slots.items():
+        rooms = {lane: Room(free_slots(asked)) for lane, asked in slots.items()}
+        for lane, room in rooms.items():
             taken: list[ClaimedJob] = []
-            limit = min(slots_free, self._may_start(q))
+            limit = min(room.slots.free, self._may_start(q))
             if limit:
-                taken, behind = self._drain(q, lane, limit, call, nonce, there=there)
+                taken, behind = self._drain(q, lane, limit, call, nonce, there=there, room=room)
                 passed.update(behind)
             jobs += taken
-            if taken or not limit:
+            if (taken or not limit) and not room.awaited:
                 looked_for.append(lane)
         if passed:
             self._sort_come(q, passed, there)
         self.close_gates(q)
         left = looked_for if self._may_start(q) or not slots else []
-        left = [lane for lane in left if lane in q.queued_by_lane()]
-        for lane in left:
+        passed_over = {lane: room.passed for lane, room in rooms.items()}
+        queued = q.queued_by_lane()
+        left = [lane for lane in left if queued.get(lane, 0) > passed_over.get(lane, 0)]
+        awaited = {lane: room.awaited for lane, room in rooms.items() if room.awaited}
+        for lane in (*left, *awaited):
             q.wake(lane)
         has_more = bool(left)
-        return self._reply(q, jobs, has_more=has_more)
+        return self._reply(q, jobs, has_more=has_more, awaited=awaited)
 
     def _may_start(self, q: QueueState) -> int:
         most = q.settings.max_active or MANY
         return max(0, most - sum(job.state is JobState.ACTIVE for job in q.jobs.values()))
 
     def _reply(
-        self, q: QueueState, jobs: list[ClaimedJob], *, has_more: bool = False
+        self,
+        q: QueueState,
+        jobs: list[ClaimedJob],
+        *,
+        has_more: bool = False,
+        awaited: dict[str, int] | None = None,
     ) -> ClaimReply:
         due = self.first_due(q)
         return ClaimReply(
@@ -123,6 +144,7 @@ class ConsumerModel(UpdateModel):
             has_more=has_more,
             next_due_ms=None if due is None else max(0, due - self.now),
             jobs=jobs,
+            awaited=awaited or {},
         )
 
     def _again(self, q: QueueState, incarnation: str, nonce: str) -> list[ClaimedJob]:
@@ -150,6 +172,7 @@ class ConsumerModel(UpdateModel):
         nonce: str,
         *,
         there: Collection[str],
+        room: Room,
     ) -> tuple[list[ClaimedJob], list[str]]:
         """Take from one lane; who must wait goes to the tail, where it holds nobody up.
 
@@ -163,10 +186,15 @@ class ConsumerModel(UpdateModel):
         for tier in TIERS:
             waiting = q.ready.get((lane, tier), [])
             for job in [q.jobs[job_id] for job_id in waiting if job_id in there]:
-                if len(jobs) == limit:
+                if len(jobs) == limit or room.held >= room.slots.free:
                     return jobs, behind
                 if job.is_overdue(self.now):
                     self.fail(q, job, "expired", None)
+                elif job.slots > room.slots.total:
+                    room.passed += 1
+                elif job.slots > room.slots.free - room.held:
+                    room.awaited = job.slots
+                    return jobs, behind
                 elif self._must_wait(q, job, call.client):
                     waiting.remove(job.id)
                     waiting.append(job.id)
@@ -175,6 +203,7 @@ class ConsumerModel(UpdateModel):
                 elif line := self.refusing(q, job):
                     self.park(q, job, line)
                 else:
+                    room.held += job.slots
                     jobs.append(self._take(q, job, nonce))
         return jobs, behind
 
@@ -368,6 +397,7 @@ def _claimed(q: QueueState, job: Record, waited_ms: int) -> ClaimedJob:
         created_ms=job.created,
         waited_ms=waited_ms,
         options=job.options,
+        slots=job.slots,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,7 +10,7 @@ from headrace.job import Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, QueueSettings, Settlement
+from headrace.storage.values import CallId, ClaimReply, QueueSettings, Settlement, SlotsAsked
 
 OF_FAILED = "on_failed = ''"
 
@@ -44,9 +44,7 @@ class LetsFailJobsRecur(SqliteStorage):
 class ExpiresQuietly(SqliteStorage):
     """Brings nothing where a claim finds that a job has expired."""
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         await self._do("claim", _quieten)
         return await super().claim(queue, call=call, nonce=nonce, slots=slots)
 

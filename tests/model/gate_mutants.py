@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from headrace.limit import Terms, gates_text, read_gates
 from headrace.request import JobRequest
 from headrace.storage.gates import GateInfo
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Settlement
+from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Settlement, SlotsAsked
 
 
 class ChangesGates(SqliteStorage):
@@ -110,9 +110,7 @@ class NeverOpens(SpoilsGates):
 class ForgetsWhenGatesAreDue(SpoilsGates):
     """Opens no gate whose token has come."""
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         await self.spoil("claim", "UPDATE queues SET gate_due_ms = NULL")
         return await super().claim(queue, call=call, nonce=nonce, slots=slots)
 
@@ -120,9 +118,7 @@ class ForgetsWhenGatesAreDue(SpoilsGates):
 class GivesTokensForNothing(SpoilsGates):
     """Lets a start cost no token."""
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
         await self.spoil("claim", "UPDATE gates SET owed = 0")
         return reply

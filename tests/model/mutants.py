@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ from headrace.storage.values import (
     QueueSettings,
     Report,
     Settlement,
+    SlotsAsked,
 )
 
 
@@ -151,9 +152,7 @@ class LosesTheToken(SqliteStorage):
 class ClaimsAnew(SqliteStorage):
     """Brings nothing when a claim is repeated: what it claimed is lost until its worker dies."""
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         before = {claim.nonce for _, claim in await self.held(queue, call.client)}
         reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
         return msgspec.structs.replace(reply, jobs=[]) if nonce in before else reply

@@ -76,6 +76,7 @@ class Record:
     gates: str = ""
     parked: str = ""
     number: int = 0
+    slots: int = 1
 
     @property
     def cause(self) -> ErrorInfo | None:

@@ -313,6 +313,7 @@ class RedisDump:
             "on_failed": job["on_failed"].decode() if "on_failed" in job else None,
             "gates": job.get("gates", b"").decode(),
             "parked": job.get("parked", b"").decode(),
+            "slots": int(job.get("slots", 1)),
             "errors": [read_error(entry) for entry in self._one(f"errors:{job_id}", [])],
         }
 
@@ -335,6 +336,7 @@ class RedisDump:
                     "keep": int(fields.get("keep_ms", DEFAULT_KEEP_MS)),
                     "on_failed": fields["on_failed"].decode() if "on_failed" in fields else None,
                     "gates": fields.get("gates", b"").decode(),
+                    "slots": int(fields.get("slots", 1)),
                     "options": fields.get("options", b""),
                     "max_stalls": int(fields.get("max_stalls", DEFAULT_MAX_STALLS)),
                     "expires": int(fields.get("expires_at_ms", 0)),

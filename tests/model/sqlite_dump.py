@@ -23,6 +23,7 @@ PLAIN = {
     "due": "due_ms", "epoch": "epoch", "nonce": "nonce", "failures": "failures", "stalls": "stalls",
     "run": "run_ms", "reason": "reason", "error": "error",
     "dies": "purge_at_ms", "on_failed": "on_failed",
+    "slots": "slots",
 }
 """The model's names, and the columns of a job's row."""
 # fmt: on

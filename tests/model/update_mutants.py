@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from headrace.job import CancelOutcome, Claim, ErrorInfo, JobRecord, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, Settlement
+from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
 from headrace.update import Update, UpdateRunAt
 
 
@@ -83,9 +83,7 @@ class ForgetsWhoUpdates(ChangesRequests):
 class StartsTheNextBesideTheActiveOne(SqliteStorage):
     """Lets a successor in as soon as somebody claims."""
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         sql = """
 UPDATE jobs SET is_next = 2, state = 'queued', seq = key WHERE is_next = 1
 """

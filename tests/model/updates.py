@@ -10,7 +10,7 @@ from headrace.update import Update, UpdateRunAt, cut_options, join_options
 from tests.model.gates import GateModel
 from tests.model.places import WAITING, Dump, QueueState, Record, Successor
 
-DATA = ("task", "payload", "tier", "lane", "keep", "on_failed", "gates")
+DATA = ("task", "payload", "tier", "lane", "keep", "on_failed", "gates", "slots")
 DUMPED = (*DATA, "options", "max_stalls", "expires", "due", "joined", "created")
 
 
@@ -61,6 +61,7 @@ class UpdateModel(GateModel):
             channels=[job.channel] if job.channel else [],
             on_failed=job.on_failed or None,
             gates="\n".join(f"{gate.name}\t{gate.key}" for gate in read_gates(job.gates)),
+            slots=job.slots,
         )
 
     def update(self, q: QueueState, job: Record, said: Record, update: Update) -> None:
@@ -129,6 +130,7 @@ class UpdateModel(GateModel):
                 options=job.options,
                 on_failed=job.on_failed,
                 gates=job.gates,
+                slots=job.slots,
             )
             nothing = Update(data=False, run_at=UpdateRunAt.NEVER, retry=False)
             known = q.successors[job.id] = Successor(copy, nothing)

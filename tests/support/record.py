@@ -10,7 +10,7 @@ PARTS = ("state", "big", "more", "gen", "at", "created", "run")
 OF_FEW = frozenset(
     {
         *("lane", "expires_at_ms", "max_stalls", "keep_ms", "options", "channels", "failures"),
-        *("stalls", "cancel", "joined", "next", "on_failed", "gates", "parked"),
+        *("stalls", "cancel", "joined", "next", "on_failed", "gates", "parked", "slots"),
     }
 )
 """Fields that no record may have whose head doesn't say that it has any."""

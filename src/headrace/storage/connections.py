@@ -5,10 +5,9 @@ A channel, an inbox and a waiter wait for what others do; a beater works in anot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
 from headrace.storage.verbs import writes
 
 
@@ -81,7 +80,7 @@ class Waiter(Protocol):
             StorageError: it can't block just now; look by claiming, and call again later.
         """
 
-    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+    async def claim(self, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Claim as `Consumer.claim` does, as soon as the pending `wait` ends, else now.
 
         A storage that can does it without another round trip. Like any claim, it may be repeated

@@ -12,6 +12,7 @@ from headrace.job import DEFAULT_KEEP_MS as DEFAULT_KEEP_MS
 from headrace.job import DEFAULT_LANE as DEFAULT_LANE
 from headrace.job import DEFAULT_MAX_STALLS as DEFAULT_MAX_STALLS
 from headrace.job import DEFAULT_PRIORITY as DEFAULT_PRIORITY
+from headrace.job import SLOTS_LIMIT as SLOTS_LIMIT
 from headrace.job import WAITED_RESULT_TTL_MS as WAITED_RESULT_TTL_MS
 
 BATCH_LIMIT = 500
@@ -58,6 +59,9 @@ DEFAULT_LEASE_MS = 15_000
 
 CLAIM_LOOKS = 1_000
 """Entries that a claim looks at in one lane, left-over ones included."""
+
+SLOTS_LOOKS = 200
+"""Most jobs of a lane that a claim passes over since they need more slots than the caller has."""
 
 GATE_LOOKS = 10
 """Jobs of a line that are looked at for each place that came free in its gate."""

@@ -6,6 +6,7 @@ The values that describe a job are in `headrace.job`, an attempt's in `headrace.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -79,6 +80,27 @@ def fraction_text(fraction: float) -> str:
     return f"{fraction:.6g}"
 
 
+class FreeSlots(msgspec.Struct, frozen=True):
+    """The slots of one lane for which an incarnation claims.
+
+    Attributes:
+        free: how many it has for jobs now.
+        total: how many it has in all, those that hold jobs included.
+    """
+
+    free: int
+    total: int
+
+
+SlotsAsked = Mapping[str, int | FreeSlots]
+"""Slots by lane; a number alone: so many are free, and there are no more in all."""
+
+
+def free_slots(asked: int | FreeSlots) -> FreeSlots:
+    """Return what is free in a lane, and in all."""
+    return asked if isinstance(asked, FreeSlots) else FreeSlots(asked, asked)
+
+
 class ClaimReply(msgspec.Struct, frozen=True):
     """What a claim brought.
 
@@ -88,6 +110,7 @@ class ClaimReply(msgspec.Struct, frozen=True):
         has_more: jobs that this caller could take were left behind.
         next_due_ms: how long until the next delayed job is due, None without one.
         jobs: the claimed ones, in order.
+        awaited: by lane, the slots that its next job needs, where fewer are free.
     """
 
     is_gone: bool
@@ -95,6 +118,7 @@ class ClaimReply(msgspec.Struct, frozen=True):
     has_more: bool
     next_due_ms: int | None
     jobs: list[ClaimedJob]
+    awaited: dict[str, int] = {}
 
 
 class BeatReply(msgspec.Struct, frozen=True):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
 
 import anyio
 
@@ -22,7 +21,7 @@ from headrace.storage.redis.connection import Connection, Subscription
 from headrace.storage.redis.runner import Runner
 from headrace.storage.redis.socket import SubscribedSocket
 from headrace.storage.steps import at_once
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
 
 LONGEST_BLOCK_S = 2.0
 
@@ -96,7 +95,7 @@ class RedisWaiter:
             self._is_sent.clear()
         return token
 
-    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+    async def claim(self, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Claim as soon as the pending `wait` ends, in the same breath of the server, else now.
 
         Raises:

@@ -23,7 +23,8 @@ LIB_ORDER = (
     *("events", "stats", "wake", "history", "intake"),
     *("terms", "bucket", "gates", "parking", "entries", "moves", "unit", "plain"),
     *("readers", "updates", "successors", "idempotency", "batch"),
-    *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due", "starts", "incarnations"),
+    *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due"),
+    *("slots", "starts", "incarnations"),
     *("pages", "reading", "walk"),
     *("schedules", "releases", "staged"),
 )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.job import Claim
 from headrace.storage.connections import Beater, Waiter
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Report, Settlement
+from headrace.storage.values import (
+    CallId,
+    ClaimReply,
+    IncarnationInfo,
+    Report,
+    Settlement,
+    SlotsAsked,
+)
 from headrace.storage.verbs import reads, writes
 
 
@@ -36,9 +43,7 @@ class Consumer(Protocol):
         """
 
     @writes(is_durable=False)
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Make due jobs ready, then give up to ``slots[lane]`` jobs of each lane to an incarnation.
 
         In order: up to 500 due jobs go to the tails of their tiers, by their due time, and those of
@@ -62,6 +67,12 @@ class Consumer(Protocol):
         leaves a token in each lane that has ready jobs. What falls due are also gates, see
         `Limiter`, which are opened behind the due jobs, and of which ``next_due_ms`` tells too.
 
+        A job takes `Job.slots` of its lane. One that needs more than are left, but no more than the
+        caller has in all, stays where it is: nothing behind it in its lane is taken, ``awaited``
+        says how many it needs, and a token is left there for who has them. The caller does well to
+        come again when it has them, and not before. One that needs more than the caller has in all
+        is passed over and keeps its place; a call passes over at most `SLOTS_LOOKS` of a lane.
+
         A paused queue gives nothing and promotes nothing. For an unknown or condemned incarnation
         it changes nothing and answers ``is_gone``. A repeated call brings the jobs that it claimed
         and that the incarnation still owns by this nonce, in any order, and takes no others.
@@ -70,7 +81,8 @@ class Consumer(Protocol):
             queue: the queue.
             call: ``client`` is the incarnation; its last number is remembered.
             nonce: the incarnation, ``/`` and a random part; a new one a call.
-            slots: free slots by lane; a lane that is not named gets nothing.
+            slots: free slots by lane, and how many the caller has there in all; a lane that is not
+                named gets nothing.
 
         Raises:
             StaleCall: a later claim of this incarnation has come already.

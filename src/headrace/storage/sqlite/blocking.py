@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from queue import Empty, SimpleQueue
 
 from headrace.errors import StorageUnavailable
@@ -12,7 +12,7 @@ from headrace.storage.sqlite.engine.engine import Engine
 from headrace.storage.sqlite.engine.engines import detach_now
 from headrace.storage.sqlite.engine.step import Clock, QueueName, Step
 from headrace.storage.sqlite.verbs import incarnations
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End
+from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
 
 LONGEST_BLOCK_S = 2.0
 
@@ -67,7 +67,7 @@ class SqliteWaiter:
             self._pending = None
             self._has_ended.set()
 
-    async def claim(self, *, call: CallId, nonce: str, slots: Mapping[str, int]) -> ClaimReply:
+    async def claim(self, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         """Claim as soon as the pending `wait` ends, else now.
 
         Raises:

@@ -29,10 +29,10 @@ WHERE queue = ? AND id IN (SELECT value FROM json_each(?)) AND is_next = 0
 _COPY_BLOCKED = """
 INSERT INTO jobs (
   queue, id, is_next, state, task, payload, tier, lane, created_ms, changed_ms, max_stalls, keep_ms,
-  options, on_failed, gates
+  options, on_failed, gates, slots
 )
 SELECT queue, id, 1, 'blocked', task, payload, tier, lane, ?1, ?1, max_stalls, keep_ms, options,
-  on_failed, gates
+  on_failed, gates, slots
 FROM jobs WHERE key = ?2
 """
 _COPY_PAYLOAD = "INSERT INTO payloads (job, body) SELECT ?1, body FROM payloads WHERE job = ?2"
@@ -62,6 +62,7 @@ class NewJob(msgspec.Struct):
     gates: str | None = None
     parked: str | None = None
     number: int | None = None
+    slots: int = 1
 
 
 _COLUMNS = NewJob.__struct_fields__
@@ -88,6 +89,7 @@ def new(unit: UnitOfWork, job: JobRequest) -> NewJob:
         job.channel or None,
         on_failed=job.on_failed or None,
         gates=unit.gates.named(job.gates) if job.gates else None,
+        slots=job.slots,
     )
 
 

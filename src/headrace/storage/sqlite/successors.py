@@ -25,7 +25,7 @@ from headrace.update import Update, UpdateRunAt, read_update
 _SAID = f"""
 SELECT task, {PAYLOAD}, tier, lane,
   next_due_ms, expires_at_ms, max_stalls, keep_ms, options, coalesce(channels, ''),
-  coalesce(on_failed, ''), coalesce(gates, '')
+  coalesce(on_failed, ''), coalesce(gates, ''), slots
 FROM jobs WHERE key = ?
 """  # noqa: S608
 _NOTE = "UPDATE jobs SET next_update = ? WHERE key = ?"
@@ -103,7 +103,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
     successor = load_next(unit, record.id)
     row = unit.db.execute(_SAID, (successor.key,)).fetchone()
     task, payload, tier, lane, due_ms, expires_at_ms, max_stalls, keep_ms = row[:8]
-    options, channels, on_failed, gates = row[8:]
+    options, channels, on_failed, gates, slots = row[8:]
     said = JobRequest(
         id=record.id,
         queue=unit.queue,
@@ -119,6 +119,7 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
         channel=channels,
         on_failed=on_failed,
         gates=as_asked(gates),
+        slots=slots,
     )
     unblock(unit, successor)
     updates.apply(unit, record, said, update, is_joined=bool(successor.joined))

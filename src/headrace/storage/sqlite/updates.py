@@ -10,7 +10,8 @@ from headrace.storage.sqlite.unit import UnitOfWork
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
 _DATA = """
-UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ?, on_failed = ?, gates = ?
+UPDATE jobs SET task = ?, payload = ?, tier = ?, lane = ?, keep_ms = ?, on_failed = ?, gates = ?,
+  slots = ?
 WHERE key = ?
 """
 _COUNTS = "UPDATE jobs SET failures = 0, stalls = 0, put_back = NULL WHERE key = ?"
@@ -57,7 +58,7 @@ def _set_data(unit: UnitOfWork, record: Record, job: JobRequest) -> None:
     payload = job.payload if is_inline else None
     gates = record.gates_asked = unit.gates.named(job.gates) if job.gates else None
     values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.on_failed, gates)
-    unit.db.execute(_DATA, (*values, record.key))
+    unit.db.execute(_DATA, (*values, job.slots, record.key))
     if is_inline:
         unit.db.execute("DELETE FROM payloads WHERE job = ?", (record.key,))
     else:

@@ -15,7 +15,7 @@ _FIRST_DUE_LANE = (
 )
 # From one to the next by the index: DISTINCT would read every ready job.
 _NEXT_LANE = "SELECT min(lane) FROM jobs WHERE queue = ? AND seq IS NOT NULL AND lane > ?"
-_HAS_READY = "SELECT 1 FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL LIMIT 1"
+_HAS_READY = "SELECT 1 FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL LIMIT 1 OFFSET ?"
 _POST = "INSERT INTO messages (process, channel, at_ms, body) VALUES (?, ?, ?, ?)"
 
 
@@ -90,9 +90,9 @@ def ready_lanes(db: sqlite3.Connection, queue: int) -> list[str]:
         lanes.append(lane)
 
 
-def has_ready(db: sqlite3.Connection, queue: int, lane: str) -> bool:
-    """Whether a lane has a ready job, those still to be written aside."""
-    return db.execute(_HAS_READY, (queue, lane)).fetchone() is not None
+def has_ready(db: sqlite3.Connection, queue: int, lane: str, *, beside: int = 0) -> bool:
+    """Whether a lane has a ready job, those still to be written and so many others aside."""
+    return db.execute(_HAS_READY, (queue, lane, beside)).fetchone() is not None
 
 
 def notify(step: Step, channel: str, end: End) -> None:

@@ -56,6 +56,7 @@ from headrace.testing.contract.schedule_history import ScheduleHistoryContract
 from headrace.testing.contract.schedule_wakes import ScheduleWakesContract
 from headrace.testing.contract.set_limit import SetLimitContract
 from headrace.testing.contract.settle import SettleContract
+from headrace.testing.contract.slots import SlotsContract
 from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stage import StageContract
 from headrace.testing.contract.stats import StatsContract
@@ -119,6 +120,7 @@ class StorageContract(
     ScheduleWakesContract,
     SetLimitContract,
     SettleContract,
+    SlotsContract,
     SnoozeContract,
     StageContract,
     StatsContract,

@@ -31,6 +31,7 @@ from headrace.storage import (
     Report,
     Retried,
     Settlement,
+    SlotsAsked,
     Snoozed,
     Stalled,
     Storage,
@@ -189,7 +190,7 @@ class ContractIncarnation:
         self,
         limit: int = 500,
         *,
-        slots: Mapping[str, int] | None = None,
+        slots: SlotsAsked | None = None,
         number: int | None = None,
         nonce: str | None = None,
     ) -> ClaimReply:
@@ -213,9 +214,7 @@ class ContractIncarnation:
             call=CallId(self.name, number), nonce=nonce or self.nonce(), slots={"default": 1}
         )
 
-    async def claim(
-        self, limit: int = 500, *, slots: Mapping[str, int] | None = None
-    ) -> list[ClaimedJob]:
+    async def claim(self, limit: int = 500, *, slots: SlotsAsked | None = None) -> list[ClaimedJob]:
         """Claim, and return the jobs."""
         return (await self.ask(limit, slots=slots)).jobs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -26,7 +26,9 @@ from headrace.storage.values import (
     IncarnationInfo,
     Report,
     Settlement,
+    SlotsAsked,
     fraction_text,
+    free_slots,
 )
 
 CLAIM_WIDTH = 5
@@ -47,11 +49,12 @@ def register(root: str, worker: IncarnationInfo) -> Call[None]:
     return Call("register", root, words, nothing)
 
 
-def claim(root: str, call: CallId, nonce: str, slots: Mapping[str, int]) -> Call[ClaimReply]:
+def claim(root: str, call: CallId, nonce: str, slots: SlotsAsked) -> Call[ClaimReply]:
     """Build ``claim``. The nonce begins with the incarnation, so that a claim names its owner."""
     words: list[Word] = [call.client, call.number, nonce]
-    for lane, limit in slots.items():
-        words += (lane, limit)
+    for lane, asked in slots.items():
+        its = free_slots(asked)
+        words += (lane, its.free, its.total)
     queue = keys.queue_of(root)
 
     def read(reply: list[bytes]) -> ClaimReply:
@@ -59,19 +62,26 @@ def claim(root: str, call: CallId, nonce: str, slots: Mapping[str, int]) -> Call
         return ClaimReply(
             is_gone=reply[0] == b"gone",
             is_paused=reply[0] == b"paused",
-            has_more=reply[1] == b"1",
+            has_more=reply[1][:1] == b"1",
             next_due_ms=None if due < 0 else due,
             jobs=_claimed(queue, nonce, reply),
+            awaited=_awaited(reply[1]) if len(reply[1]) > 1 else {},
         )
 
     return Call("claim", root, words, read)
+
+
+def _awaited(word: bytes) -> dict[str, int]:
+    """Read what stands behind whether there is more: each lane, and the slots needed there."""
+    lanes, counts = word.decode().split()[1::2], word.split()[2::2]
+    return dict(zip(lanes, map(int, counts), strict=True))
 
 
 def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
     jobs = []
     for at in range(3, len(reply), CLAIM_WIDTH):
         job_id, task, payload, numbers, options = reply[at : at + CLAIM_WIDTH]
-        epoch, failures, stalls, created_ms, waited_ms = map(int, numbers.split())
+        epoch, failures, stalls, created_ms, waited_ms, *slots = map(int, numbers.split())
         jobs.append(
             ClaimedJob(
                 id=job_id.decode(),
@@ -84,6 +94,7 @@ def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
                 created_ms=created_ms,
                 waited_ms=waited_ms,
                 options=options,
+                slots=slots[0] if slots else 1,
             )
         )
     return jobs

@@ -127,6 +127,7 @@ def _record(queue: str, words: list[Any]) -> JobRecord:
         on_failed=text(fields.get(b"on_failed")),
         gates=text(fields.get(b"gates")),
         parked=text(fields.get(b"parked")),
+        slots=read_number(fields.get(b"slots"), 1),
     )
 
 

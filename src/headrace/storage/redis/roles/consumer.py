@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
@@ -10,7 +10,14 @@ from headrace.storage.redis.blocking import RedisBeater, RedisWaiter
 from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls import consumer
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Report, Settlement
+from headrace.storage.values import (
+    CallId,
+    ClaimReply,
+    IncarnationInfo,
+    Report,
+    Settlement,
+    SlotsAsked,
+)
 
 
 class RedisConsumer(RedisRole):
@@ -20,9 +27,7 @@ class RedisConsumer(RedisRole):
         await self._introduce_if_room(queue)
         await self._client.run(consumer.register(self._root(queue), worker))
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         return await self._client.run(consumer.claim(self._root(queue), call, nonce, slots))
 
     async def settle(

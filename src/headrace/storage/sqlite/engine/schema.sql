@@ -42,8 +42,8 @@ CREATE TABLE queues (
 -- takes from that one if it waits again, and is empty without it. `on_failed` is the task of its fail
 -- job; NULL: as the queue says, '': it has none. `gates` are those of its limits, a line each, and
 -- `parked` is that in whose line it is blocked, in which `number` is its place: the `seq` that it
--- got when it came. A payload over 256 bytes lies beside, since every move of a job writes its whole
--- row.
+-- got when it came. While it is active it holds so many `slots` of its lane. A payload over 256 bytes
+-- lies beside, since every move of a job writes its whole row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -85,7 +85,8 @@ CREATE TABLE jobs (
   on_failed TEXT,
   gates TEXT,
   parked TEXT,
-  number INTEGER
+  number INTEGER,
+  slots INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE UNIQUE INDEX jobs_id ON jobs (queue, id, is_next);
 CREATE INDEX jobs_ready ON jobs (queue, lane, tier DESC, seq) WHERE seq IS NOT NULL;

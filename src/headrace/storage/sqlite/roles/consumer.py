@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from headrace.job import Claim
@@ -13,7 +13,14 @@ from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import incarnations, output
 from headrace.storage.sqlite.verbs.claim import claim
 from headrace.storage.sqlite.verbs.settle import settle
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Report, Settlement
+from headrace.storage.values import (
+    CallId,
+    ClaimReply,
+    IncarnationInfo,
+    Report,
+    Settlement,
+    SlotsAsked,
+)
 
 
 class SqliteConsumer(SqliteRole):
@@ -22,9 +29,7 @@ class SqliteConsumer(SqliteRole):
     async def register(self, queue: str, worker: IncarnationInfo) -> None:
         await self._do("register", lambda s: incarnations.register(s, self._name(queue), worker))
 
-    async def claim(
-        self, queue: str, *, call: CallId, nonce: str, slots: Mapping[str, int]
-    ) -> ClaimReply:
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         # A claim that a power loss undoes took its worker along: the job just waits again.
         return await self._do("claim", lambda s: claim(s, self._name(queue), call, nonce, slots))
 

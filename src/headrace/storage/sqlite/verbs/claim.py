@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -19,22 +18,23 @@ from headrace.storage.sqlite.incarnations import (
     note_last_chance,
 )
 from headrace.storage.sqlite.record import PAYLOAD, load_one
+from headrace.storage.sqlite.slots import Room
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
-from headrace.storage.values import CallId, ClaimReply
+from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, free_slots
 
 _READY = f"""
 SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
-  options, max_stalls, gates, seq
+  options, max_stalls, gates, seq, slots
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
-SELECT id, task, {PAYLOAD}, created_ms, epoch, failures, stalls, options
+SELECT id, task, {PAYLOAD}, created_ms, epoch, failures, stalls, options, slots
 FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 
 
-Passed = Literal["", "expired", "waits", "parked"]
+Passed = Literal["", "expired", "waits", "parked", "heavy", "short"]
 
 
 class Taking(msgspec.Struct):
@@ -49,11 +49,10 @@ class Taking(msgspec.Struct):
     size: int = BATCH_LIMIT_BYTES
     has_last_chance: bool = False
     lines: dict[int, str] = {}
+    rooms: dict[str, Room] = {}
 
 
-def claim(
-    step: Step, name: QueueName, call: CallId, nonce: str, slots: Mapping[str, int]
-) -> ClaimReply:
+def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
     """Claim up to ``slots[lane]`` jobs of each lane."""
     unit = find_unit(step, name)
     me = find(unit, call.client) if unit else None
@@ -69,21 +68,25 @@ def claim(
     due.promote(unit)
     taking = Taking(call.client, me, nonce, unit.tail)
     # Who has no slot at all passes on whatever token it has.
-    may_have_more = [lane for lane, count in slots.items() if _drain(unit, taking, lane, count)]
+    may_have_more = [lane for lane, asked in slots.items() if _drain(unit, taking, lane, asked)]
     lines.open_freed(unit)
     unit.write_gates(wakes=False)  # the answer says when the next is due
-    left = _left(unit, may_have_more) if slots else ready_lanes(unit.db, unit.key)
-    for lane in left:
+    left = _left(unit, taking, may_have_more) if slots else ready_lanes(unit.db, unit.key)
+    # Who has slots enough looks, where the caller only waits for its own.
+    awaited = {lane: room.awaited for lane, room in taking.rooms.items() if room.awaited}
+    for lane in (*left, *awaited):
         unit.wakes.lane(lane)
     unit.close()
-    return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due.next_ms(unit))
+    due_ms = due.next_ms(unit)
+    return _reply(unit, taking.jobs, has_more=bool(left), due_ms=due_ms, awaited=awaited)
 
 
-def _left(unit: UnitOfWork, lanes: list[str]) -> list[str]:
+def _left(unit: UnitOfWork, taking: Taking, lanes: list[str]) -> list[str]:
     """Return those of the lanes from which the caller could take more at once."""
     if _may_start(unit) == 0:
         return []  # whatever ends an attempt wakes who may come then
-    return [lane for lane in lanes if has_ready(unit.db, unit.key, lane)]
+    passed = {lane: len(room.passed) for lane, room in taking.rooms.items()}
+    return [lane for lane in lanes if has_ready(unit.db, unit.key, lane, beside=passed[lane])]
 
 
 def _may_start(unit: UnitOfWork) -> int:
@@ -99,65 +102,79 @@ def _reply(
     is_paused: bool = False,
     has_more: bool = False,
     due_ms: int | None = None,
+    awaited: dict[str, int] | None = None,
 ) -> ClaimReply:
     return ClaimReply(
-        is_gone=False, is_paused=is_paused, has_more=has_more, next_due_ms=due_ms, jobs=jobs
+        is_gone=False,
+        is_paused=is_paused,
+        has_more=has_more,
+        next_due_ms=due_ms,
+        jobs=jobs,
+        awaited=awaited or {},
     )
 
 
-def _drain(unit: UnitOfWork, taking: Taking, lane: str, slots_free: int) -> bool:
+def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) -> bool:
     """Take jobs of one lane, best tier first; return whether to look for more.
 
     Not who took nothing although it had room: it can't take what is left, and to wake it again
     would never end.
     """
-    first = len(taking.keys)
-    limit = min(slots_free, BATCH_LIMIT - first, _may_start(unit))
+    slots = free_slots(asked)
+    limit = min(slots.free, BATCH_LIMIT - len(taking.keys), _may_start(unit))
+    room = taking.rooms[lane] = Room(slots, limit)
     looks = CLAIM_LOOKS
     has_waiting = False
-    while len(taking.keys) - first < limit and looks > 0 and taking.size > 0:
-        before = len(taking.keys)
-        asked = min(limit - (before - first), looks)
-        found = _take_some(unit, taking, (unit.key, lane, taking.last, asked))
+    while room.taken < room.limit and looks > 0 and taking.size > 0:
+        first = len(taking.keys)
+        count = min(room.limit - room.taken, looks)
+        found = _take_some(unit, taking, room, lane, count)
         looks -= len(found)
         has_waiting = has_waiting or "waits" in found
-        if len(taking.keys) > before:
-            moves.start(unit, taking.keys[before:], owner=taking.me.key, nonce=taking.nonce)
-        if len(found) < asked or not any(found):
+        if len(taking.keys) > first:
+            moves.start(unit, taking.keys[first:], owner=taking.me.key, nonce=taking.nonce)
+        if len(found) < count or not any(found):
             break
     is_cut = taking.size <= 0 or (looks <= 0 and not has_waiting)
-    return limit <= 0 or len(taking.keys) > first or is_cut
+    return not room.awaited and (limit <= 0 or room.taken > 0 or is_cut)
 
 
-def _take_some(unit: UnitOfWork, taking: Taking, query: tuple[int, str, int, int]) -> list[Passed]:
+def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: int) -> list[Passed]:
     """Take from one look; return of each job why it was passed over, "" if it was not."""
     found: list[tuple[Passed, tuple[Any, ...]]] = []
+    before = room.passed.copy()
+    query = (unit.key, lane, taking.last, count + len(before))
     cursor = unit.db.execute(_READY, query)
     for row in cursor:
-        passed = _why_not(unit, taking, row)
+        if row[0] in before:
+            continue
+        passed = _why_not(unit, taking, room, row)
         found.append((passed, row))
         if not passed:
+            room.take(row[14])
             taking.size -= len(row[3] or b"")
-            if taking.size <= 0:
-                break
+        if taking.size <= 0 or room.taken >= room.limit:
+            break
     cursor.close()
     for passed, row in found:
         if passed == "expired":
             finish.fail(unit, load_one(unit, row[0]), "expired")
         elif passed == "parked":
             moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
-        elif passed:
+        elif passed == "waits":
             moves.pass_over(unit, row[0])
-        else:
+        elif not passed:
             _take(unit, taking, row)
     unit.flush()
     return [passed for passed, _ in found]
 
 
-def _why_not(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> Passed:
+def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...]) -> Passed:
     """Return why a ready job is passed over, "" if it is not."""
     if row[6] == 0 and 0 < row[9] <= unit.now_ms:
         return "expired"
+    if row[14] > 1 and (unfit := room.unfit(row[0], row[14])):
+        return unfit
     is_last = row[8] > 0 and row[8] + 1 >= row[11]
     if is_last and _has_last_chance(unit, taking):
         return "waits"
@@ -196,20 +213,19 @@ def _take(unit: UnitOfWork, taking: Taking, row: tuple[Any, ...]) -> None:
         ClaimedJob(
             # One without a payload can't be decoded: its worker says so.
             *(job_id, unit.queue, task, payload or b"", claim, failures, stalls, created),
-            *(waited_ms, options),
+            *(waited_ms, options, row[14]),
         )
     )
 
 
 def _again(unit: UnitOfWork, me: Claimant, nonce: str) -> list[ClaimedJob]:
     """Return what a repeated call claimed the first time and still owns."""
+    rows = unit.db.execute(_OWNED, (me.key, nonce)).fetchall()
     return [
         ClaimedJob(
             *(job_id, unit.queue, task, payload or b"", Claim(epoch, nonce)),
             *(failures, stalls, created),
-            *(0, options),
+            *(0, options, slots),
         )
-        for job_id, task, payload, created, epoch, failures, stalls, options in unit.db.execute(
-            _OWNED, (me.key, nonce)
-        ).fetchall()
+        for job_id, task, payload, created, epoch, failures, stalls, options, slots in rows
     ]

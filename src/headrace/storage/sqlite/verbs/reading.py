@@ -26,7 +26,7 @@ SELECT key, id, state, task, tier, lane, failures, stalls, epoch, created_ms, ch
   expires_at_ms, run_ms, nonce, cancel, reason, options,
   {PAYLOAD},
   result, result_purge_at_ms, progress, progress_text, progress_epoch, put_back,
-  max_stalls, keep_ms, next_update, on_failed, gates, parked
+  max_stalls, keep_ms, next_update, on_failed, gates, parked, slots
 FROM jobs
 """  # noqa: S608
 _GET = f"""{_RECORD}
@@ -146,7 +146,7 @@ def _record(step: Step, queue: str, row: tuple[Any, ...]) -> JobRecord:
     key, job_id, state, task, tier, lane, failures, stalls, epoch, created_ms, changed_ms = row[:11]
     due_ms, expires_at_ms, run_ms, nonce, cancel, reason, options, payload, result = row[11:20]
     result_purge_at_ms, progress, progress_text, progress_epoch, put_back = row[20:25]
-    max_stalls, keep_ms, next_update, on_failed, gates, parked = row[25:]
+    max_stalls, keep_ms, next_update, on_failed, gates, parked, slots = row[25:]
     is_result_over = result_purge_at_ms is not None and result_purge_at_ms <= step.now_ms
     has_progress = progress is not None and progress_epoch == epoch  # of the last attempt
     return JobRecord(
@@ -180,4 +180,5 @@ def _record(step: Step, queue: str, row: tuple[Any, ...]) -> JobRecord:
         on_failed=on_failed or "",
         gates=gates or "",
         parked=parked or "",
+        slots=slots,
     )
