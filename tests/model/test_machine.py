@@ -27,6 +27,7 @@ from tests.model.reader_rules import WHAT
 from tests.model.run import run_machine
 from tests.model.schedule_mutants import SCHEDULE_MUTANTS
 from tests.model.schedule_rules import EDGES
+from tests.model.slot_mutants import SLOT_MUTANTS
 from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
 from tests.model.update_mutants import UPDATE_MUTANTS
@@ -137,6 +138,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *BULK_MUTANTS,
         *UPDATE_MUTANTS,
         *GATE_MUTANTS,
+        *SLOT_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )
