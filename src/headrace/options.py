@@ -19,7 +19,7 @@ from headrace.errors import InvalidOption
 from headrace.fail_jobs import NamedTask, StoredFailure, fail_task_name, stored_fail_task
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
-from headrace.job import Job, check_name, check_text
+from headrace.job import SLOTS_LIMIT, Job, check_name, check_text
 from headrace.limit import Limit
 from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
 from headrace.plain import shown
@@ -66,6 +66,8 @@ class SharedOptions(TypedDict, total=False):
         on_failed: a task, or its name, of which a job comes in the same step that makes this one a
             dead letter; its handler takes (job id, arguments, `Failure`). Default: as the queue
             says.
+        slots: how many slots of its lane a job holds while it runs, 1 to 1,000, default 1. Only
+            workers that have so many in that lane take it.
     """
 
     queue: str | None
@@ -76,6 +78,7 @@ class SharedOptions(TypedDict, total=False):
     result_ttl: Duration | None
     keep: Duration | None
     on_failed: NamedTask | str | None
+    slots: int | None
 
 
 class TaskDefaults(SharedOptions, total=False):
@@ -153,8 +156,8 @@ class JobOptions(SharedOptions, total=False):
             asks for; one that runs is followed by what this call asks for, or changed to it when it
             waits again; one that has ended makes room. Default ``"skip"``. What follows goes with
             ``"update"`` alone.
-        update_data: change task, arguments, priority, headers, timeout, ``on_failed`` and what is
-            kept of its end, default True.
+        update_data: change task, arguments, priority, headers, timeout, ``on_failed``, ``slots``
+            and what is kept of its end, default True.
         update_run_at: change when it is due, and with that when it expires: True, the default,
             to ``delay`` or ``run_at`` or else now; ``"if_later"``, ``"if_earlier"``: if that is
             later or earlier than what it waits for; False: never.
@@ -281,6 +284,7 @@ OPTIONS: dict[str, OptionRule] = {
     "idempotency_key": OptionRule("idempotency_key", _checked_key, _checked_own_key),
     "idempotency_ttl": _span("idempotency_ttl", least_ms=1000, least_kept=1000),
     "on_failed": OptionRule("on_failed", fail_task_name, stored_fail_task),
+    "slots": _same("slots", partial(check_count, name="slots", most=SLOTS_LIMIT)),
 }
 """Each option by its name; ``expires`` is one of two."""
 

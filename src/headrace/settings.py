@@ -52,6 +52,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     result_ttl_ms: int = DEFAULT_KEEP_MS
     keep_ms: int = DEFAULT_KEEP_MS
     on_failed: str = ""
+    slots: int = 1
     executor: ExecutorKind = ExecutorKind.COROUTINE
     needs: str = ""
     hooks: Hooks | None = None

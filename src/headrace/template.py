@@ -46,6 +46,7 @@ class JobTemplate:
             "max_stalls": settings.max_stalls,
             "keep_ms": settings.keep_ms,
             "on_failed": settings.on_failed,
+            "slots": settings.slots,
             "lane": settings.lane if lane is None else lane,
             "options": encode_stored(fields),
             "update": fields.get("update"),

@@ -23,8 +23,8 @@ class Update(msgspec.Struct, frozen=True):
     """Which parts of a job an enqueue of its id sets to what it asks for.
 
     Attributes:
-        data: task, arguments, lane, priority, headers, timeout, the task for its failure, and
-            what is kept of its end.
+        data: task, arguments, lane, slots, priority, headers, timeout, the task for its failure,
+            and what is kept of its end.
         run_at: when it is due, and with that when it expires; none said is now.
         retry: how often it is tried, how many worker deaths it outlives, how long retries wait.
         reset_counts: failures, stalls and the error history begin anew.

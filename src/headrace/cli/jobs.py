@@ -128,6 +128,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("progress", _progress(job)),
         ("priority", f"{job.priority}"),
         ("lane", "" if job.lane == DEFAULT_LANE else job.lane),
+        ("slots", "" if job.slots == 1 else f"{job.slots:,}"),
         ("starts", f"{job.starts:,}"),
         ("failures", f"{job.failures:,} ended in an error"),
         ("stalls", f"{job.stalls:,} ended with their worker"),

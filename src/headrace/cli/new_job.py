@@ -40,6 +40,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
     @option("--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]")
     @option("--max-attempts", type=int, help="Handler errors after which it fails.")
     @duration_option("--attempt-timeout", help="How long one attempt may take.")
+    @option("--slots", type=int, help="Slots of its lane that it holds.  [default: the task's]")
     @option("--on-failed", metavar="TASK", help="Of which a job comes if this one fails.")
     @option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
     @functools.wraps(function)
@@ -49,6 +50,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
         priority: int | None,
         max_attempts: int | None,
         attempt_timeout: float | None,
+        slots: int | None,
         on_failed: str | None,
         header: tuple[str, ...],
         **rest: Any,
@@ -58,6 +60,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
             "priority": priority,
             "max_attempts": max_attempts,
             "timeout": attempt_timeout,
+            "slots": slots,
             "on_failed": on_failed,
             "headers": _headers(header),
         }

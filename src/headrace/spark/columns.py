@@ -48,6 +48,7 @@ ASKED = {
     "max_stalls": _COUNT,
     "timeout": _SECONDS,
     "on_failed": TEXT,
+    "slots": _COUNT,
     "keep_ms": _COUNT,
     "options": TEXT,
 }

@@ -48,7 +48,7 @@ class JobStatus(PublicValue):
     in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
     ``at``; None if none has. ``has_next`` tells of an active job that another of its id follows.
     ``limits`` are the keys of the limits that it meets, by their names, and ``blocked_by`` names
-    that which has no room for it.
+    that which has no room for it. ``slots`` are those of its lane that it holds while it runs.
     """
 
     id: str
@@ -79,6 +79,7 @@ class JobStatus(PublicValue):
     on_failed: str | None
     limits: dict[str, str]
     blocked_by: str | None
+    slots: int
 
     @classmethod
     def of(cls, record: JobRecord, decode: Callable[[bytes], Any]) -> JobStatus:
@@ -112,6 +113,7 @@ class JobStatus(PublicValue):
             on_failed=record.on_failed or None,
             limits=dict(line.split("\t", 1) for line in record.gates.split("\n") if line),
             blocked_by=record.parked.partition("\t")[0] or None,
+            slots=record.slots,
         )
 
 
