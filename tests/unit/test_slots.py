@@ -307,3 +307,89 @@ def test_a_process_slot_that_was_passed_on_to_its_child_is_freed_by_that() -> No
     slot.release()
     assert slots.free == 0
     assert not Slot(DEFAULT_LANE, slots.release).pass_on()
+
+
+def test_a_queue_that_needs_several_slots_takes_so_many_or_none_and_is_told_once() -> None:
+    nudges: list[str] = []
+    slots = Slots(6, {"a": 1})
+    slots.on_grant("a", lambda: nudges.append("a"))
+    assert [slots.take("a"), slots.take("a")] == [3, 3]
+    slots.give_back("a", 2, is_hungry=True, needs=5)
+    for _ in range(2):
+        assert slots.take("a") == 0
+        slots.release()
+    assert nudges == []
+    slots.release()
+    assert nudges == ["a"]
+    assert slots.take("a") == 5
+    assert slots.free == 0
+
+
+def test_two_queues_that_need_several_take_turns_and_never_wait_for_each_other() -> None:
+    slots = Slots(10, {"a": 1, "b": 1})
+    held = {"a": slots.take("a"), "b": 0}
+    slots.give_back("a", 0, is_hungry=True)
+    counts = {"a": 0, "b": 0}
+    need = {"a": 8, "b": 7}
+    for queue in "ab":
+        slots.give_back(queue, slots.take(queue), is_hungry=True, needs=need[queue])
+    for _ in range(20):
+        for queue in "ab":
+            release(slots, held[queue])
+            held[queue] = 0
+        taken = {queue: slots.take(queue) for queue in "ab"}
+        for queue, count in taken.items():
+            if count:
+                assert count >= need[queue]
+                counts[queue] += 1
+                held[queue] = need[queue]
+                slots.give_back(queue, count - need[queue], is_hungry=True, needs=need[queue])
+    assert min(counts.values()) >= 8
+
+
+def test_light_jobs_of_another_queue_do_not_starve_one_that_needs_several() -> None:
+    slots = Slots(4, {"heavy": 1, "light": 1000})
+    running = slots.take("light") + slots.take("light")
+    slots.give_back("light", 0, is_hungry=True)
+    slots.take("heavy")
+    slots.give_back("heavy", 0, is_hungry=True, needs=4)
+    rounds = 0
+    while not (taken := slots.take("heavy")):
+        slots.release()
+        running += slots.take("light") - 1
+        slots.give_back("light", 0, is_hungry=True)
+        rounds += 1
+        assert rounds < 5_000
+    assert (taken, running) == (4, 0)
+
+
+def test_what_is_free_may_be_taken_early_and_the_turn_goes_on() -> None:
+    slots = Slots(4, {"a": 1, "b": 1})
+    assert [slots.take("a"), slots.take("a")] == [2, 2]
+    slots.give_back("a", 0, is_hungry=True, needs=3)
+    assert slots.take("b") == 0
+    release(slots, 1)
+    assert slots.take_early("a") + slots.take_early("b") in (0, 1)  # whose turn it is
+    while not (early := slots.take_early("a")):
+        slots.give_back("b", slots.take("b"), is_hungry=True)
+        release(slots, 1)
+    slots.give_back("a", early, is_hungry=True, needs=3)
+    release(slots, 3)
+    assert slots.take("a") == 3
+
+
+def test_an_attempt_of_several_slots_lets_all_come_free_once() -> None:
+    freed: list[int] = []
+    slot = Slot(DEFAULT_LANE, lambda: freed.append(1), count=3)
+    assert not slot.pass_on()
+    slot.release()
+    slot.release()
+    assert len(freed) == 3
+
+
+def test_of_several_process_slots_one_is_left_to_the_child() -> None:
+    freed: list[int] = []
+    slot = Slot(PROCESS_LANE, lambda: freed.append(1), count=3)
+    assert [slot.pass_on(), slot.pass_on()] == [True, False]
+    slot.release()
+    assert len(freed) == 2

@@ -10,6 +10,7 @@ from headrace.app import App, limits_of
 from headrace.events import Emit
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, new_job_id
 from headrace.storage.base import Storage
+from headrace.storage.limits import SLOTS_LIMIT
 from headrace.storage.values import ClaimReply
 from headrace.task_limits import terms_texts
 from headrace.worker.incarnation import AttemptRunner, Incarnation
@@ -33,7 +34,6 @@ async def open_incarnation(
     *,
     runner: AttemptRunner,
     emit: Emit,
-    concurrency: int = 1,
     lease_ms: int = LEASE_MS,
 ) -> Incarnation:
     """Return a new incarnation, which the storage knows."""
@@ -44,7 +44,7 @@ async def open_incarnation(
         incarnation=new_job_id(),
         lease_s=lease_ms / 1000,
         executor=runner,
-        lanes={lane: Slots(concurrency, {queue: 1}) for lane in lanes},
+        lanes={lane: Slots(SLOTS_LIMIT, {queue: 1}) for lane in lanes},
         emit=emit,
     )
     info = worker_info(
@@ -61,9 +61,14 @@ async def open_incarnation(
 
 
 async def claim(incarnation: Incarnation, lane: str, count: int) -> ClaimReply:
-    """Claim for that many slots of a lane."""
+    """Claim for that many slots of a lane, and where nothing runs for one job of whatever slots."""
     async with incarnation.claims as call:
-        return await incarnation.claim(call, lane, count)
+        reply = await incarnation.claim(call, lane, count)
+    needs = reply.awaited.get(lane)
+    if needs is None or reply.jobs or incarnation.attempts:
+        return reply
+    async with incarnation.claims as call:
+        return await incarnation.claim(call, lane, needs)
 
 
 async def close(incarnation: Incarnation) -> None:

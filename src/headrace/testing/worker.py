@@ -174,7 +174,7 @@ class KitWorker:
         """Start what is ready, as far as there is room; whether the incarnation is gone."""
         is_gone = False
         for lane in incarnation.lanes:
-            free = min(self._concurrency - len(incarnation.attempts), BATCH_LIMIT)
+            free = max(0, min(self._concurrency - incarnation.held, BATCH_LIMIT))
             reply = await claim(incarnation, lane, free)
             self._note(incarnation.queue, reply)
             if reply.jobs:
@@ -200,7 +200,6 @@ class KitWorker:
             queue,
             runner=self,
             emit=self._told,
-            concurrency=self._concurrency,
         )
         self._incarnations[incarnation] = asyncio.get_running_loop()
         return incarnation

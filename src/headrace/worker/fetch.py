@@ -4,6 +4,10 @@ Free slots, then a claim, then attempts; when there was nothing, a wake-up token
 or two seconds, whichever is first, and again. A token is only a hint: it may be lost, doubled or
 stolen.
 
+Where the next job needs more slots than are free, the worker lets its slots come free and claims
+nothing meanwhile. Only every two and a half seconds it looks whether that job is still the next: it
+may have been cancelled, or another worker has taken it.
+
 While nothing runs, a claim of one job waits on the server behind the call that blocks, so that the
 job needs no more round trip. Not while anything runs: a handler that blocks the loop would keep
 that job waiting. For the same reason not where the worker has other queues or lanes.
@@ -50,6 +54,8 @@ class Fetcher:
         self._may_ask_ahead = False
         self._is_alone = len(incarnation.lanes) == 1 and not incarnation.lanes[lane].is_shared
         self._refused_until = -math.inf
+        self._look_at = math.inf  # when to look again although slots are short, by the loop's clock
+        self._needs = 0  # slots that the next job holds, where that is more than were free
         self._is_closing = False
         self._asking = anyio.CancelScope()
         self.is_consuming: bool = False
@@ -89,13 +95,13 @@ class Fetcher:
                         self._block()
                     await self._sleep(self._quiet_s)
                     continue
-                count = self._take_slots()
+                count = self._take_slots() or self._take_early()
                 if count:
                     await self._fill(count, is_ahead=is_quiet)
                 elif has_token:
                     await self._claim(0)
                 else:
-                    await self._sleep(incarnation.allowance.grows_in_s)
+                    await self._sleep(self._short_s)
         finally:
             self.is_consuming = False
             slots.give_back(incarnation.queue, 0, is_hungry=False)
@@ -125,8 +131,8 @@ class Fetcher:
         allowance = incarnation.allowance
         if not allowance.is_reduced:
             return self._slots.take(incarnation.queue)
-        room = allowance.room(len(incarnation.attempts) + incarnation.claims.asked)
-        if not room:
+        room = allowance.room(incarnation.held + incarnation.claims.asked)
+        if room < max(1, self._needs):
             # It comes back by itself, so its turn is another queue's meanwhile.
             self._slots.give_back(incarnation.queue, 0, is_hungry=False)
             return 0
@@ -135,12 +141,28 @@ class Fetcher:
             self._slots.give_back(incarnation.queue, count - room, is_hungry=False)
         return min(count, room)
 
+    def _take_early(self) -> int:
+        """Take what is free although the next job needs more, if it is time to look for another."""
+        if asyncio.get_running_loop().time() < self._look_at:
+            return 0
+        self._look_at = asyncio.get_running_loop().time() + BLOCK_S + LATE_S
+        return self._slots.take_early(self._incarnation.queue)
+
+    @property
+    def _short_s(self) -> float | None:
+        """How long to wait for slots at most."""
+        look_s = self._look_at - asyncio.get_running_loop().time()
+        grows_s = self._incarnation.allowance.grows_in_s
+        shortest_s = look_s if grows_s is None else min(look_s, grows_s)
+        return None if shortest_s == math.inf else shortest_s
+
     async def _fill(self, count: int, *, is_ahead: bool) -> None:
         """Claim for ``count`` slots that were taken, and note when there was nothing."""
         incarnation = self._incarnation
         asked = 1 if is_ahead else count
         got = 0
         is_hungry = False
+        self._needs = 0
         asked_at = time.monotonic()
         try:
             reply = await self._claim(asked, is_ahead=is_ahead)
@@ -148,12 +170,18 @@ class Fetcher:
                 return
             for job in reply.jobs:
                 incarnation.start(job, self._lane)
-            got = len(reply.jobs)
-            is_hungry = reply.has_more or (got == asked and not is_ahead)
+            got = sum(job.slots for job in reply.jobs)
+            self._needs = reply.awaited.get(self._lane, 0)
+            is_hungry = reply.has_more or self._needs > 0 or (got == asked and not is_ahead)
             if not is_hungry:
                 await asyncio.sleep(0)  # the handlers of an idle worker start before the rest here
         finally:
-            self._slots.give_back(incarnation.queue, count - got, is_hungry=is_hungry)
+            self._slots.give_back(
+                incarnation.queue, count - got, is_hungry=is_hungry, needs=self._needs
+            )
+        self._look_at = math.inf
+        if self._needs:
+            self._look_at = asyncio.get_running_loop().time() + BLOCK_S + LATE_S
         if not is_hungry:
             if not got:
                 self.empty_at = asked_at
@@ -189,7 +217,7 @@ class Fetcher:
         self._block()
         nonce = self._incarnation.claims.nonce
         ahead = asyncio.create_task(
-            self._waiter.claim(call=call, nonce=nonce, slots={self._lane: 1})
+            self._waiter.claim(call=call, nonce=nonce, slots=self._incarnation.asked(self._lane, 1))
         )
         ahead.add_done_callback(self._has_ended)
         try:

@@ -22,7 +22,7 @@ from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo
+from headrace.storage.values import CallId, ClaimReply, FreeSlots, IncarnationInfo, SlotsAsked
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.liveness import Lease
@@ -154,12 +154,21 @@ class Incarnation:
     def claim(self, call: CallId, lane: str, count: int) -> Awaitable[ClaimReply]:
         """Claim in a turn of `claims`, which the caller holds; it may be repeated."""
         return self.storage.claim(
-            self.queue, call=call, nonce=self.claims.nonce, slots={lane: count}
+            self.queue, call=call, nonce=self.claims.nonce, slots=self.asked(lane, count)
         )
 
+    def asked(self, lane: str, count: int) -> SlotsAsked:
+        """Return what a claim says of so many free slots of a lane."""
+        return {lane: FreeSlots(count, self.lanes[lane].total)}
+
+    @property
+    def held(self) -> int:
+        """How many slots its attempts hold."""
+        return sum(attempt.job.slots for attempt in self.attempts.values())
+
     def start(self, job: ClaimedJob, lane: str) -> None:
-        """Start an attempt in a slot of a lane that the caller took for it."""
-        slot = Slot(lane, self._free[lane])
+        """Start an attempt in the slots of a lane that the caller took for it."""
+        slot = Slot(lane, self._free[lane], count=job.slots)
         self.attempts[job.id] = self._executor.start(
             job, self._ended, slot=slot, follower=self.reports
         )

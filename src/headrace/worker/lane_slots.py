@@ -14,8 +14,8 @@ from headrace.plain import shown
 from headrace.settings import ExecutorKind, check_count
 from headrace.worker.process_slots.functions import cores
 
-MOST_SLOTS = 10_000
-MOST_PROCESSES = 1_000
+MOST_OF_A_LANE = 10_000
+MOST_OF_PROCESSES = 1_000
 
 Lanes = Mapping[str, int | None] | Sequence[str]
 """The slots of each lane, None for as many as the worker has attempts at once; or names alone."""
@@ -53,10 +53,10 @@ def lane_slots(
         InvalidOption: a name or number is not valid, a number is said twice, no lane is left to
             serve, or one has tasks for processes and there are none.
     """
-    concurrency = check_count(concurrency, name="concurrency", most=MOST_SLOTS)
+    concurrency = check_count(concurrency, name="concurrency", most=MOST_OF_A_LANE)
     default = cores()
     if process_slots is not None:
-        default = check_count(process_slots, name="process_slots", most=MOST_PROCESSES, least=0)
+        default = check_count(process_slots, name="process_slots", most=MOST_OF_PROCESSES, least=0)
     said = {DEFAULT_LANE: None, PROCESS_LANE: None} if lanes is None else _checked(lanes)
     if process_slots is not None and said.get(PROCESS_LANE) is not None:
         raise InvalidOption(
@@ -87,6 +87,23 @@ def lane_slots(
     return LaneSlots(slots=slots, processes=processes if served else 0)
 
 
+def check_fit(app: App[Any], queues: Iterable[str], slots: Mapping[str, int]) -> None:
+    """See that a worker has the slots that each task holds of its queues and lanes.
+
+    Raises:
+        InvalidOption: one holds more, so that its jobs would never run here.
+    """
+    served = set(queues)
+    for name, task in app.tasks.items():
+        settings = task.settings
+        if settings.queue in served and settings.slots > slots.get(settings.lane, MOST_OF_A_LANE):
+            raise InvalidOption(
+                f"slots={settings.slots} of the task {name!r} is more than the "
+                f"{slots[settings.lane]} of its lane {settings.lane!r} here: give the lane more, "
+                "or leave it to other workers"
+            )
+
+
 def _checked(lanes: Lanes) -> dict[str, int | None]:
     if isinstance(lanes, str) or not isinstance(lanes, Mapping | Iterable):
         raise InvalidOption(f"lanes={shown(lanes)}: pass a list of names or a dict of slots")
@@ -96,7 +113,7 @@ def _checked(lanes: Lanes) -> dict[str, int | None]:
         name = check_name(lane, what="lane")
         if name in found:
             raise InvalidOption(f"the lane {name!r} is named twice: say it once")
-        most = MOST_PROCESSES if name == PROCESS_LANE else MOST_SLOTS
+        most = MOST_OF_PROCESSES if name == PROCESS_LANE else MOST_OF_A_LANE
         found[name] = (
             None if count is None else check_count(count, name=f"slots of lane {name!r}", most=most)
         )

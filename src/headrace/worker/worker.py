@@ -22,7 +22,7 @@ from headrace.logs.lines import emitter
 from headrace.outage import ClientOutage, connect
 from headrace.twin import AppTwin, app_of
 from headrace.worker.cause import sole_cause
-from headrace.worker.lane_slots import Lanes, lane_slots
+from headrace.worker.lane_slots import Lanes, check_fit, lane_slots
 from headrace.worker.lifespan import Lifespan
 from headrace.worker.limits import check_limits, process_functions, queue_weights
 from headrace.worker.service import Service
@@ -129,6 +129,7 @@ class Worker:
             max_memory=max_memory,
             max_lifetime=max_lifetime,
         )
+        check_fit(app, self._limits.queues, self._limits.lanes.slots)
         own_name = f"{socket.gethostname()}:{os.getpid()}"
         self.name: str = check_text(own_name if name is None else name, what="worker name")
         own_version = app.release or "" if version is None else check_text(version, what="version")
