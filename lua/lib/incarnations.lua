@@ -35,3 +35,18 @@ function incarnations.beat(beat)
   local count, lease_ms, at_ms = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)$')
   return count or '0', lease_ms or DEFAULT_LEASE_MS, at_ms or '0'
 end
+
+-- Whether a beat is no older than its lease: a guess for who looks, and nobody's death sentence.
+function incarnations.is_live(unit, beat)
+  local count, lease_ms = incarnations.beat(beat)
+  return count ~= '-1' and incarnations.silent_ms(unit, beat) <= tonumber(lease_ms)
+end
+
+-- An incarnation as a reply: its id, beat, ms since that, info, registered_ms, and how many jobs it has.
+function incarnations.words(unit, incarnation, beat)
+  local v = unit.call('HMGET', keys.worker(unit.root, incarnation), 'info', 'registered_ms')
+  return {
+    incarnation, beat, numbers.text(incarnations.silent_ms(unit, beat)), v[1] or '', v[2] or '0',
+    numbers.text(unit.call('SCARD', keys.processing(unit.root, incarnation))),
+  }
+end

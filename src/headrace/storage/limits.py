@@ -158,3 +158,18 @@ RELEASE_LEFT_MS = 6_000
 
 Longer than the time between two joins of a process.
 """
+
+BEFORE_REACH = 50_000
+"""Jobs up to which a place in a line is counted where it can't be looked up; beyond, "at least"."""
+
+BEFORE_LOOKS = 500
+"""Entries that are looked at one by one to tell jobs from what is left of others."""
+
+HOLDERS_LIMIT = 10
+"""Most jobs that are named as those that have the places of a gate."""
+
+HOLDERS_LOOKS = 1_000
+"""Jobs among which they are looked for: of those that run, and of those that are ready."""
+
+WHY_WORKERS = 100
+"""Most live workers that `why` tells of."""
