@@ -89,6 +89,7 @@ from headrace.storage.schedules import (
     StoredSchedule,
     TakenSchedules,
 )
+from headrace.storage.situation import Before, GateStanding, NextRun, Situation
 from headrace.storage.steps import Ahead, at_once
 from headrace.storage.values import (
     Beat,
@@ -140,6 +141,7 @@ __all__ = [
     "Beat",
     "BeatReply",
     "Beater",
+    "Before",
     "BlockingStorage",
     "BulkReader",
     "BulkWriter",
@@ -170,6 +172,7 @@ __all__ = [
     "Gate",
     "FreeSlots",
     "GateInfo",
+    "GateStanding",
     "Inbox",
     "IncarnationInfo",
     "Inspector",
@@ -181,6 +184,7 @@ __all__ = [
     "LimitInfo",
     "Limiter",
     "Maintenance",
+    "NextRun",
     "Occurrence",
     "Opener",
     "Outcome",
@@ -201,6 +205,7 @@ __all__ = [
     "Scheduler",
     "Settlement",
     "SlotsAsked",
+    "Situation",
     "Snoozed",
     "StageInfo",
     "Stalled",

@@ -9,6 +9,7 @@ from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.readers import ReaderInfo
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 from headrace.storage.verbs import reads
 
@@ -26,6 +27,18 @@ class Inspector(Protocol):
     @reads
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         """Return all that is kept of a job, None if nothing; errors newest first."""
+
+    @reads
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how a job stands and what may keep it from running, None where there is none.
+
+        All of it was so at one instant. What would take long to count or find is told as far as it
+        was: see `Situation`.
+
+        Args:
+            queue: the queue; it need not be there.
+            job_id: the job. One that is blocked by the active one of its id is told with that.
+        """
 
     @reads
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:

@@ -189,12 +189,13 @@ def workers(root: str) -> Call[list[IncarnationInfo]]:
 
     def read(reply: list[bytes]) -> list[IncarnationInfo]:
         rows = (reply[at : at + WORKER_WIDTH] for at in range(0, len(reply), WORKER_WIDTH))
-        return sorted((_worker(row) for row in rows), key=lambda worker: worker.incarnation)
+        return sorted((read_worker(row) for row in rows), key=lambda worker: worker.incarnation)
 
     return Call("workers", root, [], read)
 
 
-def _worker(words: list[bytes]) -> IncarnationInfo:
+def read_worker(words: list[bytes]) -> IncarnationInfo:
+    """Read what ``incarnations.words`` in Lua returns."""
     incarnation, beat, silent, info, since, active = words
     known = read_beat(beat)
     return worker_info(

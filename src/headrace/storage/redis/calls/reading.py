@@ -61,7 +61,7 @@ def get(root: str, job_id: str) -> Call[JobRecord | None]:
     """Build ``get``."""
 
     def read(reply: list[Any]) -> JobRecord | None:
-        return _record(keys.queue_of(root), reply) if reply else None
+        return read_record(keys.queue_of(root), reply) if reply else None
 
     return Call("get", root, [job_id], read)
 
@@ -80,7 +80,7 @@ def export(root: str, state: JobState, cursor: str, limit: int) -> Call[ExportPa
     def read(reply: list[Any]) -> ExportPage:
         place, has_more, *found = reply
         return ExportPage(
-            records=[_record(queue, words) for words in found],
+            records=[read_record(queue, words) for words in found],
             cursor=export_cursor(queue, state, place_text(place)) or cursor,
             has_more=has_more == b"1",
         )
@@ -89,7 +89,7 @@ def export(root: str, state: JobState, cursor: str, limit: int) -> Call[ExportPa
     return Call("export", root, words, read)
 
 
-def _record(queue: str, words: list[Any]) -> JobRecord:
+def read_record(queue: str, words: list[Any]) -> JobRecord:
     """Read what ``reading.words`` in Lua returns."""
     job_id, due, payload, result, errors, flat, state, changed, created, run, epoch, nonce = words
     fields = dict(zip(flat[::2], flat[1::2], strict=True))

@@ -9,7 +9,9 @@ from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.readers import ReaderInfo
 from headrace.storage.redis.calls import inspector, reading
+from headrace.storage.redis.calls.why import why
 from headrace.storage.redis.roles.role import RedisRole
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page, QueueCounts
 
 
@@ -21,6 +23,9 @@ class RedisInspector(RedisRole):
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._client.run(reading.get(self._root(queue), job_id))
+
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        return await self._client.run(why(self._root(queue), job_id))
 
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         return await self._client.run(reading.outcomes(self._root(queue), job_ids))

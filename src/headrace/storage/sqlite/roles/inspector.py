@@ -8,8 +8,10 @@ from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.readers import ReaderInfo, read_stream_id
+from headrace.storage.situation import Situation
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import inspector, listing, output, readers, reading
+from headrace.storage.sqlite.verbs.why import why
 from headrace.storage.values import (
     End,
     EventPage,
@@ -29,6 +31,9 @@ class SqliteInspector(SqliteRole):
 
     async def get(self, queue: str, job_id: str) -> JobRecord | None:
         return await self._do("get", lambda s: reading.get(s, self._name(queue), job_id))
+
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        return await self._do("why", lambda s: why(s, self._name(queue), job_id))
 
     async def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
         name, ids = self._name(queue), list(job_ids)

@@ -19,11 +19,12 @@ from headrace.storage.values import (
     worker_info,
 )
 
-_WORKERS = """
+WORKERS = """
 SELECT name, info, lease_ms, registered_ms, beat_ms, is_condemned,
   (SELECT count(*) FROM jobs WHERE owner = incarnations.key)
-FROM incarnations WHERE queue = ? ORDER BY name
+FROM incarnations WHERE queue = ?
 """
+"""What `read_worker` reads of the incarnations of a queue."""
 _HEAD = """
 SELECT changed_ms FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
 ORDER BY tier DESC, seq LIMIT 1
@@ -82,11 +83,12 @@ def stats(step: Step, name: QueueName) -> QueueCounts:
 def workers(step: Step, name: QueueName) -> list[IncarnationInfo]:
     """Return the incarnations of a queue."""
     unit = find_unit(step, name)
-    rows = step.db.execute(_WORKERS, (unit.key,)).fetchall() if unit else []
-    return [_worker(step, row) for row in rows]
+    rows = step.db.execute(f"{WORKERS} ORDER BY name", (unit.key,)).fetchall() if unit else []
+    return [read_worker(step, row) for row in rows]
 
 
-def _worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
+def read_worker(step: Step, row: tuple[Any, ...]) -> IncarnationInfo:
+    """Return what a row of `WORKERS` says."""
     incarnation, info, lease_ms, registered_ms, beat_ms, is_condemned, active = row
     return worker_info(
         incarnation,

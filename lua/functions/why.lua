@@ -1,0 +1,69 @@
+-- How a job stands, and what may keep it from running, at one instant. Reply: nothing where there is no record, else
+-- what `reading` returns, the time, whether the queue is paused, its max_active, its active jobs, how many come before
+-- the job, the successor, the gates, its owner, live workers, and whether there are more of these.
+local WORKERS = limits.WHY_WORKERS
+local NOTHING = {}
+
+-- When the job that follows came, and when it is due.
+local function successor(unit, id)
+  local v = unit.call('HMGET', keys.next(unit.root, id), 'created_ms', 'due_ms')
+  return v[1] and { v[1], v[2] or '' } or NOTHING
+end
+
+-- The gates of a job that waits for a worker or in a line: name, terms, ready, active, tokens, ms until the token that
+-- it needs, how many are before it in its line, and who has places.
+local function its_gates(unit, job)
+  if not job.gates or (job.state ~= 'queued' and job.state ~= 'blocked') then
+    return NOTHING
+  end
+  local found, words = {}, {}
+  for name in string.gmatch(job.gates, '[^\n]+') do
+    found[#found + 1] = gates.of(unit, name)
+  end
+  local ids = holders.of(unit, found)
+  for at, gate in ipairs(found) do
+    local needed = job.state == 'queued' and 1 or gate.ready + 1
+    local in_ms = gate.rate ~= 0 and bucket.ms_until(gate, needed)
+    local is_its_line = job.state == 'blocked' and parking.line(unit, job) == gate.name
+    words[at] = {
+      gate.name, terms.text(unit, string.match(gate.name, '^[^\t]*')), numbers.text(gate.ready),
+      numbers.text(gate.active), numbers.text(bucket.tokens(gate)), in_ms and numbers.text(in_ms) or '',
+      is_its_line and before.parked(unit, job, gate) or '', unpack(ids[gate.name]),
+    }
+  end
+  return words
+end
+
+-- The live workers of the queue, by their ids, as far as the bound goes, and whether there are more.
+local function live_workers(unit, beats)
+  local names, found = {}, {}
+  for name, beat in pairs(beats) do
+    if incarnations.is_live(unit, beat) then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  for at = 1, math.min(WORKERS, #names) do
+    found[at] = incarnations.words(unit, names[at], beats[names[at]])
+  end
+  return found, #names > WORKERS
+end
+
+function functions.why(roots, args)
+  local unit, id = unit.open(roots[1]), args[1]
+  local words = reading.words(unit, id)
+  if not words then
+    return NOTHING
+  end
+  local job, set = record.load_waiting(unit, id), settings.of(unit)
+  local beats = record.fields(unit, keys.beats(unit.root)) or NOTHING
+  local owner = job.state == 'active' and record.owner(job)
+  local workers, has_more = live_workers(unit, beats)
+  return {
+    words, unit.now_text, set.is_paused and '1' or '0', numbers.text(set.max_active),
+    unit.call('HGET', keys.counts(unit.root), 'active') or '0',
+    job.state == 'queued' and before.ready(unit, job) or '', job.has_next and successor(unit, id) or NOTHING,
+    its_gates(unit, job), owner and beats[owner] and incarnations.words(unit, owner, beats[owner]) or NOTHING, workers,
+    has_more and '1' or '0',
+  }
+end

@@ -1,0 +1,153 @@
+"""How a job stands, and what may keep it from running: ``why``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.job import JobRecord, JobState
+from headrace.storage.limits import (
+    BEFORE_REACH,
+    HOLDERS_LIMIT,
+    HOLDERS_LOOKS,
+    WHY_WORKERS,
+)
+from headrace.storage.situation import Before, GateStanding, NextRun, Situation
+from headrace.storage.sqlite.engine.step import QueueName, Step
+from headrace.storage.sqlite.gates import GateState
+from headrace.storage.sqlite.unit import UnitOfWork, find_unit
+from headrace.storage.sqlite.verbs import reading
+from headrace.storage.sqlite.verbs.inspector import WORKERS, read_worker
+from headrace.storage.sqlite.wake import ready_lanes
+from headrace.storage.values import IncarnationInfo
+
+_LIVE = f"{WORKERS} AND NOT is_condemned AND ? - beat_ms <= lease_ms ORDER BY name LIMIT ?"
+_OWNER = f"{WORKERS} AND name = ?"
+_PLACE = "SELECT seq, number FROM jobs WHERE queue = ? AND id = ? AND is_next = 0"
+_NEXT = "SELECT created_ms, next_due_ms FROM jobs WHERE queue = ? AND id = ? AND is_next = 1"
+_READY_BEFORE = """
+SELECT count(*) FROM (
+  SELECT 1 FROM jobs WHERE queue = ?1 AND lane = ?2 AND tier > ?3 AND seq IS NOT NULL
+  UNION ALL
+  SELECT 1 FROM jobs WHERE queue = ?1 AND lane = ?2 AND tier = ?3 AND seq < ?4
+  LIMIT ?5
+)
+"""
+_PARKED_BEFORE = """
+SELECT count(*) FROM (
+  SELECT 1 FROM jobs WHERE queue = ?1 AND parked = ?2 AND tier > ?3
+  UNION ALL
+  SELECT 1 FROM jobs WHERE queue = ?1 AND parked = ?2 AND tier = ?3 AND number < ?4
+  LIMIT ?5
+)
+"""
+_ACTIVE = """
+SELECT jobs.id, jobs.gates FROM incarnations JOIN jobs ON jobs.owner = incarnations.key
+WHERE incarnations.queue = ? ORDER BY incarnations.key LIMIT ?
+"""
+_READY = """
+SELECT id, gates FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
+ORDER BY tier DESC, seq LIMIT ?
+"""
+_HOLDS = (JobState.QUEUED, JobState.BLOCKED)
+
+
+def why(step: Step, name: QueueName, job_id: str) -> Situation | None:
+    """Return how a job stands, None where there is none."""
+    record = reading.get(step, name, job_id)
+    unit = find_unit(step, name)
+    if record is None or unit is None:
+        return None
+    [seq, number] = step.db.execute(_PLACE, (unit.key, job_id)).fetchone()
+    workers = _workers(step, unit)
+    return Situation(
+        record=record,
+        now_ms=step.now_ms,
+        is_paused=unit.is_paused,
+        max_active=unit.settings.max_active,
+        active=unit.counts["active"],
+        before=None if seq is None else _ready_before(unit, record, seq),
+        next=_next(unit, record) if record.has_next else None,
+        gates=_gates(unit, record, number) if record.state in _HOLDS else [],
+        owner=_owner(step, unit, record) if record.state is JobState.ACTIVE else None,
+        workers=workers[:WHY_WORKERS],
+        has_more_workers=len(workers) > WHY_WORKERS,
+    )
+
+
+def _workers(step: Step, unit: UnitOfWork) -> list[IncarnationInfo]:
+    """Return live workers, one more than are told."""
+    rows = step.db.execute(_LIVE, (unit.key, step.now_ms, WHY_WORKERS + 1)).fetchall()
+    return [read_worker(step, row) for row in rows]
+
+
+def _owner(step: Step, unit: UnitOfWork, record: JobRecord) -> IncarnationInfo | None:
+    row = step.db.execute(_OWNER, (unit.key, record.incarnation)).fetchone()
+    return None if row is None else read_worker(step, row)
+
+
+def _next(unit: UnitOfWork, record: JobRecord) -> NextRun | None:
+    row = unit.db.execute(_NEXT, (unit.key, record.id)).fetchone()
+    return None if row is None else NextRun(*row)
+
+
+def _ready_before(unit: UnitOfWork, record: JobRecord, seq: int) -> Before:
+    values = (unit.key, record.lane, record.priority, seq, BEFORE_REACH + 1)
+    [n] = unit.db.execute(_READY_BEFORE, values).fetchone()
+    return _before(n)
+
+
+def _parked_before(unit: UnitOfWork, record: JobRecord, number: int) -> Before:
+    values = (unit.key, record.parked, record.priority, number, BEFORE_REACH + 1)
+    [n] = unit.db.execute(_PARKED_BEFORE, values).fetchone()
+    return _before(n)
+
+
+def _before(n: int) -> Before:
+    return Before(min(n, BEFORE_REACH), is_least=n > BEFORE_REACH)
+
+
+def _gates(unit: UnitOfWork, record: JobRecord, number: int | None) -> list[GateStanding]:
+    found = [unit.gates.gate(name) for name in record.gates.split("\n") if name]
+    holders = _holders(unit, found)
+    return [_gate(unit, record, gate, number, holders[gate.name]) for gate in found]
+
+
+def _gate(
+    unit: UnitOfWork, record: JobRecord, gate: GateState, number: int | None, holders: list[str]
+) -> GateStanding:
+    limit, _, key = gate.name.partition("\t")
+    needed = 1 if record.state is JobState.QUEUED else gate.ready + 1
+    is_its_line = record.parked == gate.name and number is not None
+    return GateStanding(
+        name=limit,
+        key=key,
+        terms=gate.terms,
+        ready=gate.ready,
+        active=gate.active,
+        tokens=gate.bucket.tokens,
+        token_in_ms=gate.bucket.ms_until(needed) if gate.bucket.rate else None,
+        before=_parked_before(unit, record, number or 0) if is_its_line else None,
+        holders=holders,
+    )
+
+
+def _holders(unit: UnitOfWork, gates: list[GateState]) -> dict[str, list[str]]:
+    """Return the ids of jobs that have a place in each gate, those that run first."""
+    found: dict[str, list[str]] = {gate.name: [] for gate in gates}
+    if any(gate.active for gate in gates):
+        _note(found, unit.db.execute(_ACTIVE, (unit.key, HOLDERS_LOOKS)))
+    left = HOLDERS_LOOKS
+    for lane in ready_lanes(unit.db, unit.key) if any(gate.ready for gate in gates) else ():
+        left -= _note(found, unit.db.execute(_READY, (unit.key, lane, max(0, left))))
+    return found
+
+
+def _note(found: dict[str, list[str]], rows: Iterable[tuple[str, str | None]]) -> int:
+    """Note jobs with their gates; return how many were looked at."""
+    n = 0
+    for job_id, names in rows:
+        n += 1
+        for name in names.split("\n") if names else ():
+            if name in found and len(found[name]) < HOLDERS_LIMIT:
+                found[name].append(job_id)
+    return n
