@@ -67,6 +67,7 @@ from headrace.testing.contract.taken_up import TakenUpContract
 from headrace.testing.contract.updates import UpdatesContract
 from headrace.testing.contract.wait import WaitContract
 from headrace.testing.contract.watch import WatchContract
+from headrace.testing.contract.why import WhyContract
 from headrace.testing.contract.workers import WorkersContract
 from headrace.testing.contract.write_schedules import WriteSchedulesContract
 
@@ -130,6 +131,7 @@ class StorageContract(
     UpdatesContract,
     WaitContract,
     WatchContract,
+    WhyContract,
     WorkersContract,
     WriteSchedulesContract,
 ):
