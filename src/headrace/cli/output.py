@@ -17,11 +17,12 @@ from headrace.description import is_a, told
 from headrace.errors import HeadraceError
 from headrace.logs.formatting import has_colors
 from headrace.plain import printable
+from headrace.views.wording import plural as plural
+from headrace.views.wording import span as span
 
 GAP = "  "
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029]")
 """What a terminal would obey, and what some readers take for the end of a line."""
-_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 
 
 def echo(text: str, *, is_line: bool = True) -> None:
@@ -68,21 +69,6 @@ def fields(pairs: Iterable[tuple[str, str | Coloured]], *, indent: str = "") -> 
         echo_styled(f"{indent}{name.ljust(width)}{GAP}{styled(text, colour_of(value))}")
 
 
-def span(milliseconds: int) -> str:
-    """Return a duration with its two largest units: ``350ms``, ``4.2s``, ``5m 10s``, ``3d 4h``."""
-    if milliseconds < 1000:
-        return f"{milliseconds}ms"
-    if milliseconds < 10_000:
-        return f"{milliseconds / 1000:.1f}s"
-    left = milliseconds
-    parts: list[str] = []
-    for size, unit in _SPANS:
-        if left >= size or parts:
-            parts.append(f"{left // size}{unit}")
-            left %= size
-    return " ".join(part for part in parts[:2] if not part.startswith("0"))
-
-
 def span_of(seconds: float | None) -> str:
     """Return a duration in seconds as `span` does; ``-`` where there is none."""
     return "-" if seconds is None else span(round(seconds * 1000))
@@ -106,11 +92,6 @@ def rate(per_second: float) -> str:
     if per_second >= 100:
         return f"{per_second:,.0f}"
     return f"{per_second:.1f}" if per_second >= 1 else f"{per_second:.2g}"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return ``1 job``, ``1,200 jobs``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def leading(error: BaseException) -> BaseException:

@@ -51,7 +51,7 @@ def _entry(name: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, PublicValue):
         return name, value.to_dict()
     if isinstance(value, tuple):
-        return name, [part.to_dict() for part in value]
+        return name, [part.to_dict() if isinstance(part, PublicValue) else part for part in value]
     # What is raw stays so: it may hold more digits than a float.
     return name, msgspec.to_builtins(value, builtin_types=(msgspec.Raw,))
 
