@@ -75,8 +75,10 @@ from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueReader, QueueStats, QueueWork, QueueWorker
+from headrace.views.reason import Reason, ReasonKind
 from headrace.views.schedules import Schedule, ScheduleEvent
 from headrace.views.value import Percentiles
+from headrace.views.why import Why
 from headrace.views.writes import WriteReport
 from headrace.worker.worker import Worker
 
@@ -148,6 +150,8 @@ __all__ = [
     "QueueStats",
     "QueueWork",
     "QueueWorker",
+    "Reason",
+    "ReasonKind",
     "ReplyLost",
     "ResultExpired",
     "ResultMismatch",
@@ -182,6 +186,7 @@ __all__ = [
     "UnknownTask",
     "UsageError",
     "WaitTimeout",
+    "Why",
     "Worker",
     "WriteNotFound",
     "WriteReport",

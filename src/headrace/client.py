@@ -24,9 +24,10 @@ from headrace.plain import shown
 from headrace.repeat import repeat_until_answered
 from headrace.request import JobRequest
 from headrace.settings import check_flag
-from headrace.storage.base import Storage
+from headrace.storage.base import Storage, check_tells_why
 from headrace.storage.batches import batches
 from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, OutputPage
 from headrace.waiting import Waits, whole
 
@@ -180,6 +181,11 @@ class Client:
         """Return what is kept of a job."""
         return await self.storage.get(queue, job_id)
 
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how a job stands, and what may keep it from running."""
+        check_tells_why(self.storage)
+        return await self.storage.why(queue, job_id)
+
     async def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
     ) -> End:
@@ -219,6 +225,10 @@ class CurrentClient:
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
         return await self._client().look(queue, job_id)
+
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how a job stands, and what may keep it from running."""
+        return await self._client().why(queue, job_id)
 
     async def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False

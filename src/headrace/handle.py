@@ -28,8 +28,10 @@ from headrace.job import (
     outcome_of,
 )
 from headrace.one_process import OfOneProcess
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
+from headrace.views.why import Why
 
 R_co = TypeVar("R_co", covariant=True)
 Asked = TypeVar("Asked")
@@ -43,6 +45,9 @@ class JobClient(Protocol):
 
     async def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of the job."""
+
+    async def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how the job stands, and what may keep it from running."""
 
     async def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
@@ -119,6 +124,11 @@ class HandledJob(
         if record is None:
             raise self._not_found()
         return JobStatus.of(record, decode)
+
+    def _why_of(self, situation: Situation | None) -> Why:
+        if situation is None:
+            raise self._not_found()
+        return Why.of(situation)
 
     def _pieces_of(self, end: End, page: OutputPage) -> list[bytes]:
         if end.state is None:
@@ -199,6 +209,19 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
         """
         record = await self._client.look(self.queue, self.id)
         return self._status_of(record, self._client.decode)
+
+    async def why(self) -> Why:
+        """Return why the job does not run: all that is in its way at one instant, and what to do.
+
+        ``print(await handle.why())`` tells people; `Why` has the same for programs. Of a job that
+        runs or has ended it says so. It takes a few milliseconds, however long the queue is.
+
+        Raises:
+            JobNotFound: there is no record.
+            StorageRefused: the storage is another distribution's, and can't tell.
+            StorageError: the storage can't be reached.
+        """
+        return self._why_of(await self._client.why(self.queue, self.id))
 
     async def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return its result. Safe to cancel and to repeat.

@@ -59,10 +59,10 @@ class CountingStorage:
 
 
 class OldStorage(CountingStorage):
-    """Knows nothing of schedules, bulk writes and bulk reads."""
+    """Knows nothing of schedules, bulk writes, bulk reads, and why jobs do not run."""
 
     def __getattr__(self, verb: str) -> Any:
-        if verb in (*SCHEDULER_VERBS, *BULK_VERBS, *BULK_READER_VERBS):
+        if verb in (*SCHEDULER_VERBS, *BULK_VERBS, *BULK_READER_VERBS, "why"):
             raise AttributeError(verb)
         return super().__getattr__(verb)
 

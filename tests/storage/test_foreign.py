@@ -15,6 +15,7 @@ from headrace.storage import Storage, at_once
 from headrace.storage.base import (
     check_keeps_schedules,
     check_reads_in_bulk,
+    check_tells_why,
     check_writes_in_bulk,
     keeps_schedules,
     writes_in_bulk,
@@ -185,6 +186,14 @@ async def test_a_storage_without_bulk_reads_says_so_and_what_it_lacks() -> None:
         check_reads_in_bulk(subject.storage)
     assert "OldStorage has no bulk reads of events" in str(raised.value)
     assert ", ".join(BULK_READER_VERBS) in str(raised.value)
+    await subject.aclose()
+
+
+async def test_a_storage_that_can_not_tell_why_says_so() -> None:
+    subject = ForeignSubject(OldStorage)
+    with pytest.raises(StorageRefused, match="OldStorage can't tell why a job does not run") as got:
+        check_tells_why(subject.storage)
+    assert "lacks why:" in str(got.value)
     await subject.aclose()
 
 

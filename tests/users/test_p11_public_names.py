@@ -43,7 +43,7 @@ OF_AN_APP = {
     *{"hooks", "middlewares", "preparers"},
 }
 SYNC_APP = (APP - {"aclose"}) | {"app", "bind", "close", "submit"}
-HANDLE = {"cancel", "id", "outcome", "queue", "result", "status", "stream"}
+HANDLE = {"cancel", "id", "outcome", "queue", "result", "status", "stream", "why"}
 
 
 def public(value: Any) -> set[str]:

@@ -84,6 +84,7 @@ __all__ = [
     "check_has_limits",
     "check_keeps_schedules",
     "check_reads_in_bulk",
+    "check_tells_why",
     "check_writes_in_bulk",
     "keeps_schedules",
     "writes_in_bulk",
@@ -160,6 +161,15 @@ def check_has_limits(storage: object) -> None:
         StorageRefused: it lacks the role, or a part of it.
     """
     _check(storage, Limiter, "has no limits")
+
+
+def check_tells_why(storage: object) -> None:
+    """See that a storage has all of the role `Inspector`, before it is asked why a job waits.
+
+    Raises:
+        StorageRefused: it lacks a part of it: `Inspector.why` is newer than the others.
+    """
+    _check(storage, Inspector, "can't tell why a job does not run")
 
 
 def check_writes_in_bulk(storage: object) -> None:

@@ -11,7 +11,9 @@ from headrace.errors import StorageError, UsageError, WaitTimeout
 from headrace.handle import result_of
 from headrace.job import CancelOutcome, EnqueueOutcome, Job, JobRecord, Verdict
 from headrace.request import JobRequest
+from headrace.storage.base import check_tells_why
 from headrace.storage.blocking import BlockingStorage
+from headrace.storage.situation import Situation
 from headrace.storage.steps import at_once
 from headrace.storage.values import End, OutputPage
 from headrace.sync.asking import BlockingAsker
@@ -102,6 +104,11 @@ class ProcessClient(BlockingAsker):
     def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
         return at_once(self.storage.get(queue, job_id))
+
+    def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how a job stands, and what may keep it from running."""
+        check_tells_why(self.storage)
+        return at_once(self.storage.why(queue, job_id))
 
     def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False

@@ -9,6 +9,7 @@ from headrace import forks
 from headrace.client import DecoderOf
 from headrace.clients import Clients, Opening
 from headrace.job import CancelOutcome, JobRecord
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, OutputPage
 from headrace.sync.client import DrivenClient, ProcessClient
 from headrace.sync.handle import SyncJobClient
@@ -93,6 +94,10 @@ class CurrentProcessClient:
     def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of a job."""
         return self._clients.current().look(queue, job_id)
+
+    def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how a job stands, and what may keep it from running."""
+        return self._clients.current().why(queue, job_id)
 
     def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False

@@ -11,8 +11,10 @@ from headrace.errors import WaitTimeout
 from headrace.foreign import OF_HANDLES, WithForeignWords, without_await
 from headrace.handle import HandledJob, LookPauses
 from headrace.job import CancelOutcome, EnqueueOutcome, JobRecord
+from headrace.storage.situation import Situation
 from headrace.storage.values import End, OutputPage
 from headrace.views.jobs import JobStatus
+from headrace.views.why import Why
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -22,6 +24,9 @@ class SyncJobClient(Protocol):
 
     def look(self, queue: str, job_id: str) -> JobRecord | None:
         """Return what is kept of the job."""
+
+    def why(self, queue: str, job_id: str) -> Situation | None:
+        """Return how the job stands, and what may keep it from running."""
 
     def wait(
         self, queue: str, job_id: str, *, timeout_ms: int | None, is_update: bool = False
@@ -63,6 +68,16 @@ class SyncJobHandle(
         """
         record = self._client.look(self.queue, self.id)
         return self._status_of(record, self._client.decode)
+
+    def why(self) -> Why:
+        """Return why the job does not run, see `JobHandle.why`.
+
+        Raises:
+            JobNotFound: there is no record.
+            StorageRefused: the storage is another distribution's, and can't tell.
+            StorageError: the storage can't be reached.
+        """
+        return self._why_of(self._client.why(self.queue, self.id))
 
     def result(self, timeout: Duration | None = None) -> R_co:
         """Block until the job has ended and return its result. Safe to interrupt and to repeat.
