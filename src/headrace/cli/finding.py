@@ -47,17 +47,22 @@ async def find(storage: Storage, job_id: str, queue: str | None, *, where: str) 
     names = await queue_names(storage) if queue is None else [queue_of(storage, queue).name]
     found = [record for name in names if (record := await storage.get(name, job_id))]
     if not found:
-        place = "any queue" if queue is None else f"queue {queue!r}"
-        raise JobNotFound(
-            f"there is no job {job_id!r} in {place} of {where}: "
-            "it never was, was deleted, or its record is no longer kept",
-            job_id=job_id,
-            queue=queue or "",
-        )
+        raise no_such_job(job_id, queue, where=where)
     if len(found) > 1:
         queues = ", ".join(record.queue for record in found)
         raise click.UsageError(f"job {job_id!r} is in several queues ({queues}): say --queue")
     return found[0]
+
+
+def no_such_job(job_id: str, queue: str | None, *, where: str) -> JobNotFound:
+    """Return the error of an id that has no record in a queue, None for any."""
+    place = "any queue" if queue is None else f"queue {queue!r}"
+    return JobNotFound(
+        f"there is no job {job_id!r} in {place} of {where}: "
+        "it never was, was deleted, or its record is no longer kept",
+        job_id=job_id,
+        queue=queue or "",
+    )
 
 
 async def find_by_beginning(

@@ -38,10 +38,12 @@ from headrace.cli.output import (
 )
 from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import raw
+from headrace.cli.why import why_command
 from headrace.job import DEFAULT_LANE, JobRecord, JobState, check_text
 from headrace.plain import printable
 from headrace.storage.base import Inspector
 from headrace.views.jobs import ErrorEntry, JobStatus, JobSummary
+from headrace.views.wording import command as typed
 
 COLUMNS = (
     Column("ID"),
@@ -61,6 +63,7 @@ DEAD_COLUMNS = tuple(
     if column.name != "STATE"
 )
 
+NOT_WAITING = {JobState.ACTIVE, JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED}
 BAR = 20
 """Characters of a progress bar."""
 
@@ -74,7 +77,7 @@ def job() -> None:
     """Look at jobs, wait for them, cancel them, retry a failed one, export those that ended."""
 
 
-for command in (cancel, export, stream, wait):
+for command in (cancel, export, stream, wait, why_command):
     job.add_command(command)
 
 
@@ -125,6 +128,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("queue", job.queue),
         ("task", job.task),
         ("state", Coloured(state, STATES.get(job.state, ""))),
+        ("why", "" if job.state in NOT_WAITING else typed("job", "why", job.id)),
         ("progress", _progress(job)),
         ("priority", f"{job.priority}"),
         ("lane", "" if job.lane == DEFAULT_LANE else job.lane),
