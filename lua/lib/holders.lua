@@ -2,54 +2,51 @@
 -- ready, as far as the bound goes.
 local LOOKS, MOST = limits.HOLDERS_LOOKS, limits.HOLDERS_LIMIT
 
--- Note a job with the gates of `found` that it has places in.
+-- Note a job with the gates of `found` that it has places in; return how many notes that were.
 local function note(unit, found, id)
   local v = unit.call('HMGET', keys.job(unit.root, id), 'head', 'gates')
-  local state = v[2] and record.parts(v[1])
-  if state ~= 'active' and state ~= 'queued' then
-    return
-  end
-  for name in string.gmatch(v[2], '[^\n]+') do
+  local state, notes = v[2] and record.parts(v[1]), 0
+  for name in string.gmatch((state == 'active' or state == 'queued') and v[2] or '', '[^\n]+') do
     local ids = found[name]
     if ids and #ids < MOST then
-      ids[#ids + 1] = id
+      ids[#ids + 1], notes = id, notes + 1
     end
   end
+  return notes
 end
 
-local function look_at_active(unit, found)
+-- Look at some of the jobs that run, until as many are found as are missing.
+local function look_at_active(unit, found, missing)
   local looks = LOOKS
   for _, incarnation in ipairs(unit.call('HKEYS', keys.beats(unit.root))) do
-    if looks <= 0 then
-      return
-    end
-    local ids = unit.call('SMEMBERS', keys.processing(unit.root, incarnation))
+    local ids = missing > 0 and looks > 0 and unit.call('SMEMBERS', keys.processing(unit.root, incarnation)) or {}
     table.sort(ids)
     for at = 1, math.min(looks, #ids) do
-      note(unit, found, ids[at])
+      missing = missing > 0 and missing - note(unit, found, ids[at]) or 0
     end
     looks = looks - #ids
   end
 end
 
-local function look_at_ready(unit, found)
-  for _, row in ipairs(pages.entries(unit, 'queued', '', LOOKS)) do
-    note(unit, found, row.id)
+local function look_at_ready(unit, found, missing)
+  for _, row in ipairs(missing > 0 and pages.entries(unit, 'queued', '', LOOKS) or {}) do
+    if missing > 0 then
+      missing = missing - note(unit, found, row.id)
+    end
   end
 end
 
 -- The ids of jobs that have a place in each of some gates, by their names: those that run first.
 function holders.of(unit, its_gates)
-  local found, has_active, has_ready = {}, false, false
+  local found, active, all = {}, 0, 0
   for _, gate in ipairs(its_gates) do
     found[gate.name] = {}
-    has_active, has_ready = has_active or gate.active > 0, has_ready or gate.ready > 0
+    active, all = active + math.min(MOST, gate.active), all + math.min(MOST, gate.active + gate.ready)
   end
-  if has_active then
-    look_at_active(unit, found)
+  look_at_active(unit, found, active)
+  for _, ids in pairs(found) do
+    all = all - #ids
   end
-  if has_ready then
-    look_at_ready(unit, found)
-  end
+  look_at_ready(unit, found, all)
   return found
 end

@@ -159,7 +159,7 @@ RELEASE_LEFT_MS = 6_000
 Longer than the time between two joins of a process.
 """
 
-BEFORE_REACH = 50_000
+BEFORE_REACH = 30_000
 """Jobs up to which a place in a line is counted where it can't be looked up; beyond, "at least"."""
 
 BEFORE_LOOKS = 500
@@ -168,7 +168,7 @@ BEFORE_LOOKS = 500
 HOLDERS_LIMIT = 10
 """Most jobs that are named as those that have the places of a gate."""
 
-HOLDERS_LOOKS = 1_000
+HOLDERS_LOOKS = 500
 """Jobs among which they are looked for: of those that run, and of those that are ready."""
 
 WHY_WORKERS = 100
