@@ -32,9 +32,11 @@ from headrace import (
     QueueStats,
     QueueWork,
     QueueWorker,
+    Reason,
     Schedule,
     ScheduleEvent,
     Task,
+    Why,
     Worker,
     WriteReport,
 )
@@ -48,7 +50,7 @@ REFERENCE = ROOT / "docs" / "reference.md"
 PUBLIC = (
     *(JobStatus, JobSummary, ErrorEntry, JobEvent, QueueStats, QueueWork, QueueWorker),
     QueueReader,
-    *(Schedule, ScheduleEvent, JobOutcome, ExportedJob, WriteReport),
+    *(Schedule, ScheduleEvent, JobOutcome, ExportedJob, WriteReport, Why, Reason),
 )
 
 
