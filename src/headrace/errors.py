@@ -22,6 +22,7 @@
     │   ├── TooManySchedules      the tenant has as many schedules as it may have
     │   ├── StageLost             what was staged for a bulk write is not there any more
     │   ├── TooManyReaders        the queue's events have as many readers as they may have
+    │   ├── TooManyStrikes        the queue has as many strikes as it may have
     │   ├── StaleCall             an older call of this client arrived late; it changed nothing
     │   └── StorageFault          the storage answered something unexpected
     ├── LifespanTimeout           the app's lifespan did not start or end in time
@@ -161,6 +162,10 @@ class StageLost(StorageError):
 
 class TooManyReaders(StorageError):
     """The queue's events have as many readers as they may have; nothing was changed."""
+
+
+class TooManyStrikes(StorageError):
+    """The queue has as many strikes as it may have; nothing was changed."""
 
 
 class StaleCall(StorageError):

@@ -69,6 +69,9 @@ GATE_LOOKS = 10
 GATES_LOOKS = 100
 """Jobs of lines that one call looks at where due gates or new terms have given room."""
 
+STRIKES_LIMIT = 100
+"""Most strikes of a queue, its paused tasks among them."""
+
 CANCELS_A_BEAT = 500
 """Most ids that are asked to stop in the answer to one beat."""
 
