@@ -107,6 +107,11 @@ def read_gates(text: str) -> list[Gate]:
     return gates
 
 
+def keys_of(gates: str) -> dict[str, str]:
+    """Return the keys of the limits that a record's ``gates`` name, by their names, in order."""
+    return dict(line.split("\t", 1) for line in gates.split("\n") if line)
+
+
 def check_gates(text: str) -> str:
     """Return the gates of a job that anybody made, as a plain string.
 

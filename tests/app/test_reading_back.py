@@ -86,7 +86,10 @@ async def test_an_outcome_has_the_result_or_why_there_is_none(
 async def test_an_exported_job_has_all_that_is_kept(
     app: App[None], work: Task[[int], str | None]
 ) -> None:
-    call = work.options(id="x", headers={"user": "ada"}, priority=7)
+    keys = {"smtp": "mx1", "tenants": None}
+    call = work.options(
+        id="x", headers={"user": "ada"}, priority=7, on_failed="mourn", limit_keys=keys
+    )
     async with running(Worker(app)):
         await ended(await call.enqueue(-1))
     status = await app.job("x", queue="q").status()
@@ -94,6 +97,7 @@ async def test_an_exported_job_has_all_that_is_kept(
     assert (job.id, job.queue, job.task, job.state) == ("x", "q", "work", JobState.FAILED)
     assert (job.args, job.options, job.priority) == ({"number": -1}, status.options, 7)
     assert job.options["headers"] == {"user": "ada"}
+    assert (job.on_failed, job.limits) == ("mourn", {"smtp": "mx1", "tenants": ""})
     assert (job.ended_at, job.run_s, job.errors) == (
         status.changed_at,
         status.run_s,

@@ -10,6 +10,7 @@ from typing import Any
 from headrace.clock import datetime_of
 from headrace.events import EventRecord, JobEventKind
 from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
+from headrace.limit import keys_of
 from headrace.stored_options import decode_stored
 from headrace.views.value import PublicValue, instant, read_plain
 
@@ -111,7 +112,7 @@ class JobStatus(PublicValue):
             put_back=None if record.put_back is None else ErrorEntry.of(record.put_back),
             has_next=record.has_next,
             on_failed=record.on_failed or None,
-            limits=dict(line.split("\t", 1) for line in record.gates.split("\n") if line),
+            limits=keys_of(record.gates),
             blocked_by=record.parked.partition("\t")[0] or None,
             slots=record.slots,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.clock import datetime_of
 from headrace.job import JobRecord, JobState
+from headrace.limit import keys_of
 from headrace.storage.exports import cursor_behind
 from headrace.storage.values import End
 from headrace.stored_options import decode_stored
@@ -70,6 +71,8 @@ class ExportedJob(PublicValue):
     reason: str | None
     progress: float | None
     progress_text: str | None
+    on_failed: str | None
+    limits: dict[str, str]
     options: Any = field(repr=False)
     args: Any = field(repr=False)
     has_result: bool
@@ -97,6 +100,8 @@ class ExportedJob(PublicValue):
             reason=record.reason or None,
             progress=record.progress,
             progress_text=record.progress_text or None,
+            on_failed=record.on_failed or None,
+            limits=keys_of(record.gates),
             options=read_plain(decode_stored, record.options),
             args=read_plain(decode, record.payload),
             has_result=record.result is not None,
