@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +22,7 @@ from headrace import (
     Worker,
 )
 from headrace.testing import Kit, running
+from tests.support.producers import told_in_processes
 from tests.support.until import patience
 
 PROCESSES, PRODUCERS = 4, 25
@@ -111,22 +110,9 @@ async def test_a_hundred_first_uses_in_several_processes_give_one_job(
 ) -> None:
     is_file = kind == "file"
     url = f"file://{tmp_path}/data" if is_file else request.getfixturevalue("redis_url")
-    processes = [
-        await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.apps.keyed_producer", url),
-            *(str(PRODUCERS), f"p{number}"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            cwd=Path(__file__).parents[2],
-        )
-        for number in range(PROCESSES)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert await process.stdout.readline() == b"ready\n"
-    told: list[str] = []
-    for out, _ in await asyncio.gather(*(process.communicate(b"go\n") for process in processes)):
-        told += out.decode().splitlines()
+    told = await told_in_processes(
+        "tests.apps.keyed_producer", url, processes=PROCESSES, each=PRODUCERS
+    )
     outcomes = [line.partition(" ")[0] for line in told]
     assert (outcomes.count("queued"), outcomes.count("duplicate")) == (1, 99)
     [job_id] = {line.partition(" ")[2] for line in told}
