@@ -22,6 +22,7 @@ from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import SLOTS_LIMIT, Job, check_name, check_text
 from headrace.limit import Limit
 from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
+from headrace.pace import LEAST_MS, check_pace, check_window
 from headrace.plain import shown
 from headrace.retry import (
     ErrorKinds,
@@ -95,6 +96,9 @@ class TaskDefaults(SharedOptions, total=False):
         skew_grace: how long a job waits for another release of the program whose arguments lack a
             field or have one that is not known here, default as the app says; 0: it fails at once.
         limits: `Limit`s that hold up its jobs in their queue, at most four, default none.
+        debounce: of its calls the last runs, this long after it: 10 ms to a year, default 0: each
+            runs. See `JobOptions`.
+        throttle: of its calls within this, the first runs: 10 ms to a year, default 0: each does.
         validate: hold arguments against the annotations when they are enqueued, which raises
             `InvalidArguments`, and the result before it is stored; default as the app says.
     """
@@ -107,6 +111,8 @@ class TaskDefaults(SharedOptions, total=False):
     on_retry: Hook | None
     skew_grace: Duration | None
     limits: Collection[Limit] | None
+    debounce: Duration | None
+    throttle: Duration | None
     validate: bool | None
 
 
@@ -163,6 +169,12 @@ class JobOptions(SharedOptions, total=False):
             later or earlier than what it waits for; False: never.
         update_retry: change ``max_attempts``, ``max_stalls`` and ``retry``, default True.
         reset_counts: let failures, stalls and the error history begin anew, default False.
+        debounce: the last of many calls runs, this long after it: each updates the job of the one
+            before, or follows it if that runs. 10 ms to a year; calls of one ``id`` are one, and
+            without it all of the task in the queue; not with a time, ``on_conflict`` or a key. It
+            takes the place of what the task says, and 0 of that is none.
+        throttle: the first of many calls runs, and those that come within this of it have its
+            handle. Otherwise as ``debounce``, but that only a key has no place beside it.
     """
 
     id: str | None
@@ -180,6 +192,8 @@ class JobOptions(SharedOptions, total=False):
     update_run_at: bool | Literal["if_later", "if_earlier"] | None
     update_retry: bool | None
     reset_counts: bool | None
+    debounce: Duration | None
+    throttle: Duration | None
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -223,6 +237,10 @@ def _count(name: str, *, is_stored: bool = False) -> OptionRule:
 
 def _flag(name: str) -> OptionRule:
     return _same(name, partial(check_flag, name=name))
+
+
+def _window(name: str) -> OptionRule:
+    return _same(f"{name}_ms", partial(check_window, name=name))
 
 
 def _span(
@@ -282,7 +300,9 @@ OPTIONS: dict[str, OptionRule] = {
     "update_retry": _flag("update_retry"),
     "reset_counts": _flag("reset_counts"),
     "idempotency_key": OptionRule("idempotency_key", _checked_key, _checked_own_key),
-    "idempotency_ttl": _span("idempotency_ttl", least_ms=1000, least_kept=1000),
+    "idempotency_ttl": _span("idempotency_ttl", least_ms=1000, least_kept=LEAST_MS),
+    "debounce": _window("debounce"),
+    "throttle": _window("throttle"),
     "on_failed": OptionRule("on_failed", fail_task_name, stored_fail_task),
     "slots": _same("slots", partial(check_count, name="slots", most=SLOTS_LIMIT)),
 }
@@ -312,6 +332,7 @@ def task_settings(**said: Unpack[TaskOptions]) -> TaskSettings:
     """
     _check_names(said, _OF_A_TASK, "App.task")
     kept = _kept(said, _TASK_OPTIONS, TaskSettings())
+    check_pace(kept.get("debounce_ms", 0), kept.get("throttle_ms", 0))
     rules = RetryRules(kept.pop("retry_on", None), kept.pop("fail_on", ()))
     hooks = {name: (kept.pop(name),) for name in Hooks.__struct_fields__ if name in kept}
     return TaskSettings(**kept, retry_rules=rules, hooks=Hooks(**hooks) if hooks else None)

@@ -60,6 +60,8 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     validate: bool = False
     aliases: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
+    debounce_ms: int = 0
+    throttle_ms: int = 0
 
     @property
     def is_coroutine(self) -> bool:

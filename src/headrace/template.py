@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from headrace.fail_jobs import check_is_other
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
 from headrace.options import JobOptions, job_fields
+from headrace.pace import paced
 from headrace.request import JobRequest, fresh
 from headrace.settings import TaskSettings
 from headrace.stored_options import encode_stored
@@ -33,7 +34,7 @@ class JobTemplate:
     def __init__(
         self, task: str, settings: TaskSettings, said: JobOptions, *, lane: str | None = None
     ) -> None:
-        fields = job_fields(settings, said)
+        fields = paced(task, settings, said, job_fields(settings, said))
         self._id: str | None = fields.pop("id", None)
         limits = TaskLimits(task, settings.limits, fields.pop("limit_keys", {}))
         self.keyed: TaskLimits | None = limits if limits.gates is None else None

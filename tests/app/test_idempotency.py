@@ -149,6 +149,6 @@ def test_what_is_no_key_or_no_time_is_refused(options: dict[str, Any], words: st
 
 
 async def test_a_job_that_anybody_made_is_checked_as_well(app: App[None]) -> None:
-    for options in ({"idempotency_key": "a\tb"}, {"idempotency_ttl_ms": 999}):
+    for options in ({"idempotency_key": "a\tb"}, {"idempotency_ttl_ms": 9}):
         with pytest.raises(InvalidOption):
             await app.enqueue_many([Job("x", "default", "send", b"{}", **options)])
