@@ -11,6 +11,7 @@ from headrace.clock import Duration, datetime_of
 from headrace.errors import InvalidOption
 from headrace.job import Job
 from headrace.options import JobOptions, SharedOptions
+from headrace.pace import without_pace
 from headrace.plain import plain_text, shown
 from headrace.request import JobRequest
 from headrace.retry import Retry
@@ -19,6 +20,7 @@ from headrace.task import Task
 
 _OWN_ID = "each occurrence's job has an id of its own, <schedule>:<instant>"
 _OWN_TIME = "the timing says when the jobs are due, and jitter= spreads them"
+_OWN_PACE = "the timing says how often there is one, and each runs"
 _OWN_WAIT = "nobody waits for the jobs of a schedule"
 _SPAN = "say a duration, which counts from the moment at which an occurrence is fired"
 
@@ -48,8 +50,9 @@ def job_body(job: Job, tasks: Mapping[str, Task[..., Any]]) -> JobBody:
         UsageError: it is no job, asks for what no schedule can have, or its arguments don't fit
             the task.
     """
-    made = checked(job)
-    if isinstance(job, JobRequest) and not job.is_new_id:
+    asked = checked(job)
+    made = without_pace(asked)
+    if isinstance(job, JobRequest) and not job.is_new_id and made.id == asked.id:
         raise _senseless(f"id={shown(made.id)}", _OWN_ID)
     if made.delay_ms:
         raise _senseless(f"delay={made.delay_ms / 1000:g}", _OWN_TIME)
@@ -110,6 +113,8 @@ def options_of(options: ScheduledJobOptions | None) -> JobOptions:
         "on_conflict": _OWN_ID,
         "idempotency_key": _OWN_ID,
         "idempotency_ttl": _OWN_ID,
+        "debounce": _OWN_PACE,
+        "throttle": _OWN_PACE,
         "delay": _OWN_TIME,
         "run_at": _OWN_TIME,
         "wait_timeout": _OWN_WAIT,

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
-from headrace.job import ID_LIMIT_BYTES
+from headrace.job import ID_LIMIT_BYTES, new_job_id
 from headrace.plain import shown
+from headrace.request import JobRequest
 from headrace.settings import TaskSettings
 from headrace.update import Update
 
@@ -144,3 +147,12 @@ def _within_limit(kind: str, text: str) -> str:
     if len(whole.encode()) <= ID_LIMIT_BYTES:
         return whole
     return f"{kind}:{sha256(text.encode()).hexdigest()}"
+
+
+def without_pace(job: JobRequest) -> JobRequest:
+    """Return a job as it would be if its task had no pace, unless the call has said an id."""
+    if job.update is not None and job.id == debounce_id(job.task):
+        job = replace(job, id=new_job_id(), is_new_id=True, delay_ms=0, update=None)
+    if job.idempotency_key == throttle_key(job.task, None):
+        job = replace(job, idempotency_key="")
+    return job

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from headrace import App, At, Blueprint, Context, Cron, Every, Job, Task, UsageError
 from headrace.app import declared_of
@@ -82,6 +83,25 @@ def test_options_are_those_of_its_jobs(app: App[None]) -> None:
     job = schedules(app)[tick.name].job
     assert (job.priority, job.queue, job.expires_in_ms) == (8, "fast", 60_000)
     assert msgspec.json.decode(job.options) == {"timeout_ms": 5_000}
+
+
+@pytest.mark.parametrize("pace", ["debounce", "throttle"])
+def test_each_occurrence_of_a_task_with_a_pace_runs_by_itself(app: App[None], pace: str) -> None:
+    options: Any = {pace: 60}
+
+    @app.every(1)
+    @app.task(name="index", **options)
+    async def index() -> None: ...
+
+    @app.every(1)
+    @app.task(name="plain")
+    async def plain() -> None: ...
+
+    app.schedule("by-job", index.job(), Every(1))
+    found = {name: body.job.request("x") for name, body in schedules(app).items()}
+    assert found["index"] == found["by-job"] == replace(found["plain"], task="index")
+    with pytest.raises(UsageError, match="id='7' makes no sense for a schedule's job"):
+        app.schedule("seven", index.options(id="7").job(), Every(1))
 
 
 def test_the_policy_is_stored(app: App[None]) -> None:

@@ -69,6 +69,8 @@ def test_arguments_that_do_not_fit(
             "id='x' makes no sense for a schedule's job: each occurrence's job has an id",
         ),
         ({"on_conflict": "update"}, "on_conflict='update' makes no sense for a schedule's job"),
+        ({"debounce": 2}, "debounce=2 makes no sense for a schedule's job: the timing says how"),
+        ({"throttle": 60}, "throttle=60 makes no sense for a schedule's job: the timing says how"),
         ({"delay": 5}, "delay=5 makes no sense for a schedule's job: the timing says when"),
         ({"run_at": NEW_YEAR}, "run_at=datetime.* makes no sense"),
         ({"expires": NEW_YEAR}, "expires=datetime.* makes no sense .*say a duration"),
@@ -80,6 +82,8 @@ def test_arguments_that_do_not_fit(
     ids=[
         "id",
         "on_conflict",
+        "debounce",
+        "throttle",
         "delay",
         "run_at",
         "expires",
