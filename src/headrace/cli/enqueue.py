@@ -32,7 +32,7 @@ from headrace.cli.options import (
 from headrace.cli.output import echo, echo_json
 from headrace.cli.quantities import instant
 from headrace.handle import JobHandle
-from headrace.job import EnqueueOutcome, Job, new_job_id
+from headrace.job import EnqueueOutcome, Job
 from headrace.options import JobOptions
 
 TOLD = {
@@ -52,6 +52,8 @@ TOLD = {
 @option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
 @option("--idempotency-key", metavar="KEY", help="Where it came before, nothing is stored.")
 @duration_option("--idempotency-ttl", help="How long the key is known.  [default: 24h]")
+@duration_option("--debounce", help="Run this long after the last of such calls, once.")
+@duration_option("--throttle", help="Run the first of such calls within this, and no other.")
 @duration_option("--delay", help="Start no earlier than this from now.")
 @option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
 @on_conflict_options
@@ -74,6 +76,8 @@ def enqueue(
     id: str | None,
     idempotency_key: str | None,
     idempotency_ttl: float | None,
+    debounce: float | None,
+    throttle: float | None,
     delay: float | None,
     at: datetime | None,
     conflict: JobOptions,
@@ -96,11 +100,12 @@ def enqueue(
     options: JobOptions = {
         **asked,
         **conflict,
-        # Drawn here if it is to be named when the wait times out.
-        "id": id or (new_job_id() if wait else None),
+        "id": id,
         "queue": queue,
         "idempotency_key": idempotency_key,
         "idempotency_ttl": idempotency_ttl,
+        "debounce": debounce,
+        "throttle": throttle,
         "delay": delay,
         "run_at": at,
     }
