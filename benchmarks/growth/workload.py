@@ -11,12 +11,15 @@ from itertools import islice
 
 import uvloop
 
-from headrace import App, Job, Limit, QueueStats, Worker
+import headrace
+from headrace import App, Job, QueueStats, Worker
 
 PIECE = 20_000
 """Jobs in one call of `enqueue_many`, which returns as many handles."""
 FAR_DELAYS_S = [float(seconds) for seconds in range(86_400, 2 * 86_400, 97)]
 """Delays of jobs that fall due after all is over."""
+HAS_LIMITS = hasattr(headrace, "Limit")
+"""Whether the code that is measured, which may be an older one, knows limits."""
 
 
 async def noop(x: int) -> int:
@@ -47,11 +50,10 @@ class GrowthLoad:
         self.app: App[None] = App(url)
         self.queues = [f"bench-{number}" for number in range(queues)]
         self.noop = self.app.task(queue=self.queues[0])(noop)
-        first = self.queues[0]
-        self.limited = self.app.task(queue=first, limits=[Limit(by="key", concurrency=100)])(
-            limited
-        )
-        self.closed = self.app.task(queue=first, limits=[Limit(rate="1/d")])(closed)
+        if HAS_LIMITS:
+            by_key, by_day = headrace.Limit(by="key", concurrency=100), headrace.Limit(rate="1/d")
+            self.limited = self.app.task(queue=self.queues[0], limits=[by_key])(limited)
+            self.closed = self.app.task(queue=self.queues[0], limits=[by_day])(closed)
         self.measure_text = self.app.task(queue=self.queues[0])(measure_text)
 
     async def fill(self, count: int) -> None:
