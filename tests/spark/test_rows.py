@@ -13,6 +13,7 @@ import pytest
 from headrace import InvalidRows
 from headrace.clock import instant_ms
 from headrace.job import PAYLOAD_LIMIT_BYTES
+from headrace.limit import Gate, read_gates
 from headrace.request import JobRequest
 from headrace.spark.options import WriteOptions
 from headrace.spark.rows import JobRows
@@ -126,6 +127,17 @@ def test_another_jobs_keep_and_fail_task_are_asked_for_again() -> None:
     assert one(keep_ms=0).keep_ms == 0
 
 
+def test_limits_are_met_by_the_keys_that_rows_name() -> None:
+    job = one(limit_keys='{"stripe": null, "load:customer": 42, "région": "é"}')
+    assert read_gates(job.gates) == [
+        Gate("stripe", ""),
+        Gate("load:customer", "42"),
+        Gate("région", "é"),
+    ]
+    assert not job.is_plain
+    assert one(limit_keys="{}").is_plain
+
+
 def test_a_keep_is_the_results_too_where_it_is_shorter() -> None:
     assert decode_stored(one(keep=60.0).options) == {
         "result_ttl_ms": 60_000,
@@ -182,6 +194,18 @@ LONG = "x" * 257
         ({"keep": -1.0}, r"the row with id '7': keep=-1.0 is out of bounds"),
         ({"max_attempts": 0}, r"the row with id '7': max_attempts=0 is out of bounds"),
         ({"timeout": 0.0}, r"the row with id '7': timeout=0.0 is out of bounds"),
+        ({"limit_keys": "x"}, r"the row with id '7': limit_keys='x' is no JSON object"),
+        ({"limit_keys": "[1]"}, r"the row with id '7': limit_keys='\[1\]' is no JSON object"),
+        ({"limit_keys": "[" * 9_999}, r"the row with id '7': limit_keys='\[+'… is no JSON object"),
+        (
+            {"limit_keys": '{"till": 1.5}'},
+            r"the row with id '7': limit_keys\['till'\]=1.5 is no key of a limit: use a string",
+        ),
+        ({"limit_keys": '{"": 1}'}, r"the row with id '7': limit name '' is not valid"),
+        (
+            {"limit_keys": '{"a":1,"b":1,"c":1,"d":1,"e":1}'},
+            r"the row with id '7': 5 limits are too many: a job has 4 at most",
+        ),
         (
             {"run_at": pa.scalar(2**62, INSTANTS)},
             r"the row with id '7': run_at is out of bounds: use 1970 to ten years from now",

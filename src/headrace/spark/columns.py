@@ -49,13 +49,14 @@ ASKED = {
     "timeout": _SECONDS,
     "on_failed": TEXT,
     "slots": _COUNT,
+    "limit_keys": TEXT,
     "keep_ms": _COUNT,
     "options": TEXT,
 }
 """What a column may ask of each job; null says nothing.
 
 ``options`` are those of another job as they are stored, in JSON, and ``keep_ms`` is its own; what
-another column says goes before. ``lane`` is its kind of slot.
+another column says goes before. ``lane`` is its kind of slot. ``limit_keys`` is a JSON object.
 """
 
 

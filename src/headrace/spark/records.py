@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from headrace.frames import innermost_frame
 from headrace.job import ErrorInfo, JobRecord, JobState
+from headrace.limit import keys_of
 from headrace.storage.exports import cursor_behind
 from headrace.stored_options import as_one_object
 
@@ -30,6 +31,7 @@ SCHEMA = pa.schema(
         ("max_stalls", pa.int32()),
         ("keep_ms", pa.int64()),
         ("on_failed", pa.string()),
+        ("limit_keys", pa.string()),
         ("failures", pa.int32()),
         ("stalls", pa.int32()),
         ("starts", pa.int32()),
@@ -51,7 +53,7 @@ SCHEMA = pa.schema(
 """The columns of ended jobs.
 
 ``error`` to ``traceback`` are of a dead letter's last error; ``errors`` is a JSON array of all that
-are kept of any job, the newest first.
+are kept of any job, the newest first. ``limit_keys`` is a JSON object.
 """
 
 _NO_ERROR = ErrorInfo(type="", message="")
@@ -88,6 +90,7 @@ def _row(tenant: str, record: JobRecord) -> tuple[object, ...]:
         record.max_stalls,
         record.keep_ms,
         record.on_failed or None,
+        _limit_keys(record),
         record.failures,
         record.stalls,
         record.starts,
@@ -105,3 +108,8 @@ def _row(tenant: str, record: JobRecord) -> tuple[object, ...]:
         msgspec.json.encode(record.errors).decode(),
         cursor_behind(record),
     )
+
+
+def _limit_keys(record: JobRecord) -> str | None:
+    """Return the keys of the limits that a job met, as `JobRows` reads them."""
+    return msgspec.json.encode(keys_of(record.gates)).decode() if record.gates else None

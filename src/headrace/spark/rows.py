@@ -13,11 +13,12 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from headrace.errors import InvalidOption, InvalidRows
+from headrace.errors import InvalidArguments, InvalidOption, InvalidRows
 from headrace.job import (
     DEFAULT_LANE,
     ID_LIMIT_BYTES,
@@ -194,7 +195,7 @@ class _Batch:
     def _of_row(self, index: int, check: Callable[[], T]) -> T:
         try:
             return check()
-        except InvalidOption as error:
+        except (InvalidArguments, InvalidOption) as error:
             raise InvalidRows(f"{self._row(index)}: {error}") from None
 
     def _row(self, index: int) -> str:
@@ -229,7 +230,18 @@ def _job_options(said: Mapping[str, Any]) -> JobOptions:
     for name in ("expires_in", "expires_at"):
         if name in given:
             given["expires"] = given.pop(name)
+    if "limit_keys" in given:
+        given["limit_keys"] = _limit_keys(given["limit_keys"])
     return cast(JobOptions, given)
+
+
+def _limit_keys(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
+        raise InvalidOption(
+            f"limit_keys={shown(text)} is no JSON object of the keys of limits, by their names"
+        ) from None
 
 
 def _as_another(blank: JobRequest, said: Mapping[str, Any], *, is_as_it_was: bool) -> JobRequest:

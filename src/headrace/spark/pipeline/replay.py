@@ -22,7 +22,10 @@ from headrace.spark.writing import terms_of
 WRITE_ID_LIMIT_BYTES = 128
 """Of a replay's write id, with which the id of each of its jobs begins."""
 
-_KEPT = ("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "on_failed", "options")
+_KEPT = (
+    *("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "on_failed", "limit_keys"),
+    "options",
+)
 """What a job asks for as its dead letter did."""
 
 
@@ -42,11 +45,12 @@ def replay(
     """Enqueue archived dead letters again, as new jobs.
 
     Each asks for what the dead letter did: its payload, whatever that is, options, priority, lane,
-    ``max_stalls``, ``on_failed``, and how long its record is kept. Counts and errors begin anew, it
-    may start at once, and it does not expire. In archives of releases that did not write them,
-    ``max_stalls`` is not known, nor a ``keep`` that its task has said: then they are the defaults.
-    A job that has failed for good several times is replayed once, as it last
-    was. What is still a dead letter in its queue stays there, and is no obstacle.
+    ``max_stalls``, ``on_failed``, the keys of its limits, which it meets in the queue where it
+    goes, and how long its record is kept. Counts and errors begin anew, it may start as soon as
+    these let it, and it does not expire. In archives of releases that did not write them,
+    ``max_stalls`` and limits are not known, nor a ``keep`` that its task has said: then they are
+    the defaults, and none. A job that has failed for good several times is replayed once, as it
+    last was. What is still a dead letter in its queue stays there, and is no obstacle.
 
     Each queue gets its jobs as a whole or not at all. A replay that was interrupted is finished by
     the same call with the same ``write_id``, and one that was not brings nothing twice: it is
