@@ -16,7 +16,15 @@ from headrace.events import ScheduleFailed, ScheduleFired, ScheduleSkipped, Work
 from headrace.job import CancelOutcome, EnqueueOutcome, JobState
 from headrace.schedule import ENDED_TTL_MS, HistoryEntry, occurrence_id
 from headrace.scheduler.step import FIRE_WITHIN_MS, HOLD_MS, TAKEN_LIMIT, Steps
-from headrace.storage import BATCH_LIMIT_BYTES, End, Occurrence, ScheduleWrite
+from headrace.storage import (
+    BATCH_LIMIT_BYTES,
+    CallId,
+    End,
+    JobRequest,
+    Occurrence,
+    QueueSettings,
+    ScheduleWrite,
+)
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.testing import EventLog, ManualClock
 from headrace.timing import At, Every
@@ -315,6 +323,29 @@ async def test_a_queue_that_can_not_be_used_keeps_no_other_ones_schedules_up(
         assert body is not None
         assert body.next_ms == NOON_MS + MINUTE_MS
     await storage.aclose()
+
+
+async def test_a_queue_that_is_full_holds_up_no_other_and_gets_its_jobs_once_there_is_room(
+    storage: SqliteStorage, clock: ManualClock, steps: Steps, log: EventLog
+) -> None:
+    full = "a-full-queue"
+    await storage.configure(full, QueueSettings(max_length=1))
+    await storage.enqueue(full, [JobRequest("x", full, "t", b"{}")], call=CallId("c", 1))
+    for name in "ab":
+        await put(storage, f"full-{name}", Every(60), job=replace(JOB, queue=full))
+    await put(storage, "report", Every(60))
+    clock.advance(60)
+    await steps.step()
+    assert await job_ids(storage) == ["report:2026-11-29T12:01:00Z"]
+    assert await job_ids(storage, full) == ["x"]
+    assert {event.schedule for event in log.of(ScheduleFailed)} == {"full-a", "full-b"}
+    assert "takes 1 jobs that wait" in log.of(ScheduleFailed)[0].error
+
+    assert await storage.cancel(full, ["x"]) == [CancelOutcome.CANCELLED]
+    clock.advance(HOLD_MS / 1000)
+    await steps.step()
+    assert await job_ids(storage, full) == [f"full-{n}:2026-11-29T12:01:00Z" for n in "ab"]
+    assert len(log.of(ScheduleFailed)) == 2
 
 
 @pytest.fixture

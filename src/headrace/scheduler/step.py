@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from headrace.description import told
-from headrace.errors import ReplyLost, StorageError, StorageFull, StorageUnavailable
+from headrace.errors import QueueFull, ReplyLost, StorageError, StorageFull, StorageUnavailable
 from headrace.events import Emit, ScheduleFailed, ScheduleFired, ScheduleSkipped
 from headrace.job import EnqueueOutcome
 from headrace.schedule import HistoryEntry, ScheduleBody, decode_body
@@ -153,9 +153,10 @@ class Steps:
         """Leave schedules as they are where their queue can't be used; others go on."""
         try:
             yield
-        except (StorageUnavailable, ReplyLost, StorageFull):
-            raise
         except StorageError as error:
+            is_of_all = isinstance(error, (StorageUnavailable, ReplyLost, StorageFull))
+            if is_of_all and not isinstance(error, QueueFull):
+                raise
             for stored in schedules:
                 self._fail(stored, error)
 
