@@ -64,7 +64,7 @@ function functions.fire(roots, args)
     verdicts[i] = 'duplicate'
   end
   local told = 0
-  for verdict in string.gmatch(batch.store(unit, words, 1), '%S+') do
+  for verdict in string.gmatch(batch.store(unit, words, 1, true), '%S+') do
     told = told + 1
     verdicts[chosen[told]] = verdict
   end

@@ -2,12 +2,19 @@
 -- publish too: what is stored is taken off the stage last, so that after a failure the same jobs come again, as
 -- duplicates. Reply: how many stages are left.
 
+-- What the server says of itself or of the queue, and not of words that are no jobs: those jobs stay.
+local function is_refusal(said)
+  local word = string.match(said, '^(%u+) ')
+  return word ~= nil and word ~= 'BADCALL' and word ~= 'ERR'
+end
+
 -- Return how many of the jobs are new. Words that are none hold up nothing: they count as no jobs.
 local function store(unit, words)
-  local is_done, said, added = pcall(batch.store, unit, words, 1)
+  local is_done, said, added = pcall(batch.store, unit, words, 1, true)
   if not is_done then
-    if type(said) == 'table' and not string.find(said.err, '^BADCALL') then
-      error(said)
+    said = type(said) == 'table' and said.err or said -- servers give an error as a table or as its text
+    if is_refusal(said) then
+      error(redis.error_reply(said))
     end
     damage.note(unit.root, 'stage')
   end

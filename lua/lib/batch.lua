@@ -241,8 +241,9 @@ local function count_added(unit, args, at, last, is_alike)
   return n
 end
 
--- See that a call does not bring the jobs that wait over the number that its queue takes.
-local function check_length(unit, args, at, last, is_alike)
+-- See that a call does not bring the jobs that wait over the number that its queue takes. One that `may_pass` that is
+-- let in while fewer wait, since it can't be made any smaller.
+local function check_length(unit, args, at, last, is_alike, may_pass)
   local most, waiting = settings.of(unit).max_length, 0
   if most == 0 then
     return
@@ -250,7 +251,7 @@ local function check_length(unit, args, at, last, is_alike)
   for _, n in ipairs(unit.call('HMGET', keys.counts(unit.root), 'queued', 'scheduled', 'retrying', 'blocked')) do
     waiting = waiting + numbers.read(n, 0)
   end
-  if waiting + last - at + 1 > most then
+  if waiting + last - at + 1 > most and not (may_pass and waiting < most) then
     local added = count_added(unit, args, at, last, is_alike)
     if added > 0 and waiting + added > most then
       error(redis.error_reply('QUEUEFULL ' .. numbers.text(most) .. ' ' .. numbers.text(waiting) .. ' ' .. unit.root))
@@ -258,14 +259,15 @@ local function check_length(unit, args, at, last, is_alike)
   end
 end
 
--- Store the jobs from `at` on. Return their verdicts, a blank between two, and how many were stored.
-function batch.store(unit, args, at)
+-- Store the jobs from `at` on. Return their verdicts, a blank between two, and how many were stored. Jobs that their
+-- sender can't send in smaller calls `may_pass` the number that the queue takes, where it is not reached.
+function batch.store(unit, args, at, may_pass)
   local last = #args
   if at > last then
     return '', 0
   end
   local is_alike = string.byte(args[at]) == TAB
-  check_length(unit, args, at, last, is_alike)
+  check_length(unit, args, at, last, is_alike, may_pass)
   local verdicts, stored = (is_alike and store_alike or store_each)(unit, args, at, last)
   if stored > 0 then
     stats.tally(unit, 'enqueued', stored)

@@ -92,6 +92,8 @@ class BulkWriter(Protocol):
 
         Raises:
             StorageFull: there is no room; nothing changed.
+            QueueFull: the queue's ``max_length`` is reached; nothing changed. While fewer wait, all
+                jobs of a call are let in.
         """
 
     @writes(is_durable=False)

@@ -106,6 +106,8 @@ class Scheduler(Protocol):
 
         Raises:
             StorageFull: there is no room; nothing was stored.
+            QueueFull: the queue's ``max_length`` is reached; nothing was stored. While fewer wait,
+                all occurrences are let in.
         """
 
     @writes(is_durable=False)

@@ -14,8 +14,12 @@ from headrace.storage.sqlite.record import Record, add_channel, join, with_chann
 from headrace.storage.sqlite.unit import UnitOfWork
 
 
-def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
-    """Store jobs, unless they are there already, and return the outcome of each."""
+def store(unit: UnitOfWork, jobs: Sequence[JobRequest], *, may_pass: bool = False) -> list[Verdict]:
+    """Store jobs, unless they are there already, and return the outcome of each.
+
+    Jobs that their sender can't send in smaller calls ``may_pass`` the number that the queue takes,
+    where it is not reached.
+    """
     before = _waiting(unit)
     # An id that was just drawn at random can't be there.
     asked = [job.id for job in jobs if not job.is_new_id]
@@ -53,7 +57,7 @@ def store(unit: UnitOfWork, jobs: Sequence[JobRequest]) -> list[Verdict]:
             firsts.note(job, EnqueueOutcome.QUEUED)
     _write(unit, new)
     firsts.write()
-    _check_length(unit, before)
+    _check_length(unit, before, may_pass=may_pass)
     if joined:
         join(unit, joined)
     return outcomes
@@ -85,10 +89,12 @@ def _meet_twin(twin: NewJob, job: JobRequest, joined: list[str]) -> EnqueueOutco
     return EnqueueOutcome.DUPLICATE
 
 
-def _check_length(unit: UnitOfWork, before: int) -> None:
+def _check_length(unit: UnitOfWork, before: int, *, may_pass: bool) -> None:
     """See that a call has not brought the jobs that wait over the number that its queue takes."""
     limit = unit.settings.max_length
-    if limit and _waiting(unit) > max(limit, before):
+    if not limit or (may_pass and before < limit):
+        return
+    if _waiting(unit) > max(limit, before):
         raise QueueFull(unit.queue, limit=limit, waiting=before)
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from headrace import QueueFull
 from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.testing.contract.bulk_steps import ContractWriter, report_of
 from headrace.testing.contract.fixtures import Contract, Dump
+from headrace.testing.contract.schedule_steps import an_occurrence, fire
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,
@@ -106,3 +108,41 @@ class QueueBoundsContract(Contract):
         assert await state_of(storage, "a") is JobState.RETRYING
         with pytest.raises(QueueFull):
             await client.enqueue(a_job("d"))
+
+    async def test_what_is_published_waits_until_a_queue_takes_any_job(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
+    ) -> None:
+        await storage.configure(QUEUE, QueueSettings(max_length=2))
+        writer = ContractWriter(storage)
+        await writer.stage(*(a_job(name) for name in "abc"))
+        await writer.stage(a_job("d"))
+        await writer.commit()
+        await client.enqueue(a_job("x"), a_job("y"))
+        before = await dump()
+        with pytest.raises(QueueFull) as caught:
+            await storage.publish(QUEUE)
+        assert (caught.value.queue, caught.value.limit, caught.value.waiting) == (QUEUE, 2, 2)
+        assert await dump() == before
+        await worker.claim(1)
+        # It was staged in one call, and can't come in a smaller one.
+        assert await storage.publish(QUEUE) == 1
+        with pytest.raises(QueueFull):
+            await storage.publish(QUEUE)
+        await worker.claim(3)
+        assert await storage.publish(QUEUE) == 0
+        assert ids(await worker.claim()) == ["c", "d"]
+        assert (await report_of(storage)).added == 4
+
+    async def test_what_is_fired_waits_until_a_queue_takes_any_job(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
+    ) -> None:
+        await storage.configure(QUEUE, QueueSettings(max_length=1))
+        await client.enqueue(a_job("x"))
+        occurrences = [an_occurrence(n) for n in (1, 2)]
+        before = await dump()
+        with pytest.raises(QueueFull):
+            await fire(storage, *occurrences)
+        assert await dump() == before
+        await worker.claim(1)
+        assert await fire(storage, *occurrences) == [EnqueueOutcome.QUEUED] * 2
+        assert await fire(storage, *occurrences) == [EnqueueOutcome.DUPLICATE] * 2

@@ -28,7 +28,8 @@ def fire(
     outcomes = [EnqueueOutcome.DUPLICATE] * len(occurrences)
     if new:
         list_queue(unit)
-        stored = batch.store(unit, [occurrence.job for occurrence in new.values()])
+        jobs = [occurrence.job for occurrence in new.values()]
+        stored = batch.store(unit, jobs, may_pass=True)
         for index, outcome in zip(new, stored, strict=True):
             outcomes[index] = outcome_of(outcome)
         fired.keep(unit, {each.schedule_id: last[each.schedule_id] for each in new.values()})
