@@ -26,6 +26,7 @@ from headrace.testing.contract.fail_jobs import FailJobsContract
 from headrace.testing.contract.fire import FireContract
 from headrace.testing.contract.for_tenant import ForTenantContract
 from headrace.testing.contract.forget import ForgetContract
+from headrace.testing.contract.gated_entries import GatedEntriesContract
 from headrace.testing.contract.gated_updates import GatedUpdatesContract
 from headrace.testing.contract.gates import GatesContract
 from headrace.testing.contract.held import HeldContract
@@ -91,6 +92,7 @@ class StorageContract(
     FireContract,
     ForTenantContract,
     ForgetContract,
+    GatedEntriesContract,
     GatedUpdatesContract,
     GatesContract,
     HeldContract,
