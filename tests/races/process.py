@@ -19,6 +19,8 @@ from headrace.storage.base import Storage
 from headrace.storage.redis.storage import RedisStorage
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.races.hands import Hand, Told
+from tests.races.limited import LimitedHand
+from tests.races.updating import UpdatingHand
 from tests.support.until import until
 
 TENANT = "acme"
@@ -29,12 +31,16 @@ MEETING_SECONDS = 60
 class Assignment(msgspec.Struct, frozen=True):
     """What a process does: ``steps`` of each hand, once all processes have come."""
 
+    kind: str
     url: str
     directory: str
     seed: int
     steps: int
     index: int
     of: int
+
+
+HANDS_OF: dict[str, type[Hand]] = {"updates": UpdatingHand, "limits": LimitedHand}
 
 
 def opened(url: str) -> Storage:
@@ -51,7 +57,8 @@ async def race(own: Assignment) -> Told:
     """Let the hands race and return what they tell."""
     storage = opened(own.url)
     names = [f"p{own.index}h{n}" for n in range(HANDS)]
-    hands = [Hand(storage, name, f"{own.seed}/{name}") for name in names]
+    make = HANDS_OF[own.kind]
+    hands = [make(storage, name, f"{own.seed}/{name}") for name in names]
     directory = Path(own.directory)
     (directory / f"came-{own.index}").touch()
     await until(partial(are_there, directory, own.of), within=MEETING_SECONDS)
@@ -63,6 +70,8 @@ async def race(own: Assignment) -> Told:
         [hold for hand in hands for hold in hand.holds],
         dict(sum((hand.did for hand in hands), Counter())),
         [problem for hand in hands for problem in hand.problems],
+        [job_id for hand in hands for job_id in hand.stored],
+        [job_id for hand in hands for job_id in hand.purged],
     )
 
 

@@ -5,14 +5,8 @@ What each held, and when, they write down themselves; the storages are not asked
 
 from __future__ import annotations
 
-import os
-import secrets
-import sys
-from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from headrace.job import EnqueueOutcome
@@ -21,14 +15,13 @@ from headrace.storage.base import Storage
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId
 from headrace.update import Update
-from tests.races.hands import JOB_IDS, QUEUE, Told, drain, overlaps
-from tests.races.process import Assignment, opened
+from tests.races.hands import QUEUE, Told, drain
+from tests.races.process import opened
+from tests.races.runner import raced
+from tests.races.updating import JOB_IDS, overlaps
 from tests.support import leaks, sqlite_check
-from tests.support.processes import WorkerProcess
 from tests.support.redis_server import RedisServer
 
-SEED = int(os.environ.get("HEADRACE_SEED") or secrets.randbits(32))
-PROCESSES = 3
 FEW, MANY = 60, 2_000
 
 pytestmark = [
@@ -45,34 +38,6 @@ DONE = (
 """What many steps must have done."""
 
 
-async def raced(url: str, directory: Path, steps: int) -> Told:
-    """Let processes race, and return what all of them tell."""
-    sys.stdout.write(f"HEADRACE_SEED={SEED}\n")
-    assignments = [
-        Assignment(url, str(directory), SEED, steps, index, PROCESSES) for index in range(PROCESSES)
-    ]
-    with ExitStack() as stack:
-        processes = [
-            stack.enter_context(
-                WorkerProcess.module(
-                    "tests.races.process",
-                    msgspec.json.encode(own).decode(),
-                    directory=directory,
-                    name=f"process-{own.index}",
-                )
-            )
-            for own in assignments
-        ]
-        for process in processes:
-            assert await process.wait(30 + steps / 10) == 0, process.stderr
-        told = [msgspec.json.decode(process.stdout, type=Told) for process in processes]
-    return Told(
-        [hold for one in told for hold in one.holds],
-        dict(sum((Counter(one.did) for one in told), Counter())),
-        [problem for one in told for problem in one.problems],
-    )
-
-
 async def check(told: Told, storage: Storage, steps: int) -> None:
     """See that nothing was held twice, and that what is asked for last is what runs last."""
     assert told.problems == []
@@ -86,7 +51,7 @@ async def check(told: Told, storage: Storage, steps: int) -> None:
     ]
     for outcome in await storage.enqueue(QUEUE, jobs, call=CallId("last", 1)):
         assert outcome in (EnqueueOutcome.QUEUED, EnqueueOutcome.UPDATED)
-    last = await drain(storage)
+    last = {job.id: job for job in await drain(storage)}
     assert {job_id: job.payload for job_id, job in last.items()} == payloads
     stats = await storage.stats(QUEUE)
     assert (stats.queued, stats.scheduled, stats.retrying, stats.active, stats.blocked) == (0,) * 5
@@ -96,7 +61,7 @@ async def test_no_two_jobs_of_an_id_are_active_on_redis(
     steps: int, redis_server: RedisServer, redis_url: str, tmp_path: Path
 ) -> None:
     """BC-24 to BC-30: past, present and future times, however the active one ends."""
-    told = await raced(redis_url, tmp_path, steps)
+    told = await raced("updates", redis_url, tmp_path, steps)
     storage = opened(redis_url)
     try:
         await check(told, storage, steps)
@@ -109,7 +74,7 @@ async def test_no_two_jobs_of_an_id_are_active_on_redis(
 async def test_no_two_jobs_of_an_id_are_active_on_a_directory(steps: int, tmp_path: Path) -> None:
     """BC-24 to BC-30: past, present and future times, however the active one ends."""
     url = f"file://{tmp_path}/data?sync=normal"
-    told = await raced(url, tmp_path, steps)
+    told = await raced("updates", url, tmp_path, steps)
     storage = SqliteStorage(url).for_tenant("acme")
     try:
         await check(told, storage, steps)
