@@ -9,12 +9,13 @@ import anyio
 import msgspec
 
 from headrace.storage.base import Storage
-from tests.linearizability import fifo, schedules
+from tests.linearizability import fifo, limit_clients, schedules
 from tests.linearizability.caller import Caller
 from tests.linearizability.clients import Board, RandomClient
 from tests.linearizability.faults import Faults, NoFaults
 from tests.linearizability.fifo import FifoClient, Moment
 from tests.linearizability.history import Line, problems_of_jobs
+from tests.linearizability.limit_clients import KeyEntry, LimitClient
 from tests.linearizability.schedules import Entry, ScheduleClient
 from tests.model.schedules import SCHEDULES_LIMIT
 
@@ -27,9 +28,9 @@ MOST_CLIENTS = 5
 CALLS = 34
 """Calls of all clients of a history together, so that no job id has more than 40."""
 
-Kind = Literal["jobs", "order", "schedules"]
-Client: TypeAlias = RandomClient | FifoClient | ScheduleClient
-Told: TypeAlias = Line | Moment | Entry
+Kind = Literal["jobs", "order", "schedules", "limits"]
+Client: TypeAlias = RandomClient | FifoClient | ScheduleClient | LimitClient
+Told: TypeAlias = Line | Moment | Entry | KeyEntry
 """What a client tells of a call."""
 
 
@@ -37,8 +38,8 @@ class Plan(msgspec.Struct, frozen=True):
     """One history: what it is about, and from which seed its clients choose.
 
     Attributes:
-        kind: what happens to a few job ids, or to a few schedules, or the order in which jobs are
-            taken.
+        kind: what happens to a few job ids, or to a few schedules, or to the keys of a limit, or
+            the order in which jobs are taken.
         number: of the history.
         seed: of all histories.
     """
@@ -62,6 +63,11 @@ class Plan(msgspec.Struct, frozen=True):
         """One to four ids: the fewer, the more calls meet."""
         return JOB_IDS[: 1 + self.number % len(JOB_IDS)]
 
+    @property
+    def limit(self) -> int:
+        """One job of a key at once, or two."""
+        return 1 + self.number % 2
+
     def seed_of(self, name: str) -> str:
         """Return from what a client, and what befalls it, choose."""
         return f"{self.seed}/{self.queue}/{name}"
@@ -75,6 +81,8 @@ class Plan(msgspec.Struct, frozen=True):
             return FifoClient(caller)
         if self.kind == "schedules":
             return ScheduleClient(caller, names=self.job_ids[:SCHEDULES_LIMIT])
+        if self.kind == "limits":
+            return LimitClient(caller, limit=self.limit)
         return RandomClient(caller, job_ids=self.job_ids, board=board)
 
     def problems(self, lines: list[Told]) -> list[str]:
@@ -83,6 +91,9 @@ class Plan(msgspec.Struct, frozen=True):
             found = fifo.problems(line for line in lines if isinstance(line, Moment))
         elif self.kind == "schedules":
             found = schedules.problems(line for line in lines if isinstance(line, Entry))
+        elif self.kind == "limits":
+            keys = (line for line in lines if isinstance(line, KeyEntry))
+            found = limit_clients.problems(keys, limit=self.limit)
         else:
             found = problems_of_jobs([line for line in lines if isinstance(line, Line)])
         return [f"{self}: {problem}" for problem in found]

@@ -42,7 +42,7 @@ PROCESSES = 2
 pytestmark = [
     pytest.mark.timeout(300 + int(ASKED or 0)),
     pytest.mark.parametrize("histories", HISTORIES),
-    pytest.mark.parametrize("kind", ["jobs", "order", "schedules"]),
+    pytest.mark.parametrize("kind", ["jobs", "order", "schedules", "limits"]),
 ]
 
 
