@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from datetime import timedelta
 from functools import partial
@@ -125,12 +126,40 @@ def test_a_program_without_a_loop_throttles_too(storage_url: str) -> None:
     assert first.id == second.id == third.id
 
 
+async def test_a_call_after_the_window_follows_one_of_its_id_that_still_runs(
+    app: App[None], runs: list[object]
+) -> None:
+    may_end = asyncio.Event()
+
+    @app.task(throttle=0.01)
+    async def refresh(value: int) -> int:
+        runs.append(value)
+        await may_end.wait()
+        return value
+
+    call = refresh.options(id="7")
+    async with running(Worker(app)):
+        first = await call.enqueue(1)
+        await until(lambda: runs == [1], within=patience(10))
+
+        async def is_followed() -> bool:
+            return (await call.enqueue(2)).outcome is EnqueueOutcome.UPDATED
+
+        await until(is_followed)
+        assert (await first.status()).has_next
+        may_end.set()
+        await until(lambda: runs == [1, 2], within=patience(10))
+
+
 async def test_a_bulk_write_lets_the_first_through(
     app: App[None], refresh: Task[[object], object]
 ) -> None:
     async with app.bulk("w1") as bulk:
         await bulk.add_many(refresh.job(number) for number in range(20))
     assert (await app.queue("default").stats()).queued == 1
+    with pytest.raises(UsageError, match="only brings new jobs in"):
+        async with app.bulk("w2") as bulk:
+            await bulk.add(refresh.options(id="7").job(1))
 
 
 async def test_a_kit_lets_the_time_pass(runs: list[object]) -> None:
