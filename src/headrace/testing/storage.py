@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from headrace.errors import StorageUnavailable
-from headrace.job import ADDED, CancelOutcome, EnqueueOutcome, Verdict
+from headrace.job import ADDED, CancelOutcome, EnqueueOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.blocking import BlockingStorage
 from headrace.storage.schedules import Occurrence
@@ -76,10 +76,15 @@ class NotedStorage(SqliteStorage):
                 self._stored(job, occurrence)
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
         """Cancel jobs; an active one hears of it now and not at a beat."""
-        outcomes = await super().cancel(queue, job_ids, only_next=only_next)
+        outcomes = await super().cancel(queue, job_ids, only_next=only_next, states=states)
         pairs = zip(job_ids, outcomes, strict=True)
         self._stopping(queue, [i for i, outcome in pairs if outcome is CancelOutcome.REQUESTED])
         return outcomes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from headrace.job import CancelOutcome, Verdict
+from headrace.job import CancelOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.connections import Channel
 from headrace.storage.values import CallId, End
@@ -84,7 +84,12 @@ class Producer(Protocol):
 
     @writes()
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
         """Cancel jobs and return an outcome for each id, in order.
 
@@ -99,6 +104,10 @@ class Producer(Protocol):
         cancelled, with the reason ``next``, by which who waits in one process for both can tell
         them apart. With ``only_next`` it goes alone: the id is ``cancelled``, and ``not_found``
         where there is none. Nothing is kept of it.
+
+        With ``states``, which go without ``only_next``, jobs that have not ended and are in none of
+        them are spared: ``not_found``. A successor is ``blocked`` and goes alone where that is one
+        of them and its active one is spared; else it stays or goes with that one.
         """
 
     @writes(is_durable=False, repeats=True)

@@ -12,6 +12,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{part.name}" for part in iter_modu
 
 from headrace.testing.contract.beat import BeatContract
 from headrace.testing.contract.cancel import CancelContract
+from headrace.testing.contract.cancel_in_states import CancelInStatesContract
 from headrace.testing.contract.claim import ClaimContract
 from headrace.testing.contract.commit import CommitContract
 from headrace.testing.contract.configure import ConfigureContract
@@ -78,6 +79,7 @@ __all__ = ["StorageContract", "Subject"]
 class StorageContract(
     BeatContract,
     CancelContract,
+    CancelInStatesContract,
     ClaimContract,
     CommitContract,
     ConfigureContract,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from urllib.parse import unquote
 
@@ -82,9 +82,11 @@ def _first_use(word: bytes) -> FirstUse:
     return FirstUse(_OUTCOMES[outcome], unquote(job_id.decode()))
 
 
-def cancel(root: str, job_ids: Sequence[str], *, only_next: bool) -> Call[list[CancelOutcome]]:
+def cancel(
+    root: str, job_ids: Sequence[str], *, only_next: bool, states: Collection[JobState]
+) -> Call[list[CancelOutcome]]:
     """Build ``cancel``."""
-    words = [f"{only_next:d}", *job_ids]
+    words = [f"{only_next:d}", " ".join(states), *job_ids]
     return Call("cancel", root, words, lambda reply: [CancelOutcome(w.decode()) for w in reply])
 
 

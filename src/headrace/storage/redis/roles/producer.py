@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from headrace.job import CancelOutcome, Verdict
+from headrace.job import CancelOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.redis.blocking import RedisChannel
@@ -25,9 +25,14 @@ class RedisProducer(RedisRole):
         return await self._client.run(producer.enqueue(root, jobs, call))
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
-        call = producer.cancel(self._root(queue), job_ids, only_next=only_next)
+        call = producer.cancel(self._root(queue), job_ids, only_next=only_next, states=states)
         return await self._client.run(call)
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:

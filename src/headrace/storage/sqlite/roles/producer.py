@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from headrace.job import CancelOutcome, Verdict
+from headrace.job import CancelOutcome, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.base import Channel
 from headrace.storage.sqlite.blocking import SqliteChannel
@@ -24,11 +24,17 @@ class SqliteProducer(SqliteRole):
         )
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
         name = self._name(queue)
         return await self._do(
-            "cancel", lambda s: cancel.cancel(s, name, job_ids, only_next=only_next)
+            "cancel",
+            lambda s: cancel.cancel(s, name, job_ids, only_next=only_next, states=states),
         )
 
     async def watch(self, queue: str, job_ids: Sequence[str], *, channel: str) -> list[End]:

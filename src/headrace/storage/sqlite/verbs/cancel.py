@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from headrace.job import CancelOutcome, JobState
 from headrace.storage.sqlite import finish, lines
@@ -15,26 +16,40 @@ from headrace.storage.values import End
 
 
 def cancel(
-    step: Step, name: QueueName, job_ids: Sequence[str], *, only_next: bool
+    step: Step,
+    name: QueueName,
+    job_ids: Sequence[str],
+    *,
+    only_next: bool,
+    states: Collection[JobState],
 ) -> list[CancelOutcome]:
-    """End waiting jobs and ask active ones to stop, or end successors alone."""
+    """End waiting jobs and ask active ones to stop, or end successors alone.
+
+    With ``states`` only those that are in one of them.
+    """
     unit = find_unit(step, name)
     if unit is None:
         return [CancelOutcome.NOT_FOUND] * len(job_ids)
     known = load(unit, job_ids)
-    end = _cancel_next if only_next else _cancel
+    end = _cancel_next if only_next else partial(_cancel, states=states)
     outcomes = [end(unit, known.get(job_id)) for job_id in job_ids]
     lines.close(unit)
     return outcomes
 
 
-def _cancel(unit: UnitOfWork, record: Record | None) -> CancelOutcome:
+def _cancel(
+    unit: UnitOfWork, record: Record | None, *, states: Collection[JobState]
+) -> CancelOutcome:
     if record is None or record.is_erased:
         return CancelOutcome.NOT_FOUND
     if record.state == "cancelled":
         return CancelOutcome.CANCELLED
     if record.state in TERMINAL:
         return CancelOutcome.FINISHED
+    if states and record.state not in states:
+        # What follows an active job is blocked, whatever that one is.
+        is_next = record.state == "active" and JobState.BLOCKED in states
+        return _cancel_next(unit, record if is_next else None)
     if record.state == "active":
         ask_to_stop(unit, record)
         finish.cancel_next(unit, record)
