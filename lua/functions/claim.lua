@@ -5,6 +5,11 @@
 -- Arguments: incarnation, number, nonce, of each lane its name, how many slots are free, and how many there are.
 local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
 
+-- Whether this claim has brought jobs in, or may do so as it opens gates.
+local function has_new(unit)
+  return unit.gates or (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered))
+end
+
 -- Take up to `limit` jobs of one lane, best tier first. Return how many, and whether to look for more: not who took
 -- nothing although it had room, since that can't take what is left, and to wake it again would never end.
 local function drain(unit, call, lane, limit, room)
@@ -43,21 +48,16 @@ local function drain(unit, call, lane, limit, room)
     slots.put_back(unit, call, lane, room)
   end
   moves.count_started(unit, lane, taken)
-  -- What this claim has brought in, or may bring in as it opens gates.
-  local has_new = (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered)) or unit.gates
-  if room.awaited or (is_drained and #waiting == 0 and not has_new) then
+  if room.awaited or (is_drained and #waiting == 0 and not has_new(unit)) then
     return taken, false
   end
   return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks == 0 and #waiting == 0)
 end
 
--- How many more jobs may be active in the queue.
-local function may_start(unit)
-  local most = settings.of(unit).max_active
-  if most == 0 then
-    return BATCH
-  end
-  return math.max(0, most - (tonumber(unit.call('HGET', keys.counts(unit.root), 'active')) or 0))
+-- How many more jobs may start, where so many may be active in the queue.
+local function may_start(unit, max_active)
+  local active = tonumber(unit.call('HGET', keys.counts(unit.root), 'active')) or 0
+  return math.min(BATCH, math.max(0, max_active - active))
 end
 
 -- Leave a token where a lane has more for who takes it.
@@ -95,12 +95,13 @@ function functions.claim(roots, args)
   end
   unit.raw('DEL', keys.woken(unit.root))
   unit.raw('HSET', keys.worker(unit.root, incarnation), 'claim_number', number)
-  if settings.of(unit).is_paused then
+  local its = settings.of(unit)
+  if its.is_paused then
     return { 'paused', '0', '-1' }
   end
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
-  local most = math.min(BATCH, may_start(unit))
+  local most = its.max_active == 0 and BATCH or may_start(unit, its.max_active)
   for at = 4, #args, 3 do
     local lane, asked = args[at], tonumber(args[at + 1])
     local limit = math.min(asked, most - #unit.joined)

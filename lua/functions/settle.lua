@@ -97,6 +97,7 @@ function functions.settle(roots, args)
   end
   local answer = table.concat(settle_all(unit, incarnation, args, 3), ' ')
   unit.raw('HSET', key, 'settle_number', number, 'settled', answer)
-  lines.close(unit)
+  local close = unit.gates and lines.close or unit.close -- who met no gate pays nothing for them
+  close(unit)
   return answer
 end

@@ -243,11 +243,8 @@ end
 
 -- See that a call does not bring the jobs that wait over the number that its queue takes. One that `may_pass` that is
 -- let in while fewer wait, since it can't be made any smaller.
-local function check_length(unit, args, at, last, is_alike, may_pass)
-  local most, waiting = settings.of(unit).max_length, 0
-  if most == 0 then
-    return
-  end
+local function check_length(unit, most, args, at, last, is_alike, may_pass)
+  local waiting = 0
   for _, n in ipairs(unit.call('HMGET', keys.counts(unit.root), 'queued', 'scheduled', 'retrying', 'blocked')) do
     waiting = waiting + numbers.read(n, 0)
   end
@@ -267,7 +264,10 @@ function batch.store(unit, args, at, may_pass)
     return '', 0
   end
   local is_alike = string.byte(args[at]) == TAB
-  check_length(unit, args, at, last, is_alike, may_pass)
+  local most = settings.of(unit).max_length
+  if most > 0 then
+    check_length(unit, most, args, at, last, is_alike, may_pass)
+  end
   local verdicts, stored = (is_alike and store_alike or store_each)(unit, args, at, last)
   if stored > 0 then
     stats.tally(unit, 'enqueued', stored)

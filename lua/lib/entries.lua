@@ -67,9 +67,6 @@ end
 
 -- What the call gathered is struck off as it is written, so that it can be written on after an error.
 local function push(unit, call, command, lists)
-  if not lists then
-    return
-  end
   for line, list in pairs(lists) do
     local key = keys.ready(unit.root, line)
     for first = 1, #list, 1000 do
@@ -102,11 +99,15 @@ end
 
 -- Write what the call has noted.
 function entries.write(unit, call)
-  if unit.tails and next(unit.tails) and settings.of(unit).has_gates then
-    place_tails(unit)
+  if unit.tails then
+    if (unit.settings or settings.of(unit)).has_gates then
+      place_tails(unit)
+    end
+    push(unit, call, 'RPUSH', unit.tails)
   end
-  push(unit, call, 'RPUSH', unit.tails)
-  push(unit, call, 'LPUSH', unit.heads)
+  if unit.heads then
+    push(unit, call, 'LPUSH', unit.heads)
+  end
   if unit.ordered then
     write_placed(unit, call)
   end
@@ -148,7 +149,7 @@ end
 -- Take up to the last of `words` entries from a lane, best tier first: the key of their line, the entries, and the
 -- numbers of those that have any. nil where there are none.
 function entries.pop(unit, words, lane)
-  if settings.of(unit).has_gates then
+  if (unit.settings or settings.of(unit)).has_gates then
     return pop_ordered(unit, lane, words[#words])
   end
   local popped = unit.try('LMPOP', unpack(words))

@@ -49,7 +49,7 @@ end
 -- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
 local function write_entry(unit, call, text, number)
-  local limit = settings.of(unit).events_now
+  local limit = (unit.settings or settings.of(unit)).events_now
   local key, n = keys.events(unit.root), numbers.text(unit.total + number)
   call('XADD', key, 'MAXLEN', '~', limit, '*', 'n', n, 'events', text)
 end

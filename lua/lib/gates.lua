@@ -22,13 +22,17 @@ local function read(unit, gate)
   gate.value, gate.had_line = value, gate.waiting > 0
 end
 
+-- The gates that the call has met, by name.
+local function met(unit)
+  if not unit.gates then
+    unit.gates, unit.gate_names = {}, {}
+  end
+  return unit.gates
+end
+
 -- One gate as the call sees it.
 function gates.of(unit, name)
-  local known = unit.gates
-  if not known then
-    known = {}
-    unit.gates, unit.gate_names = known, {}
-  end
+  local known = met(unit)
   local gate = known[name]
   if not gate then
     gate = {
@@ -192,6 +196,7 @@ function gates.set_due(unit, name, due_ms)
   else
     unit.call('ZREM', keys.gates(unit.root), name)
   end
+  met(unit)
   unit.has_new_due = true
 end
 

@@ -42,7 +42,7 @@ end
 -- Write the places that were noted, and make room for them.
 function history.write(unit, call)
   if unit.finished then
-    write(unit, call, 'completed', unit.finished, settings.of(unit).history)
+    write(unit, call, 'completed', unit.finished, (unit.settings or settings.of(unit)).history)
     unit.finished = false
   end
   if unit.dead then

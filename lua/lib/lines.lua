@@ -109,10 +109,8 @@ end
 
 -- Open the gates that got room in a call, and end it.
 function lines.close(unit)
-  if unit.gates or unit.has_new_due then
-    if unit.gates then
-      lines.open_freed(unit)
-    end
+  if unit.gates then
+    lines.open_freed(unit)
     gates.write(unit, true)
   end
   unit:close()

@@ -1,6 +1,6 @@
 -- Where jobs are, and how they get from one place to another: the only writer of counts, lines and owners, and with
 -- `history` of the places of ended jobs. A verb decides, and what it gathers here is written when its call closes.
-local DEFAULT_LANE, NOTHING = limits.DEFAULT_LANE, {}
+local DEFAULT_LANE = limits.DEFAULT_LANE
 moves.ADMITTED = 'admitted' -- what the event says of a job that has left the line of a gate for its place
 local OWNERLESS = { queued = true, blocked = true, purged = true } -- events of what no incarnation does
 
@@ -60,12 +60,16 @@ local function next_turn(unit)
 end
 
 local function write_lines(unit, call)
-  entries.write(unit, call)
-  local members = unit.undelayed and unit.undelayed.members or NOTHING
-  for first = 1, #members, 1000 do
-    call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
+  if unit.tails or unit.heads or unit.ordered then
+    entries.write(unit, call)
   end
-  unit.undelayed = false
+  if unit.undelayed then
+    local members = unit.undelayed.members
+    for first = 1, #members, 1000 do
+      call('ZREM', keys.delayed(unit.root), unpack(members, first, math.min(first + 999, #members)))
+    end
+    unit.undelayed = false
+  end
 end
 
 -- The number of a ready job's place in a queue with limits: at the head or tail of its line, or the one it has. What
@@ -105,9 +109,9 @@ function leave.blocked(unit, job)
   unit.call('HDEL', job.key, 'parked')
 end
 
--- Who waits for one to end may come now.
+-- Who waits for one to end may come now, where only so many may be active.
 local function make_way(unit)
-  if settings.of(unit).max_active > 0 and not unit.has_made_way then
+  if not unit.has_made_way then
     unit.has_made_way = true
     wake.all(unit)
   end
@@ -116,7 +120,9 @@ end
 function leave.active(unit, job)
   local owner = record.owner(job)
   count(unit, 'active', -1)
-  make_way(unit)
+  if settings.of(unit).max_active > 0 then
+    make_way(unit)
+  end
   moves.disown(unit, owner, job.id)
   if job.cancel then
     unit.call('SREM', keys.cancels(unit.root, owner), job.id)
@@ -248,7 +254,9 @@ end
 -- Let go of many plain jobs that an incarnation has completed.
 function moves.complete(unit, incarnation, ids)
   count(unit, 'active', -#ids)
-  make_way(unit)
+  if (unit.settings or settings.of(unit)).max_active > 0 then
+    make_way(unit)
+  end
   stats.tally(unit, 'completed', #ids)
   history.add(unit, 'completed', ids)
   if not unit.left then
@@ -304,15 +312,20 @@ local function write_owners(unit, call)
     call('SADD', keys.processing(unit.root, unit.joiner), unpack(unit.joined))
     unit.joined = false
   end
-  for incarnation, ids in pairs(unit.left or NOTHING) do
-    call('SREM', keys.processing(unit.root, incarnation), unpack(ids))
-    unit.left[incarnation] = nil
+  if unit.left then
+    for incarnation, ids in pairs(unit.left) do
+      call('SREM', keys.processing(unit.root, incarnation), unpack(ids))
+      unit.left[incarnation] = nil
+    end
   end
 end
 
 local function write_counts(unit, call)
   local key = keys.counts(unit.root)
-  for name, delta in pairs(unit.counts or NOTHING) do
+  if not unit.counts then
+    return
+  end
+  for name, delta in pairs(unit.counts) do
     local remaining = delta ~= 0 and call('HINCRBY', key, name, numbers.text(delta))
     unit.counts[name] = nil
     if name == 'queued' then

@@ -12,6 +12,7 @@ local DEFAULTS = {
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
+-- Where every call comes by, `unit.settings` is looked at before: to call this for it takes 700.
 function settings.of(unit)
   if unit.settings then
     return unit.settings

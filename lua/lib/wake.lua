@@ -1,10 +1,8 @@
 -- How those hear who wait for something: tokens for consumers, messages on channels.
-local NOTHING = {}
-
 -- Leave one wake-up token of a lane where none is: whoever takes it claims.
 function wake.leave(unit, lane, call)
   local key = keys.wake(unit.root, lane)
-  if not settings.of(unit).is_paused and call('LLEN', key) == 0 then
+  if not (unit.settings or settings.of(unit)).is_paused and call('LLEN', key) == 0 then
     call('RPUSH', key, '1')
   end
 end
@@ -41,9 +39,11 @@ end
 
 -- Leave the tokens that the call has noted.
 function wake.write(unit, call)
-  for lane in pairs(unit.wakes or NOTHING) do
-    wake.leave(unit, lane, call)
-    unit.wakes[lane] = nil
+  if unit.wakes then
+    for lane in pairs(unit.wakes) do
+      wake.leave(unit, lane, call)
+      unit.wakes[lane] = nil
+    end
   end
 end
 
