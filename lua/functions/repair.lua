@@ -1,7 +1,7 @@
 -- Bring what is derived from records back to what is there, where records were lost behind our back: the processing
--- sets, the delayed set, what is blocked, what lies beside a record, the counts, and the places of
--- limits. A bounded piece a call; a queue in
--- order is not changed. Reply: the next cursor, '' at the end, and how many things were put right.
+-- sets, the delayed set, what is blocked, what lies beside a record, the counts, and the places of limits. A bounded
+-- piece a call; a queue in order is not changed. Reply: the next cursor, '' at the end, and how many things were put
+-- right.
 local ORDER = { 'active', 'delayed', 'ready', 'blocked', 'gates' }
 local REST_MS, WALK_MS = '5000', '30000'
 

@@ -135,15 +135,15 @@ local function place_payload(unit, job, fields)
 end
 
 -- Remove the fields that are no more, and return those that are new or others, with their values.
-local function difference(unit, job, before, fields)
+local function difference(unit, job, was, fields)
   local gone, others = {}, {}
-  for name in pairs(before) do
+  for name in pairs(was) do
     if not fields[name] then
       gone[#gone + 1] = name
     end
   end
   for name, value in pairs(fields) do
-    if before[name] ~= value then
+    if was[name] ~= value then
       others[#others + 1], others[#others + 2] = name, value
     end
   end
@@ -178,8 +178,8 @@ end
 
 -- Change a job that waits.
 function updates.apply(unit, job, request)
-  local before, fields = record.fields(unit, job.key), {}
-  for name, value in pairs(before) do
+  local was, fields = record.fields(unit, job.key), {}
+  for name, value in pairs(was) do
     fields[name] = value
   end
   local has_data, _, _, has_counts = read_word(request.word)
@@ -197,8 +197,8 @@ function updates.apply(unit, job, request)
   local lane, tier = fields.lane or DEFAULT_LANE, fields.tier or DEFAULT_TIER
   fields.lane, fields.tier = lane ~= DEFAULT_LANE and lane or nil, tier ~= DEFAULT_TIER and tier or nil
   record.with_more(job)
-  job.gates, job.gates_asked = before.gates, fields.gates
-  local others = difference(unit, job, before, fields)
+  job.gates, job.gates_asked = was.gates, fields.gates
+  local others = difference(unit, job, was, fields)
   due_ms = place(unit, job, lane, tier, due_ms, takes_time, new_ms, others)
   local tail = events.tail(job.epoch, '', '', '', due_ms and numbers.text(due_ms) or '')
   events.add(unit, 'updated', job.id, fields.task or '', tail)

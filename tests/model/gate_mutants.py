@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -128,10 +128,15 @@ class KeepsThePlacesOfTheCancelled(SpoilsGates):
     """Does not give back what a job has that is cancelled before its start."""
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
         await self.spoil("cancel", "UPDATE jobs SET gates = NULL WHERE state = 'queued'")
-        return await super().cancel(queue, job_ids, only_next=only_next)
+        return await super().cancel(queue, job_ids, only_next=only_next, states=states)
 
 
 class PurgesNobodyInLine(SqliteStorage):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -69,13 +69,22 @@ class DropsACancel(SqliteStorage):
     """Does not ask an active job to stop."""
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
         records = [await self.get(queue, job_id) for job_id in job_ids]
         active = {r.id for r in records if r is not None and r.state is JobState.ACTIVE}
         others = [job_id for job_id in job_ids if job_id not in active]
         known = dict(
-            zip(others, await super().cancel(queue, others, only_next=only_next), strict=True)
+            zip(
+                others,
+                await super().cancel(queue, others, only_next=only_next, states=states),
+                strict=True,
+            )
         )
         return [known.get(job_id, CancelOutcome.REQUESTED) for job_id in job_ids]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
-from headrace.job import CancelOutcome, Claim, ErrorInfo, JobRecord, Verdict
+from headrace.job import CancelOutcome, Claim, ErrorInfo, JobRecord, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
@@ -124,9 +124,14 @@ class CancelsBoth(SqliteStorage):
     """Asks the active one to stop, too, where its successor alone is to go."""
 
     async def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
-        outcomes = await super().cancel(queue, job_ids, only_next=only_next)
+        outcomes = await super().cancel(queue, job_ids, only_next=only_next, states=states)
         gone = CancelOutcome.CANCELLED
         ids = [i for i, outcome in zip(job_ids, outcomes, strict=True) if outcome is gone]
         if only_next and ids:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from headrace.limit import Terms
-from headrace.storage import CancelOutcome, JobState, Storage
+from headrace.storage import CancelOutcome, JobState, Storage, Terms
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     DAY_MS,

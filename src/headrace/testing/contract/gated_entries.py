@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from headrace.limit import Terms
 from headrace.storage import (
     EnqueueOutcome,
     FailReason,
     JobState,
     Storage,
+    Terms,
 )
 from headrace.testing.contract.bulk_steps import ContractWriter, publish_all, report_of
 from headrace.testing.contract.fixtures import Advance, Contract

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.limit import Gate, Terms, gates_text
 from headrace.storage import (
     Before,
+    Gate,
     GateStanding,
     JobState,
     NextRun,
     QueueSettings,
     Situation,
     Storage,
+    Terms,
     Update,
+    gates_text,
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
