@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from headrace.storage import CancelOutcome, JobState, Storage, Terms
+from headrace.storage import CancelOutcome, JobState, Storage, Terms, Update
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     DAY_MS,
@@ -24,7 +24,6 @@ from headrace.testing.contract.steps import (
     state_of,
 )
 from headrace.testing.contract.updates import an_update
-from headrace.update import Update
 
 CANCELLED, REQUESTED = CancelOutcome.CANCELLED, CancelOutcome.REQUESTED
 FINISHED, NOT_FOUND = CancelOutcome.FINISHED, CancelOutcome.NOT_FOUND
