@@ -11,10 +11,11 @@ from typing import Any
 
 import anyio
 import pytest
+import redis
 
 from headrace import App, InvalidOption, JobState, Worker
 from headrace.testing import EventLog, Kit, running
-from headrace.worker.incarnation import Incarnation
+from tests.support.calls import calls
 from tests.support.jobs import ended, reached
 from tests.support.until import until
 
@@ -61,6 +62,9 @@ class Ledger:
         for door in self.doors.values():
             door.set()
 
+    def holds(self, slots: int) -> Callable[[], bool]:
+        return lambda: self.held == slots
+
     async def runs(self, *labels: str) -> None:
         await until(lambda: self.began == [*labels], what=f"{labels} run, not {self.began}")
 
@@ -68,20 +72,6 @@ class Ledger:
 @pytest.fixture
 def ledger(app: App[None]) -> Ledger:
     return Ledger(app)
-
-
-@pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What workers ask for in their claims, one after another."""
-    asked: list[dict[str, Any]] = []
-    real: Callable[..., Any] = Incarnation.asked
-
-    def noted(self: Incarnation, lane: str, count: int) -> Any:
-        asked.append({lane: count})
-        return real(self, lane, count)
-
-    monkeypatch.setattr(Incarnation, "asked", noted)
-    return asked
 
 
 def a_worker(app: App[None], slots: int = SLOTS, **options: Any) -> Worker:
@@ -118,28 +108,28 @@ async def test_a_heavy_job_at_the_head_is_not_starved_by_a_stream_of_light_ones(
 
 
 async def test_a_worker_that_waits_for_slots_asks_for_nothing_meanwhile(
-    app: App[None], ledger: Ledger, claims: list[dict[str, Any]]
+    app: App[None], redis_url: str
 ) -> None:
-    for label in "abcd":
-        await app.enqueue("light", label)
-    async with running(a_worker(app)):
-        await ledger.runs(*"abcd")
-        await app.enqueue("whole", "w")
-        ledger.door("a").set()
-        await until(lambda: ledger.held == 3, what="one slot is free")
-        await until(lambda: claims[-1] == {"default": 1}, what="it has looked with that")
-        before, since = len(claims), time.monotonic()
-        for n in range(50):
-            await app.enqueue("light", f"later {n}")
-        for label in "bc":
-            ledger.door(label).set()
-        await until(lambda: ledger.held == 1, what="three slots are free")
-        looks = len(claims) - before
-        assert looks <= (time.monotonic() - since) / 2.5 + 1
-        assert ledger.began == ["a", "b", "c", "d"]
-        ledger.door("d").set()
-        await ledger.runs(*"abcd", "w")
-        ledger.let_all_go()
+    ledger = Ledger(app)
+    labels = [f"{n}" for n in range(20)]
+    await app.enqueue_many(app.tasks["light"].job(label) for label in labels)
+    with redis.Redis.from_url(redis_url, decode_responses=True) as server:
+        async with running(a_worker(app, 20)):
+            await until(lambda: ledger.held == 20, what="all slots are taken")
+            await app.tasks["heavy"].options(slots=20).enqueue("whole")
+            since = time.monotonic()
+            with calls(server) as seen:
+                for n, label in enumerate(labels[:19], start=1):
+                    ledger.door(label).set()
+                    await until(ledger.holds(20 - n), what=f"{n} slots are free")
+                    await app.enqueue("light", f"later {label}")
+            # One learns of the need, and one may pass on a token; else it looks now and then.
+            asked = [verb for verb, _ in seen].count("claim")
+            assert asked <= 2 + (time.monotonic() - since) / 2.5
+            assert sorted(ledger.began, key=int) == labels
+            ledger.door(labels[19]).set()
+            await until(lambda: ledger.began[20:] == ["whole"], what="it has its slots")
+            ledger.let_all_go()
 
 
 async def test_slots_are_not_kept_for_a_job_that_is_gone(app: App[None], ledger: Ledger) -> None:

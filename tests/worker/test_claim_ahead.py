@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import redis
 
 from headrace import App, Context, JobState, Worker
 from headrace.testing import running
+from tests.support.calls import calls
 from tests.support.redis_server import RedisServer
 from tests.support.until import until
 
@@ -39,19 +39,6 @@ def asks_ahead(server: redis.Redis) -> bool:
 def only_blocks(server: redis.Redis) -> bool:
     """Whether one connection blocks, with nothing behind it."""
     return [entry["qbuf"] for entry in blocked(server)] == ["0"]
-
-
-@contextmanager
-def calls(server: redis.Redis) -> Iterator[list[tuple[str, str]]]:
-    """Collect the function calls that the server gets meanwhile, each with its connection."""
-    seen: list[tuple[str, str]] = []
-    with server.monitor() as monitor:
-        yield seen
-        server.echo("the end")
-        while (line := monitor.next_command())["command"] != "ECHO the end":
-            if line["command"].startswith("FCALL "):
-                port = line["client_port"]
-                seen.append((line["command"].split()[1].rpartition("_")[2], port))
 
 
 async def test_a_job_for_an_idle_worker_needs_no_call_but_the_one_that_waits(
