@@ -112,6 +112,15 @@ class SlotsContract(Contract):
         await worker.settle(job, retried(0))
         assert (await record_of(storage, "x")).slots == 2
 
+    async def test_one_whose_worker_died_is_at_the_head_again_with_its_slots(
+        self, client: ContractClient, worker: ContractIncarnation, other: ContractIncarnation
+    ) -> None:
+        await client.enqueue(a_job(slots=2), a_job("y"))
+        await worker.claim(2)
+        await worker.reap_once()
+        jobs = await other.claim(3)
+        assert [(job.id, job.slots, job.stalls) for job in jobs] == [("x", 2, 1), ("y", 1, 0)]
+
     async def test_an_update_changes_them_with_the_data(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
