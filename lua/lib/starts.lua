@@ -1,5 +1,6 @@
 -- How ready jobs start: what a claim takes of each entry, and what it says of the job.
 local NOTHING = {}
+local STARTING_FIELDS = { 'expires_at_ms', 'options', 'max_stalls', 'slots' }
 
 -- Whether one more death would end a job, and whether it must wait, since this incarnation has such a job already: so
 -- one that kills its workers takes none of those along that were claimed with it before.
@@ -37,7 +38,7 @@ local function look(unit, call, id, generation, lane, number)
   elseif job.state ~= 'queued' or job.generation ~= generation then
     return nil
   end
-  local few = job.more ~= '' and unit.call('HMGET', job.key, 'expires_at_ms', 'options', 'max_stalls', 'slots') or NOTHING
+  local few = job.more ~= '' and unit.call('HMGET', job.key, unpack(STARTING_FIELDS)) or NOTHING
   if not (job.is_sound and numbers.is_valid(few[1]) and numbers.is_valid(few[3])) then
     finish.fail_damaged(unit, record.load_waiting(unit, id))
     return nil
