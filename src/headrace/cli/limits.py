@@ -75,7 +75,7 @@ async def _load(target: Target, names: Sequence[str]) -> list[QueueLimit]:
 @option("--concurrency", metavar="N", type=int, help="Jobs of a key that run at once.")
 @option("--rate", metavar="N/PERIOD", help='Jobs of a key that start in a time, as "10/min".')
 @option("--burst", metavar="N", type=int, help="Of these at once after a pause.  [default: all]")
-@option("--reset", "is_reset", is_flag=True, help="Go back to what tasks declare.")
+@option("--reset", is_flag=True, help="Go back to what tasks declare.")
 @on_app_target
 def limit_command(
     *,
@@ -85,7 +85,7 @@ def limit_command(
     concurrency: int | None,
     rate: str | None,
     burst: int | None,
-    is_reset: bool,
+    reset: bool,
 ) -> None:
     """Set what a limit of a queue allows of every key, over what its tasks declare.
 
@@ -93,11 +93,11 @@ def limit_command(
     """
     check_name(name, what="queue")
     said = {"concurrency": concurrency, "rate": rate, "burst": burst}
-    if is_reset and any(value is not None for value in said.values()):
+    if reset and any(value is not None for value in said.values()):
         raise InvalidOption("say what the limit allows, or --reset, one of them")
-    if not is_reset:
+    if not reset:
         limit_terms(concurrency=concurrency, rate=rate, burst=burst)
-    found = run(_set(target, name, limit, None if is_reset else (concurrency, rate, burst)))
+    found = run(_set(target, name, limit, None if reset else (concurrency, rate, burst)))
     if found is None:
         echo(f"Limit {limit!r} of queue {name!r} holds nobody up: no task has declared it.")
     else:
