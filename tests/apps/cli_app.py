@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from headrace import App, Context, FailPermanently
+from headrace import App, Context, FailPermanently, Limit
 
 app = App()
 
@@ -47,6 +47,12 @@ async def block(seconds: float, note: str) -> None:
     """Write to the note and block the event loop, as no handler should."""
     write(note, "started")
     time.sleep(seconds)  # noqa: ASYNC251 (the point of it)
+
+
+@app.task(name="charge", queue="quick", limits=[Limit(by="customer", concurrency=1)])
+async def charge(customer: str, cents: int = 1) -> int:
+    """Return the cents, one job of a customer at a time."""
+    return cents
 
 
 @app.task(name="headers", queue="quick")

@@ -42,6 +42,7 @@ def nowhere() -> str:
         (("enqueue", "add", "-q", "x", "--timeout", "3"), 2, "--timeout goes with --wait"),
         (("enqueue", "add", "-q", "x", "--at", "2030-01-01"), 2, "is not an instant"),
         (("enqueue", "add", "-q", "x", "--header", "novalue"), 2, "is not a header"),
+        (("enqueue", "add", "-q", "x", "--limit-key", "stripe"), 2, "is not a key of a limit"),
         (("enqueue", "nope", "-A", APP), 2, "the app has no task 'nope' (it has: add,"),
         (("enqueue", "add", "-A", APP, "--args", '["one"]'), 2, "Expected `int`, got `str`"),
         (("enqueue", "add", "-A", APP), 2, "missing a required argument: 'a'"),

@@ -70,3 +70,12 @@ def test_a_queue_says_how_many_run_and_wait_at_once(here: Cli) -> None:
     ran = here("queue", "configure", "mail", "--max-length", "0")
     assert "no bound" in ran.out
     assert here("enqueue", "t", "-q", "mail").code == 0
+
+
+def test_a_job_names_the_keys_of_its_limits(here: Cli) -> None:
+    here("queue", "limit", "mail", "stripe", "--concurrency", "1")
+    words = ("enqueue", "send", "-q", "mail", "--limit-key", "stripe=", "--limit-key", "to=a=b")
+    assert here(*words, "--id", "x", "-o", "json").json["outcome"] == "queued"
+    assert here(*words, "--id", "y", "-o", "json").json["outcome"] == "blocked"
+    job = here("job", "show", "y", "-o", "json").json
+    assert (job["limits"], job["blocked_by"]) == ({"stripe": "", "to": "a=b"}, "stripe")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from headrace.limit import Gate, Terms, read_gates
+from headrace.storage import open_storage
 from tests.cli.conftest import APP, Cli
 from tests.cli.schedules import FAR, add, shown
+from tests.support.schedules import stored
 
 
 def test_an_edit_changes_what_is_said_and_nothing_else(here: Cli) -> None:
@@ -63,3 +67,31 @@ def test_an_edit_is_told_as_a_document_too(here: Cli) -> None:
     assert "would never fire" in ran.err
     ran = here("schedule", "edit", "mondays", "--end", FAR, "--no-end")
     assert (ran.code, ran.err.split(" (")[0]) == (2, "Error: say --end or --no-end")
+
+
+def test_an_edit_of_arguments_is_one_of_the_keys_of_limits(
+    here: Cli, environment: dict[str, str], cli_url: str
+) -> None:
+    async def read() -> list[Gate]:
+        storage = open_storage(cli_url, tenant=environment["HEADRACE_TENANT"])
+        body = await stored(storage, "charge")
+        await storage.aclose()
+        assert body is not None
+        return read_gates(body.job.gates)
+
+    def edit(*words: str) -> list[Gate]:
+        assert here("schedule", "edit", "charge", *words).code == 0
+        return asyncio.run(read())
+
+    here("schedule", "add", "charge", "charge", "-A", APP, "--args", '["a"]', "--every", "30s")
+    assert asyncio.run(read()) == [Gate("charge:customer", "a", Terms(1))]
+    of_b = [Gate("charge:customer", "b", Terms(1))]
+    assert edit("-A", APP, "--args", '["b", 7]') == of_b
+    assert edit("--priority", "8") == of_b
+    # Without the app the task's limits are not known, so that the keys have to be said.
+    of_c = [Gate("charge:customer", "c", Terms(1))]
+    assert edit("--args", '{"customer": "c"}', "--limit-key", "charge:customer=c") == of_c
+    assert edit("--limit-key", "stripe=") == [*of_c, Gate("stripe", "")]
+    ran = here("schedule", "edit", "charge", *(w for n in "abc" for w in ("--limit-key", f"{n}=1")))
+    assert ran.code == 2
+    assert "5 limits are too many" in ran.err

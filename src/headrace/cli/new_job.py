@@ -43,6 +43,12 @@ def on_asked(function: Function) -> Callable[..., Any]:
     @option("--slots", type=int, help="Slots of its lane that it holds.  [default: the task's]")
     @option("--on-failed", metavar="TASK", help="Of which a job comes if this one fails.")
     @option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
+    @option(
+        "--limit-key",
+        metavar="LIMIT=KEY",
+        multiple=True,
+        help="The key of a limit, in place of what the arguments say; repeatable.",
+    )
     @functools.wraps(function)
     def wrapper(
         *,
@@ -53,6 +59,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
         slots: int | None,
         on_failed: str | None,
         header: tuple[str, ...],
+        limit_key: tuple[str, ...],
         **rest: Any,
     ) -> Any:
         asked: JobOptions = {
@@ -62,19 +69,20 @@ def on_asked(function: Function) -> Callable[..., Any]:
             "timeout": attempt_timeout,
             "slots": slots,
             "on_failed": on_failed,
-            "headers": _headers(header),
+            "headers": _pairs(header, "--header", "a header: use NAME=VALUE"),
+            "limit_keys": _pairs(limit_key, "--limit-key", "a key of a limit: use LIMIT=KEY"),
         }
         return function(asked=asked, **rest)
 
     return wrapper
 
 
-def _headers(pairs: tuple[str, ...]) -> dict[str, str] | None:
+def _pairs(pairs: tuple[str, ...], name_of_option: str, wanted: str) -> dict[str, str] | None:
     found = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not (name and sign):
-            raise click.UsageError(f"--header {shown(pair)} is not a header: use NAME=VALUE")
+            raise click.UsageError(f"{name_of_option} {shown(pair)} is not {wanted}")
         found[name] = value
     return found or None
 

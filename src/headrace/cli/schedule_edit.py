@@ -34,6 +34,7 @@ from headrace.cli.options import (
 from headrace.cli.policies import SaidPolicy, on_policy
 from headrace.cli.stored_schedules import GROUPS, echo_stored, id_argument, open_schedules
 from headrace.cli.timings import SaidTiming, on_timing
+from headrace.limit import Gate, check_gates, gates_text, read_gates
 from headrace.options import JobOptions, job_fields, task_settings
 from headrace.policy import check_body, check_to_come
 from headrace.schedule import CLOCKS_DIFFER_MS, JobBody, ScheduleBody
@@ -71,13 +72,25 @@ class JobEdit(msgspec.Struct, frozen=True):
             UsageError: the arguments can't be those of its task.
         """
         own = {name: value for name, value in self.fields.items() if name in _OF_JOB}
+        own["gates"] = self._gates_over(before)
         if self.arguments is not None:
-            options: JobOptions = {"queue": before.queue}
-            own["payload"] = make_job(
+            keys = self.fields.get("limit_keys", {})
+            options: JobOptions = {"queue": before.queue, "limit_keys": keys}
+            made = make_job(
                 self.app, self.app, before.task, arguments=self.arguments, options=options
-            ).payload
+            )
+            own["payload"] = made.payload
+            if before.task in self.app.tasks:
+                own["gates"] = made.gates
         kept = decode_stored(before.options)
         return replace(before, options=encode_stored({**kept, **self.fields}), **own)
+
+    def _gates_over(self, before: JobBody) -> str:
+        """Return the limits of the job before, with the keys that are said."""
+        gates = {gate.name: gate for gate in read_gates(before.gates)}
+        for name, key in self.fields.get("limit_keys", {}).items():
+            gates[name] = replace(gates.get(name, Gate(name, "")), key=key)
+        return check_gates(gates_text(gates.values()))
 
 
 _OF_JOB = frozenset(JobBody.__struct_fields__)
