@@ -22,6 +22,10 @@ class Bucket:
     rate_ms: int = 0
     at: int = 0
 
+    def left(self, now: int) -> int:
+        """Return what is owed still, by the rate that it was taken from."""
+        return max(0, self.owed - max(0, now - self.at) * self.rate)
+
 
 def names_of(job: Record) -> list[str]:
     """Return the gates that a job meets, in their order."""
@@ -49,7 +53,7 @@ class GateModel(State):
         super().advance(ms)
         for q in self.queues.values():
             for name in [name for name in q.buckets if self._is_idle(q, name)]:
-                if not self._bucket(q, name).owed:
+                if not q.buckets[name].left(self.now):
                     del q.buckets[name]
         return self.now
 
@@ -94,7 +98,7 @@ class GateModel(State):
         terms, known = self.terms(q, name), q.buckets.get(name, Bucket(at=self.now))
         now = Bucket(0, terms.rate, terms.rate_ms, self.now)
         if now.rate and known.rate:
-            owed = max(0, known.owed - max(0, self.now - known.at) * known.rate)
+            owed = known.left(self.now)
             if (known.rate, known.rate_ms) != (now.rate, now.rate_ms):
                 owed = -(-owed // known.rate_ms) * now.rate_ms
             now.owed = min(owed, terms.burst * terms.rate_ms)
@@ -244,7 +248,7 @@ class GateModel(State):
     def owes_tokens(self, queue: str) -> bool:
         """Whether tokens of any rate were taken, and have not all come again."""
         q = self.queue(queue)
-        return any(self._bucket(q, name).owed for name in q.buckets)
+        return any(bucket.left(self.now) for bucket in q.buckets.values())
 
     # Verbs
 
@@ -278,8 +282,7 @@ class GateModel(State):
         names = {name for job in q.jobs.values() for name in names_of(job)} | set(q.buckets)
         gates = {}
         for name in names:
-            bucket = q.buckets.get(name, Bucket())
-            owed = max(0, bucket.owed - max(0, self.now - bucket.at) * bucket.rate)
+            owed = q.buckets.get(name, Bucket()).left(self.now)
             places = tuple(self._holders(q, name, state) for state in HOLDERS)
             if owed or any(places):
                 gates[name] = (*places, owed)
