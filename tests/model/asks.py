@@ -187,6 +187,7 @@ SETTINGS = {
     "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
     "all mourned": QueueSettings(on_failed="other"),
     "two at once": QueueSettings(max_active=2),
+    "four wait": QueueSettings(max_length=4),
 }
 
 STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)

@@ -94,13 +94,18 @@ class BulkWriterModel(ProducerModel):
         return CommitOutcome.COMMITTED
 
     def publish(self, queue: str) -> int:
-        """Enqueue what one call has staged."""
+        """Enqueue what one call has staged.
+
+        Raises:
+            QueueFull: more would wait than the queue takes.
+        """
         q = self.queue(queue)
         if not q.to_publish:
             return 0
         name = q.to_publish[0]
         stage = q.stages[name]
-        outcomes = [self._enqueue(q, job) for job in stage.calls.pop(0)]
+        with self.within_length(queue, may_pass=True):
+            outcomes = [self._enqueue(q, job) for job in stage.calls.pop(0)]
         q.writes[name[1]].added += sum(outcome in ADDED for outcome in outcomes)
         if not stage.calls:
             del q.stages[name], q.to_publish[0]

@@ -6,11 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from headrace.errors import StageLost, StaleCall, TooManySchedules
+from headrace.errors import QueueFull, StageLost, StaleCall, TooManySchedules
 from headrace.events import EventRecord
 from headrace.job import JobRecord, JobState
 from headrace.request import JobRequest
@@ -40,7 +40,7 @@ LOOKED_AT = 4
 """How many of the last entries of events are read in bulk."""
 FAR_MS = 10 * START_MS
 """An instant whose mark no run of the machine sees end."""
-REFUSALS = (StaleCall, TooManySchedules, StageLost)
+REFUSALS = (StaleCall, TooManySchedules, StageLost, QueueFull)
 COUNTS = (
     "queued",
     "scheduled",
@@ -52,6 +52,21 @@ COUNTS = (
     "workers",
     "oldest_ms",
 )
+
+
+class Full(NamedTuple):
+    """What a queue says that is full."""
+
+    queue: str
+    limit: int
+    waiting: int
+
+
+def said_of(refusal: Exception) -> Full | type[Exception]:
+    """Return what a refusal says that has to be the same of the storage and of the model."""
+    if isinstance(refusal, QueueFull):
+        return Full(refusal.queue, refusal.limit, refusal.waiting)
+    return type(refusal)
 
 
 class Driver:
@@ -121,7 +136,7 @@ class Driver:
         try:
             return await getattr(self.subject.storage, verb)(*args, **kwargs)
         except REFUSALS as refusal:
-            return type(refusal)
+            return said_of(refusal)
 
     def _compare(self, what: str, real: Any, model: Callable[[], Any]) -> Any:
         self._hits[f"verb {what}"] += 1
@@ -133,9 +148,10 @@ class Driver:
             expected = model()
             self.model.close_gates(self.model.queue(QUEUE))
         except REFUSALS as refusal:
-            expected = type(refusal)
+            expected = said_of(refusal)
         self.model.hint, self.model.taken_hint = None, []
         same(f"the reply to {what}", real, expected)
+        self._hits[f"{what} of a full queue"] += isinstance(real, Full)
         self._compare_told()
         self._compare_events()
         modelled = self.model.dump(QUEUE)

@@ -28,9 +28,17 @@ class GateRules(MachineMemory):
         outcomes=st.lists(st.sampled_from(sorted(asks.OUTCOMES)), min_size=1, max_size=3),
         limit=st.sampled_from(asks.LIMITS),
         key=st.sampled_from(("k", "")),
+        is_purged=st.booleans(),
     )
     def crowd(
-        self, worker: str, kinds: list[str], outcomes: list[str], limit: str, key: str
+        self,
+        worker: str,
+        kinds: list[str],
+        outcomes: list[str],
+        limit: str,
+        key: str,
+        *,
+        is_purged: bool,
     ) -> None:
         """Enqueue more jobs than limits have room for, and run some of them."""
         self._hit("crowd")
@@ -44,6 +52,10 @@ class GateRules(MachineMemory):
             kwargs = {"call": call, "nonce": self._nonce(call), "slots": {"default": 2}}
             self._remember(worker, self._numbered("claim", **kwargs).jobs)
             self._settle_one(worker, outcome)
+        if is_purged:
+            jobs_now = self._driver.model.queue(QUEUE).jobs.values()
+            blocked = [job.id for job in jobs_now if job.state is JobState.BLOCKED]
+            self._driver.call("purge", JobState.BLOCKED, blocked[:2])
         self._driver.call("gate", limit, key)
         self._driver.call("limits")
 

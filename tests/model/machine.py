@@ -16,11 +16,10 @@ from headrace.queues import PURGEABLE
 from headrace.storage.exports import EXPORTED
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
-from tests.model.bulk_rules import BulkRules
 from tests.model.gate_rules import GateRules
+from tests.model.length_rules import LengthRules
 from tests.model.memory import CLAIMS_KEPT
 from tests.model.reader_rules import ReaderRules
-from tests.model.schedule_rules import ScheduleRules
 from tests.model.subjects import LANES, QUEUE
 from tests.model.update_rules import UpdateRules
 
@@ -49,7 +48,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(ScheduleRules, ReaderRules, BulkRules, UpdateRules, GateRules):
+class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer

@@ -8,6 +8,7 @@ from headrace.errors import StaleCall
 from headrace.job import CancelOutcome, EnqueueOutcome, FirstUse, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.values import CallId, End
+from tests.model.lengths import LengthModel
 from tests.model.places import MESSAGE_LIMIT, WAITING, QueueState, Record, Remembered
 from tests.model.updates import UpdateModel
 
@@ -15,7 +16,7 @@ CALLS_REMEMBERED = 2
 CHANGES_NOTHING = (EnqueueOutcome.DUPLICATE, EnqueueOutcome.COMPLETED)
 
 
-class ProducerModel(UpdateModel):
+class ProducerModel(UpdateModel, LengthModel):
     """``enqueue``, ``cancel``, ``watch``."""
 
     def enqueue(self, queue: str, jobs: Sequence[JobRequest], *, call: CallId) -> list[Verdict]:
@@ -23,6 +24,7 @@ class ProducerModel(UpdateModel):
 
         Raises:
             StaleCall: a newer call than this was answered in its place.
+            QueueFull: more would wait than the queue takes.
         """
         q = self.queue(queue)
         slot = call.number % CALLS_REMEMBERED
@@ -31,7 +33,8 @@ class ProducerModel(UpdateModel):
             return list(known.answer)
         if known is not None and call.number < known.number:
             raise StaleCall(f"enqueue call {call.number} is older than {known.number}")
-        answer = [self._enqueue(q, job) for job in jobs]
+        with self.within_length(queue):
+            answer = [self._enqueue(q, job) for job in jobs]
         slots = q.calls.setdefault(call.client, {})
         slots[slot] = Remembered(call.number, answer, self.now)
         return list(answer)

@@ -197,11 +197,16 @@ class SchedulerModel(ProducerModel):
     def fire(
         self, queue: str, occurrences: Sequence[Occurrence], *, until_ms: int
     ) -> list[EnqueueOutcome] | None:
-        """Store the jobs of occurrences that are later than the last of their schedule."""
+        """Store the jobs of occurrences that are later than the last of their schedule.
+
+        Raises:
+            QueueFull: more would wait than the queue takes.
+        """
         if self.now > until_ms:
             return None
         q = self.queue(queue)
-        return [self._fire(q, occurrence) for occurrence in occurrences]
+        with self.within_length(queue, may_pass=True):
+            return [self._fire(q, occurrence) for occurrence in occurrences]
 
     def knows_the_last(self, queue: str, occurrence: Occurrence) -> bool:
         """Whether it is sure what becomes of an occurrence: its mark has not reached its age."""

@@ -11,9 +11,10 @@ from itertools import count
 import pytest
 
 from headrace.job import ClaimedJob, JobState
-from headrace.storage.values import CallId, ClaimReply, Report, Settlement
+from headrace.storage.values import CallId, ClaimReply, Report, Settlement, StageInfo
 from tests.model import asks
-from tests.model.driver import Driver
+from tests.model.driver import Driver, Full
+from tests.model.subjects import QUEUE
 
 numbers = count(1)
 
@@ -204,3 +205,34 @@ def test_an_update_leaves_how_long_a_job_last_ran(driver: Driver) -> None:
     settle(driver, claim(driver)[0], "retried in a minute")
     enqueue(driver, "a", "in an hour", "updates")
     assert driver.call("get", "a").run_ms == 120
+
+
+def test_what_is_owed_to_a_rate_stays_owed_while_its_limit_allows_everything(
+    driver: Driver,
+) -> None:
+    register(driver, "w1")
+    driver.call("set_limit", "later", asks.TERMS["one a minute"])
+    enqueue(driver, "a", "limited by name")
+    claim(driver)
+    driver.call("set_limit", "later", None)
+    driver.call("cancel", ["a"])
+    driver.advance(0)
+    driver.call("set_limit", "later", asks.TERMS["one a minute"])
+    enqueue(driver, "b", "limited by name")
+    driver.call("gate", "later", "k")
+    driver.advance(asks.MINUTE_MS)
+    driver.check()
+
+
+def test_jobs_that_are_published_into_a_full_queue_stay_until_there_is_room(
+    driver: Driver,
+) -> None:
+    jobs = [asks.make_job(name, [], now=driver.subject.now, channel="") for name in "abcd"]
+    driver.stage("w2", "t1", jobs, before=0, ttl_ms=asks.HOUR_MS)
+    driver.commit("w2", [StageInfo("t1", 1, 4)], batch=0, keep_ms=asks.HOUR_MS)
+    driver.call("configure", asks.SETTINGS["four wait"])
+    for name in ("v", "w", "x", "y"):
+        enqueue(driver, name)
+    assert driver.call("publish") == Full(QUEUE, 4, 4)
+    driver.call("cancel", ["v"])
+    assert driver.call("publish") == 0

@@ -22,6 +22,7 @@ from tests.model.bulk_mutants import BULK_MUTANTS
 from tests.model.fail_job_mutants import FAIL_JOB_MUTANTS
 from tests.model.gate_mutants import GATE_MUTANTS
 from tests.model.idempotency_mutants import IDEMPOTENCY_MUTANTS
+from tests.model.length_mutants import LENGTH_MUTANTS
 from tests.model.mutants import MUTANTS
 from tests.model.reader_rules import WHAT
 from tests.model.run import run_machine
@@ -54,7 +55,7 @@ DISTURBANCES = (
     "work as a scheduler dies", "work as a scheduler another one writes",
     "stage", "stage, off by 1", "stage, off by -1", "a commit: committed", "a commit: known",
     "a commit: lost", "advance to where a stage dies", "advance to where a write dies",
-    *(f"advance to an edge of schedules: {edge}" for edge in EDGES), "crowd",
+    *(f"advance to an edge of schedules: {edge}" for edge in EDGES), "crowd", "fill",
 )
 # fmt: on
 REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)
@@ -100,6 +101,7 @@ def expected_hits() -> set[str]:
         *(f"end an attempt of an updated job: {how}" for how in ("settle", *ENDS)),
         "update",
         "a job cancelled could_not_stop",
+        *(f"{verb} of a full queue" for verb in ("enqueue", "fire", "publish")),
     }
 
 
@@ -139,6 +141,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *UPDATE_MUTANTS,
         *GATE_MUTANTS,
         *SLOT_MUTANTS,
+        *LENGTH_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )
