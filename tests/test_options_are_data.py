@@ -24,7 +24,7 @@ NEW_JOB = "src/headrace/cli/new_job.py"
 LIST_JOBS = "lua/functions/list_jobs.lua"
 REPLIES = "src/headrace/storage/redis/calls/inspector.py"
 LISTING = "src/headrace/storage/sqlite/verbs/listing.py"
-QUEUES = "src/headrace/queues.py"
+QUEUES = "src/headrace/queue_jobs.py"
 JOBS = "src/headrace/cli/jobs.py"
 
 STORED: list[Patch] = [

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from headrace.queues import PURGEABLE
+from headrace.queue_jobs import PURGEABLE
 from tests.chaos.evidence import Evidence, Machine, gather
 from tests.chaos.file_site import FileSite
 from tests.chaos.member import processes_of, words_of

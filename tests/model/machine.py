@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import rule
 
 from headrace.job import JobState
-from headrace.queues import PURGEABLE
+from headrace.queue_jobs import PURGEABLE
 from headrace.storage.exports import EXPORTED
 from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks

@@ -15,7 +15,7 @@ import pytest
 
 from headrace.events import JobEventKind
 from headrace.job import FailReason
-from headrace.queues import PURGEABLE
+from headrace.queue_jobs import PURGEABLE
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS

@@ -10,7 +10,7 @@ from headrace.cli.bulk import ask
 from headrace.cli.options import Target, destructive, option, output_option, queue_of, run
 from headrace.cli.output import echo, echo_json, note, plural
 from headrace.job import JobState, check_name
-from headrace.queues import PURGEABLE
+from headrace.queue_jobs import PURGEABLE
 from headrace.storage.base import Storage
 from headrace.storage.batches import batches
 from headrace.storage.values import QueueCounts

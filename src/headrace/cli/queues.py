@@ -18,7 +18,7 @@ from headrace.cli.put_back import put_back_notes
 from headrace.cli.readers import forget_reader_command, readers_command
 from headrace.cli.tables import Cell, Column, table
 from headrace.job import JobState, check_name
-from headrace.queues import PURGEABLE
+from headrace.queue_jobs import PURGEABLE
 from headrace.storage.base import Inspector
 from headrace.views.queues import QueueStats, QueueWork
 from headrace.views.value import Percentiles
