@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.job import Claim, ErrorInfo, FailReason
+from headrace.job import Claim, ErrorInfo, FailReason, JobState
 from headrace.limit import Gate, Terms, gates_text
 from headrace.outcome import (
     Cancelled,
@@ -52,6 +52,14 @@ TASKS = {"w1": {"send": "default"}, "w2": {"send": "process", "other": "gpu"}}
 """What incarnations say of tasks; the third says nothing."""
 DECLARED = {"w2": {"two": "1 0 0 0"}}
 """What they say of limits."""
+
+CANCELLED_IN = (
+    (JobState.QUEUED, JobState.BLOCKED),
+    (JobState.SCHEDULED,),
+    (JobState.RETRYING, JobState.ACTIVE),
+    (JobState.BLOCKED,),
+)
+"""States of the jobs that a cancel of some states is about."""
 
 TWO = Terms(2)
 JOB_KINDS: dict[str, dict[str, Any]] = {

@@ -73,6 +73,11 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules):
         self._hit("cancel")
         self._driver.call("cancel", ids, only_next=only_next)
 
+    @rule(ids=some_ids, states=st.sampled_from(asks.CANCELLED_IN))
+    def cancel_in_states(self, ids: list[str], states: tuple[JobState, ...]) -> None:
+        self._hit("cancel in states")
+        self._driver.call("cancel", ids, states=states)
+
     @rule(ids=some_ids, where=st.sampled_from((asks.OURS, asks.OURS, asks.ELSEWHERE)))
     def watch(self, ids: list[str], where: str) -> None:
         self._hit("watch")

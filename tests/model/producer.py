@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from headrace.errors import StaleCall
 from headrace.job import CancelOutcome, EnqueueOutcome, FirstUse, JobState, Verdict
@@ -86,26 +86,36 @@ class ProducerModel(UpdateModel, LengthModel):
         return EnqueueOutcome(record.state.value)
 
     def cancel(
-        self, queue: str, job_ids: Sequence[str], *, only_next: bool = False
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
     ) -> list[CancelOutcome]:
-        """End waiting jobs, ask active ones to stop, or end successors alone."""
+        """End waiting jobs, ask active ones to stop, or end successors alone; by states, or all."""
         q = self.queue(queue)
         if only_next:
             return [
                 CancelOutcome.CANCELLED if self.drop_next(q, i) else CancelOutcome.NOT_FOUND
                 for i in job_ids
             ]
-        outcomes = [self._cancel(q, q.jobs.get(job_id)) for job_id in job_ids]
+        outcomes = [self._cancel(q, q.jobs.get(job_id), states) for job_id in job_ids]
         self.trim(q)
         return outcomes
 
-    def _cancel(self, q: QueueState, job: Record | None) -> CancelOutcome:
+    def _cancel(
+        self, q: QueueState, job: Record | None, states: Collection[JobState]
+    ) -> CancelOutcome:
         if job is None:
             return CancelOutcome.NOT_FOUND
         if job.state is JobState.CANCELLED:
             return CancelOutcome.CANCELLED
         if job.state.is_terminal:
             return CancelOutcome.FINISHED
+        if states and job.state not in states:
+            is_gone = JobState.BLOCKED in states and self.drop_next(q, job.id)
+            return CancelOutcome.CANCELLED if is_gone else CancelOutcome.NOT_FOUND
         if job.state is JobState.ACTIVE:
             job.cancel = True
             if channel := q.channel_of(job.owner):

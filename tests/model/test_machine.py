@@ -19,6 +19,7 @@ from headrace.queue_jobs import PURGEABLE
 from headrace.storage.sqlite.storage import SqliteStorage
 from tests.model import asks, schedule_asks
 from tests.model.bulk_mutants import BULK_MUTANTS
+from tests.model.cancel_mutants import CANCEL_MUTANTS
 from tests.model.fail_job_mutants import FAIL_JOB_MUTANTS
 from tests.model.gate_mutants import GATE_MUTANTS
 from tests.model.idempotency_mutants import IDEMPOTENCY_MUTANTS
@@ -142,6 +143,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *GATE_MUTANTS,
         *SLOT_MUTANTS,
         *LENGTH_MUTANTS,
+        *CANCEL_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )
