@@ -72,6 +72,7 @@ from headrace.schedules import Schedules
 from headrace.task import Task
 from headrace.task_ref import TaskRef
 from headrace.timing import At, Cron, Every
+from headrace.views.cancelled import CancelReport
 from headrace.views.jobs import ErrorEntry, JobEvent, JobStatus, JobSummary
 from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
@@ -106,6 +107,7 @@ __all__ = [
     "BulkWrite",
     "CallNext",
     "CancelOutcome",
+    "CancelReport",
     "Context",
     "Cron",
     "EnqueueOutcome",

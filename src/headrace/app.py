@@ -379,7 +379,12 @@ class App(WithForeignWords, DeclaredSchedules[S], Extensions, BulkWrites, words=
 
     def queue(self, name: str) -> Queue:
         """Return a queue, to look at and to steer."""
-        return Queue(name, self._operator, decode=self._known.decode_plain)
+        return Queue(
+            name,
+            self._operator,
+            decode=self._known.decode_plain,
+            clock=lambda: self._clients.opening.clock(),
+        )
 
     async def queues(self) -> list[str]:
         """Return the names of all queues that this tenant ever used."""

@@ -102,9 +102,11 @@ class StorageError(HeadraceError):
 
     Attributes:
         accepted: from `App.enqueue_many`, the handles of the jobs stored before the error.
+        report: from `Queue.cancel`, the `CancelReport` of what was done before the error.
     """
 
     accepted: tuple[Any, ...] = ()
+    report: Any = None
 
 
 class StorageUnavailable(StorageError):

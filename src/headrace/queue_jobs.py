@@ -1,23 +1,27 @@
-"""The jobs of a queue as its operators see them: listings, ends, export, redrive, purge."""
+"""The jobs of a queue as its operators see them: listings, ends, cancel, redrive, purge."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from headrace.cancelling import cancel_filter, cancel_jobs
+from headrace.clock import Duration, WallClock, wall_clock
 from headrace.errors import InvalidOption
 from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
 from headrace.plain import plain_text, shown
 from headrace.queue_events import Operator
 from headrace.queue_limits import QueueLimits
-from headrace.settings import check_count
+from headrace.settings import check_count, check_flag
 from headrace.storage.batches import batches
 from headrace.storage.exports import place_behind
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import End
+from headrace.views.cancelled import CancelReport
 from headrace.views.jobs import JobSummary
 from headrace.views.outcomes import ExportedJob, JobOutcome
 
@@ -43,6 +47,7 @@ class QueueJobs(QueueLimits):
         name: the queue's.
         storage: returns what it is looked at and steered through.
         decode: reads arguments and results as plain data.
+        clock: the time where the storage is, as far as it can be told without asking it.
 
     Raises:
         InvalidOption: the name is not valid.
@@ -54,9 +59,11 @@ class QueueJobs(QueueLimits):
         storage: Callable[[], Operator],
         *,
         decode: Callable[[bytes], Any] = decode_json,
+        clock: WallClock = wall_clock,
     ) -> None:
         super().__init__(name, storage)
         self._decode = decode
+        self._clock = clock
 
     async def jobs(
         self, state: JobState | str, *, task: str | None = None, limit: int | None = None
@@ -150,6 +157,53 @@ class QueueJobs(QueueLimits):
             done += await self._storage().redrive(self.name, batch)
         return done
 
+    async def cancel(
+        self,
+        *job_ids: str,
+        task: str | None = None,
+        all_jobs: bool = False,
+        states: Iterable[JobState | str] | None = None,
+        older_than: Duration | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> CancelReport:
+        """Cancel many jobs: waiting ones never start, active ones are asked to stop.
+
+        Say which as for `redrive`: what is there when it starts, not what comes meanwhile. A job
+        that goes back to wait just then may be missed. Repeating is safe, also after an error, and
+        goes on with what is left. 500 share a call; each that is answered is done, for good,
+        whether a worker runs or not.
+
+        Args:
+            *job_ids: of any number of jobs, in whatever state; the rest is not said then.
+            task: those of this task.
+            all_jobs: all of the queue.
+            states: only those in one of these; default: all in which a job has not ended. What
+                follows an active job under its id is ``blocked``; it goes with that one, or alone
+                where only that is cancelled. Jobs in other states are spared, also if they have
+                just gone on to one.
+            older_than: only those that were enqueued longer ago, by this machine's clock.
+            limit: at most so many.
+            dry_run: change nothing, and return how many there are.
+
+        Raises:
+            InvalidOption: none or several of ids, ``task`` and ``all_jobs`` are said, an option
+                goes with ids, or a value is out of bounds.
+            StorageError: its ``report`` says what is done.
+        """
+        if job_ids and (states, older_than, limit) != (None, None, None):
+            raise InvalidOption("states, older_than and limit go with task or all_jobs, not ids")
+        among = cancel_filter(states=states, older_than=older_than, limit=limit, clock=self._clock)
+        is_dry = check_flag(dry_run, name="dry_run")
+        chosen: list[tuple[JobState | None, str]] = []
+        if check_which(job_ids, task, all_jobs=all_jobs):
+            chosen += ((None, job_id) for job_id in checked_ids(job_ids))
+        else:
+            chosen += await among.choose(partial(self.jobs, task=task))
+        if is_dry:
+            return CancelReport.of(self.name, len(chosen), {})
+        return await cancel_jobs(self._storage(), self.name, chosen, among)
+
     async def purge(
         self,
         state: JobState | str,
@@ -179,11 +233,21 @@ class QueueJobs(QueueLimits):
     async def _chosen(
         self, state: JobState, job_ids: Sequence[str], task: str | None, *, all_jobs: bool
     ) -> list[str]:
-        if sum((bool(job_ids), task is not None, all_jobs)) != 1:
-            raise InvalidOption("say which jobs: ids, task=..., or all_jobs=True, one of them")
-        if job_ids:
-            return [check_text(job_id, what="job id") for job_id in job_ids]
+        if check_which(job_ids, task, all_jobs=all_jobs):
+            return checked_ids(job_ids)
         return [row.id async for row in self.jobs(state, task=task)]
+
+
+def check_which(job_ids: Sequence[str], task: str | None, *, all_jobs: bool) -> bool:
+    """Return whether ids are said; raise `InvalidOption` unless it is that, a task or all."""
+    if sum((bool(job_ids), task is not None, all_jobs)) != 1:
+        raise InvalidOption("say which jobs: ids, task=..., or all_jobs=True, one of them")
+    return bool(job_ids)
+
+
+def checked_ids(job_ids: Sequence[str]) -> list[str]:
+    """Return the ids as plain text, or raise `InvalidOption`."""
+    return [check_text(job_id, what="job id") for job_id in job_ids]
 
 
 def check_state(state: JobState | str) -> JobState:

@@ -21,6 +21,7 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
         name: its name.
         storage: returns what it is looked at and steered through.
         decode: reads arguments and results as plain data.
+        clock: the time where the storage is, as far as it can be told without asking it.
 
     Raises:
         InvalidOption: the name is not valid.

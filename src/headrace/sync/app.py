@@ -235,7 +235,8 @@ class SyncApp(WithForeignWords, SyncBulkWrites, SyncDeclarations[S], words=witho
 
     def queue(self, name: str) -> SyncQueue:
         """Return a queue, to look at and to steer."""
-        return SyncQueue(Queue(name, self._storage, decode=self._known.decode_plain))
+        queue = Queue(name, self._storage, decode=self._known.decode_plain, clock=self._clock)
+        return SyncQueue(queue)
 
     def queues(self) -> list[str]:
         """Return the names of all queues that this tenant ever used."""
@@ -248,11 +249,14 @@ class SyncApp(WithForeignWords, SyncBulkWrites, SyncDeclarations[S], words=witho
             self._storage,
             tasks=self.app.tasks,
             decode=self._known.decode_plain,
-            clock=lambda: parts_of(self.app).clients.opening.clock(),
+            clock=self._clock,
         )
         return SyncSchedules(kept, self._storage, lambda job: self._clients.current().submit(job))
 
     # Connections
+
+    def _clock(self) -> int:
+        return parts_of(self.app).clients.opening.clock()
 
     def _storage(self) -> BlockingStorage:
         return self._clients.current().storage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TypeVar
 
 from headrace.clock import Duration
@@ -11,6 +11,7 @@ from headrace.job import JobState
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
+from headrace.views.cancelled import CancelReport
 from headrace.views.jobs import JobEvent, JobSummary
 from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
@@ -211,6 +212,42 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
             InvalidOption: none or several of them are said, or an id is not valid.
         """
         return at_once(self._queue.redrive(*job_ids, task=task, all_jobs=all_jobs))
+
+    def cancel(
+        self,
+        *job_ids: str,
+        task: str | None = None,
+        all_jobs: bool = False,
+        states: Iterable[JobState | str] | None = None,
+        older_than: Duration | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> CancelReport:
+        """Cancel many jobs, see `Queue.cancel`.
+
+        Args:
+            *job_ids: of any number of jobs.
+            task: those of this task.
+            all_jobs: all of the queue.
+            states: only those in one of these; default: all in which a job has not ended.
+            older_than: only those that were enqueued longer ago.
+            limit: at most so many.
+            dry_run: change nothing, and return how many there are.
+
+        Raises:
+            InvalidOption: which are meant is not said, or a value is out of bounds.
+        """
+        return at_once(
+            self._queue.cancel(
+                *job_ids,
+                task=task,
+                all_jobs=all_jobs,
+                states=states,
+                older_than=older_than,
+                limit=limit,
+                dry_run=dry_run,
+            )
+        )
 
     def purge(
         self,
