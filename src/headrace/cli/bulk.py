@@ -94,6 +94,7 @@ async def carry_out(
     output: str,
     how: Asking,
     told: Callable[[], str] | None = None,
+    document: Callable[[Changed], Changed] = lambda changed: changed,
 ) -> None:
     """Show what would change and ask, as far as needed; then change it and print what was done.
 
@@ -104,6 +105,7 @@ async def carry_out(
         output: ``table`` or ``json``.
         how: whether it asks.
         told: what to print afterwards instead of how many were changed.
+        document: returns the JSON document, which says more of it.
 
     Raises:
         UsageError: there is nobody to ask.
@@ -116,7 +118,8 @@ async def carry_out(
         ask(f"{change.verb.capitalize()} {plural(len(chosen), change.noun)}?")
     changed = 0 if how.dry_run else await _apply(change, chosen, act)
     if output == "json":
-        echo_json(Changed(matched=len(chosen), changed=changed, dry_run=how.dry_run))
+        done = Changed(matched=len(chosen), changed=changed, dry_run=how.dry_run)
+        echo_json(document(done))
     elif how.dry_run:
         echo("Dry run: nothing was changed.")
     elif told:

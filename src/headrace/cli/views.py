@@ -50,6 +50,15 @@ class Changed(msgspec.Struct, kw_only=True):
     dry_run: bool
 
 
+class CancelledJobs(Changed, kw_only=True):
+    """What ``job cancel`` did: how many of each verdict."""
+
+    cancelled: int
+    requested: int
+    finished: int
+    not_found: int
+
+
 def instant(instant_ms: int) -> str | None:
     """Return an instant as the documents show it."""
     if not instant_ms:
