@@ -4,6 +4,7 @@
 -- Behind has_more come, a blank between, each lane and the slots for which its next job waits.
 -- Arguments: incarnation, number, nonce, of each lane its name, how many slots are free, and how many there are.
 local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
+local TURNS = limits.CLAIM_TURNS
 
 -- Whether this claim has brought jobs in, or may do so as it opens gates.
 local function has_new(unit)
@@ -16,7 +17,7 @@ local function drain(unit, call, lane, limit, room)
   local words = keys.pop_words(unit.root, lane)
   local taken, looks, waiting, is_drained = 0, LOOKS, {}, false
   call.room = room
-  while taken < room.limit and looks > 0 and call.bytes > 0 do
+  while taken < room.limit and looks > 0 and call.bytes > 0 and call.turns > 0 do
     words[#words] = numbers.text(math.min(room.limit - taken, looks, 50))
     local list, popped, its_numbers = entries.pop(unit, words, lane)
     if not list then
@@ -39,6 +40,10 @@ local function drain(unit, call, lane, limit, room)
         entries.push_back(unit, list, popped, its_numbers, i)
         break
       end
+    end
+    if unit.turns_over then
+      call.turns = call.turns - #unit.turns_over
+      lines.let_next_in(unit)
     end
   end
   for _, passed in ipairs(waiting) do
@@ -82,8 +87,8 @@ function functions.claim(roots, args)
   end
   local reply = { 'ok', '0', '-1' }
   local call = {
-    incarnation = incarnation, nonce = nonce, bytes = BATCH_BYTES, has_last_chance = false, reply = reply,
-    starts = plain.starts('1\t' .. nonce),
+    incarnation = incarnation, nonce = nonce, bytes = BATCH_BYTES, turns = TURNS, has_last_chance = false,
+    reply = reply, starts = plain.starts('1\t' .. nonce),
   }
   unit.joined, unit.joiner = {}, incarnation
   if number + 0 < numbers.read(last, 0) then

@@ -87,7 +87,11 @@ end
 
 -- Store a job that asks for something, and return its verdict.
 local function store(unit, key, kind, id, task, payload, asked)
-  local names = asked.gates and gates.named(unit, asked.gates)
+  local names
+  if asked.gates then
+    asked.lane = intake.lane(unit, asked.lane, task)
+    names = gates.named(unit, asked.gates, asked.lane, kind.tier)
+  end
   if names then
     asked.few[#asked.few + 1], asked.few[#asked.few + 2] = 'gates', names
   end

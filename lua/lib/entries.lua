@@ -65,6 +65,12 @@ function entries.place(unit, line, number, entry)
   list[n + 1], list[n + 2] = numbers.text(number), entry
 end
 
+-- The same, written at once: a claim goes on with it.
+function entries.put(unit, line, number, entry)
+  unit.call('ZADD', keys.ordered(unit.root, line), numbers.text(number), entry)
+  wake.note(unit, string.sub(line, 1, -3))
+end
+
 -- What the call gathered is struck off as it is written, so that it can be written on after an error.
 local function push(unit, call, command, lists)
   for line, list in pairs(lists) do

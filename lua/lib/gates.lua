@@ -61,6 +61,8 @@ function gates.has_room(gate)
   local its = gate.terms
   if not its then
     return true
+  elseif its.is_window then
+    return gate.ready < 1
   elseif its.concurrency > 0 and gate.ready + gate.active >= its.concurrency then
     return false
   end
@@ -111,12 +113,13 @@ function gates.number(tier, score)
   return score - (9 - tier) * SPAN
 end
 
--- A new job's gates as they are stored, which is without the terms that it brings.
-function gates.named(unit, said)
+-- A new job's gates as they are stored, which is without the terms that it brings, and with its lane and tier where it
+-- takes turns.
+function gates.named(unit, said, lane, tier)
   local names = {}
   for limit, key, text in string.gmatch(said, '([^\t\n]+)\t([^\t\n]*)\t([^\t\n]*)') do
-    names[#names + 1] = limit .. '\t' .. key
-    if terms.bring(unit, limit, text) then
+    names[#names + 1] = turns.limit(limit, lane, tier) .. '\t' .. key
+    if text ~= '' and terms.bring(unit, limit, text) then
       for _, gate in pairs(unit.gates or {}) do
         if string.match(gate.name, '^[^\t]*') == limit then
           gate.terms = terms.of(unit, limit)
@@ -145,6 +148,15 @@ function gates.admit(unit, names, tier, number)
   end
 end
 
+-- Note that one of a key was ready and is no more: the next turn of the key is free where no other is.
+local function note_turn(unit, gate)
+  gate.looks = gate.looks + LOOKS
+  if gate.ready == 0 then
+    unit.turns_over = unit.turns_over or {}
+    unit.turns_over[#unit.turns_over + 1] = gate.name
+  end
+end
+
 -- Let a ready job start, or return the first of its gates that does not let it.
 function gates.start(unit, names)
   local found = all_of(unit, names)
@@ -154,24 +166,37 @@ function gates.start(unit, names)
     end
   end
   for _, gate in ipairs(found) do
-    gate.ready, gate.active = math.max(0, gate.ready - 1), gate.active + 1
-    bucket.take(gate)
+    gate.ready = math.max(0, gate.ready - 1)
+    if gate.terms and gate.terms.is_window then
+      note_turn(unit, gate)
+    else
+      gate.active = gate.active + 1
+      bucket.take(gate)
+    end
   end
 end
 
--- Note that an active job is ready again, in its places.
+-- Note that an active job is ready again, in its places. It is ready beside the one of its key whose turn it is.
 function gates.hold(unit, names)
   for _, gate in ipairs(all_of(unit, names)) do
     gate.active, gate.ready = math.max(0, gate.active - 1), gate.ready + 1
   end
 end
 
--- Take the places of a job, which was ready or active, from it.
+-- Take the places of a job, which was ready or active, from it. What is active has no place in a window.
 function gates.give_back(unit, names, state)
   local count = state == 'active' and 'active' or 'ready'
-  for _, gate in ipairs(all_of(unit, names)) do
-    gate[count] = math.max(0, gate[count] - 1)
-    gate.looks = gate.looks + LOOKS
+  for name in string.gmatch(names, '[^\n]+') do
+    local is_window = turns.terms(name)
+    if count == 'ready' or not is_window then
+      local gate = gates.of(unit, name)
+      gate[count] = math.max(0, gate[count] - 1)
+      if is_window then
+        note_turn(unit, gate)
+      else
+        gate.looks = gate.looks + LOOKS
+      end
+    end
   end
 end
 
@@ -205,6 +230,7 @@ end
 function gates.recount(unit, name, ready, active)
   local gate, root = gates.of(unit, name), unit.root
   local waiting = unit.call('ZCARD', keys.line(root, name))
+  active = turns.terms(name) and 0 or active
   local was_right = gate.ready == ready and gate.active == active and gate.waiting == waiting
   gate.ready, gate.active, gate.waiting, gate.is_head_known = ready, active, waiting, false
   gate.had_line = unit.call('ZSCORE', keys.lines(root), name) ~= false

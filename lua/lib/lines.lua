@@ -72,6 +72,18 @@ function lines.open_freed(unit)
   end
 end
 
+-- Let the next of those keys in whose turn is over, in that order, for a claim that goes on with them.
+function lines.let_next_in(unit)
+  local names = unit.turns_over
+  unit.turns_over = false
+  for _, name in ipairs(names) do
+    local gate = gates.of(unit, name)
+    local looks = gate.looks
+    gate.looks = 0
+    open(unit, name, looks)
+  end
+end
+
 -- Open the gates that are due, and go on with limits that have new terms.
 function lines.open_due(unit)
   local names = unit.call('ZRANGEBYSCORE', keys.gates(unit.root), '-inf', unit.now_text, 'LIMIT', '0', LOOKS)

@@ -141,7 +141,9 @@ function enter.ready(unit, job, end_of_line, ...)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
   local line, entry = job.lane .. ':' .. job.tier, generation .. ':' .. job.id
   local is_first = end_of_line == 'heads' and job.number and unit.call('EXISTS', keys.ready(unit.root, line)) == 1
-  if job.number and not is_first then
+  if job.has_turn then
+    entries.put(unit, line, job.number, entry)
+  elseif job.number and not is_first then
     entries.place(unit, line, job.number, entry)
   else
     note(unit, end_of_line, line, entry)
@@ -190,6 +192,9 @@ local function is_held_up(unit, job, place, end_of_line)
   local number = place == 'ready' and number_of(unit, job, end_of_line)
   if number or job.gates or job.state == 'blocked' then
     job.number, job.line = number, parking.line_of(unit, job, number)
+    if place == 'ready' and not job.line and number == end_of_line and job.gates and turns.are_among(job.gates) then
+      job.number, job.has_turn = entries.tail(unit), true -- its turn begins now
+    end
     return job.line
   end
 end

@@ -31,6 +31,10 @@ end
 
 -- The terms of a limit that hold now, false for none.
 function terms.of(unit, limit)
+  local window = turns.terms(limit)
+  if window then
+    return window
+  end
   local known = unit.terms
   if not known then
     known = {}

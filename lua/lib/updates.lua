@@ -50,7 +50,7 @@ end
 function updates.request(unit, tier, task, payload, asked)
   local fields = { task = task, payload = payload, tier = tier, lane = intake.lane(unit, asked.lane, task) }
   if asked.gates and read_word(asked.update) then
-    fields.gates = gates.named(unit, asked.gates)
+    fields.gates = gates.named(unit, asked.gates, fields.lane, tier)
   end
   for i = 1, #asked.few, 2 do
     if not OWN[asked.few[i]] then

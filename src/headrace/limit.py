@@ -14,7 +14,8 @@ import msgspec
 
 from headrace.clock import MAX_DURATION_MS
 from headrace.errors import InvalidArguments, InvalidOption
-from headrace.job import check_text
+from headrace.fairness import FAIR_LIMIT, check_limit_name, is_window
+from headrace.job import ID_LIMIT_BYTES, check_text
 from headrace.plain import plain_integer, plain_text, shown
 
 GATES_A_JOB = 4
@@ -24,8 +25,6 @@ MOST_PLACES = 1_000_000
 """Most jobs at once, starts in a time, or tokens, of one key."""
 
 KEY_LIMIT_BYTES = 256
-NAME_LIMIT_BYTES = 600
-"""A name may be that of a task, a colon, and that of a parameter."""
 
 BUCKET_LIMIT = 2**52
 """Most tokens times milliseconds of a bucket, so that any number of it is exact as a double."""
@@ -109,7 +108,8 @@ def read_gates(text: str) -> list[Gate]:
 
 def keys_of(gates: str) -> dict[str, str]:
     """Return the keys of the limits that a record's ``gates`` name, by their names, in order."""
-    return dict(line.split("\t", 1) for line in gates.split("\n") if line)
+    lines = (line for line in gates.split("\n") if line and not is_window(line))
+    return dict(line.split("\t", 1) for line in lines)
 
 
 def check_gates(text: str) -> str:
@@ -127,7 +127,8 @@ def check_gates(text: str) -> str:
         raise InvalidOption(f"gates={shown(text)} can't be read: use limits= and limit_keys=")
     check_number(gates)
     for gate in gates:
-        check_text(gate.name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
+        if gate.name != FAIR_LIMIT or gate.terms is not None:
+            check_limit_name(gate.name)
         if gate.key:
             check_text(gate.key, what="limit key", limit_bytes=KEY_LIMIT_BYTES)
         if gate.terms is not None:
@@ -255,7 +256,7 @@ class Limit(_Named, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Check all values."""
         if self.name != "":
-            check_text(self.name, what="limit name")
+            check_limit_name(self.name, limit_bytes=ID_LIMIT_BYTES)
         if plain_text(self.by) is None:
             raise InvalidOption(f"by={shown(self.by)} is not valid: name a parameter of the task")
         _ = self.terms

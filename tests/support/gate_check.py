@@ -36,11 +36,16 @@ def problems(db: sqlite3.Connection, now_ms: int) -> Iterator[str]:
         yield from _line_problems(db, queue, of_queue, gates, now_ms)
 
 
+def has_place(name: str, state: str) -> bool:
+    """Whether jobs of a gate have a place in it in that state: only the ready ones of a window."""
+    return state == "queued" or (state == "active" and not name.startswith("fair:"))
+
+
 def _place_problems(jobs: list[Row], gates: dict[str, Row]) -> Iterator[str]:
     expected: Counter[tuple[str, str]] = Counter()
     for job in jobs:
         for name in (job["gates"] or "").split("\n"):
-            if name and job["state"] in ("queued", "active"):
+            if name and has_place(name, job["state"]):
                 expected[name, job["state"]] += 1
     for name in gates.keys() | {name for name, _ in expected}:
         row = gates.get(name, {"ready": 0, "active": 0, "due_ms": None, "owed": 0})

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.limit import Terms, read_terms
+from tests.support.gate_check import has_place
 
 Jobs = Mapping[str, Mapping[str, str]]
 Members = list[tuple[bytes, float]]
@@ -85,7 +86,7 @@ def _places(keys: Keys, jobs: Jobs) -> Iterator[str]:
     expected: Counter[tuple[str, str]] = Counter()
     for job in jobs.values():
         for name in job.get("gates", "").split("\n"):
-            if name:
+            if name and has_place(name, job["state"]):
                 expected[name, job["state"]] += 1
     for name in keys.gates.keys() | {name for name, _ in expected}:
         gate = keys.gates.get(name, Gate())
@@ -125,5 +126,6 @@ def _openings(keys: Keys) -> Iterator[str]:
         terms = keys.limits.get(limit) or Terms()
         is_full = terms.concurrency and gate.ready + gate.active >= terms.concurrency
         is_spent = terms.rate and gate.ready >= terms.burst
+        is_full = is_full or (gate.ready > 0 and not has_place(name, "active"))
         if gate.waiting and not (gate.due_ms or limit in opening or is_full or is_spent):
             yield f"the line of {name!r} has room and stays closed"

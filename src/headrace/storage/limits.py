@@ -6,6 +6,7 @@ table of them (``library.py``). What a single storage decides for itself stands 
 
 from __future__ import annotations
 
+from headrace.fairness import FAIR_LIMIT as FAIR_LIMIT
 from headrace.job import CHUNK_LIMIT_BYTES
 from headrace.job import DEFAULT_IDEMPOTENCY_TTL_MS as DEFAULT_IDEMPOTENCY_TTL_MS
 from headrace.job import DEFAULT_KEEP_MS as DEFAULT_KEEP_MS
@@ -62,6 +63,9 @@ CLAIM_LOOKS = 1_000
 
 SLOTS_LOOKS = 200
 """Most jobs of a lane that a claim passes over since they need more slots than the caller has."""
+
+CLAIM_TURNS = 100
+"""Starts of jobs that take turns, after which a claim ends with the look that it is at."""
 
 GATE_LOOKS = 10
 """Jobs of a line that are looked at for each place that came free in its gate."""

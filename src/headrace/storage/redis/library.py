@@ -21,7 +21,7 @@ from headrace.storage.verbs import Verb
 LIB_ORDER = (
     *("keys", "clock", "numbers", "damage", "settings", "counts", "record"),
     *("events", "stats", "wake", "history", "intake"),
-    *("terms", "bucket", "gates", "parking", "entries", "moves", "unit", "plain"),
+    *("turns", "terms", "bucket", "gates", "parking", "entries", "moves", "unit", "plain"),
     *("readers", "updates", "successors", "idempotency", "batch"),
     *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due"),
     *("slots", "starts", "incarnations"),

@@ -43,6 +43,15 @@ class Limiter(Protocol):
     had taken its token: then it gives its places back, and waits in the line of the first gate that
     lacks them by when it came, uncharged.
 
+    *Turns.* The limit `FAIR_LIMIT` has no terms that anybody sets, and no place for who is active:
+    its gate has room while none of its jobs is ready. A job that names it meets that of its own
+    lane and tier, ``fair:<lane>:<tier>``. A claim that starts one lets the next of that key in
+    before it takes another, so it takes what as many claims of one job would; after `CLAIM_TURNS`
+    such starts it ends, and says that there is more. Who comes in by that, or had to wait in any
+    line and takes turns, stands at the tail of its tier and not where it came: so between two jobs
+    of a key each other key of the lane and tier that waits has one. Who is put back, stalls or is
+    retired is ready beside the one of its key that waits for its turn.
+
     Waiting in a line is neither attempt nor stall. A gate in which nobody has a place or waits is
     forgotten once its tokens are all there.
     """

@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from headrace.fairness import is_window
 from headrace.limit import Terms, read_gates, read_terms
 from headrace.storage.limits import GATE_LOOKS
+from headrace.storage.sqlite import turns
 from headrace.storage.sqlite.bucket import Bucket, paid
 
 _TERMS = "SELECT declared, operator FROM limits WHERE queue = ? AND name = ?"
@@ -40,16 +42,12 @@ Standing = tuple[int, int]
 """Where a job stands in a line: its tier, negative, and its number; the least is the first."""
 
 
-def as_asked(stored: str) -> str:
-    """Return gates that are stored as a job asks for them, which knows nothing of their terms."""
-    return "\n".join(f"{name}\t" for name in stored.split("\n")) if stored else ""
-
-
 class GateState(msgspec.Struct):
     """One gate as a call sees it.
 
     Attributes:
         name: the limit's name, a tab and the key.
+        is_window: whether those who are active have no place in it.
         terms: what holds, None without any.
         bucket: the tokens of its rate, by now.
         ready: how many jobs have a place and wait for a worker.
@@ -64,6 +62,7 @@ class GateState(msgspec.Struct):
     name: str
     terms: Terms | None
     bucket: Bucket
+    is_window: bool = False
     ready: int = 0
     active: int = 0
     is_kept: bool = False
@@ -76,6 +75,8 @@ class GateState(msgspec.Struct):
     def has_room(self) -> bool:
         """Whether one more job may be ready."""
         terms = self.terms
+        if self.is_window:
+            return self.ready < 1
         if terms is None:
             return True
         if terms.concurrency and self.ready + self.active >= terms.concurrency:
@@ -111,9 +112,13 @@ class Gates:
         db: where the queue is.
         queue: its key.
         now_ms: the call's time.
+
+    Attributes:
+        turns_over: the gates of keys whose next turn is free, in the order in which that came.
+        let_in: the numbers of jobs whose turn has begun since the caller set it to nothing.
     """
 
-    __slots__ = ("_db", "_known", "_now_ms", "_queue", "_terms")
+    __slots__ = ("_db", "_known", "_now_ms", "_queue", "_terms", "let_in", "turns_over")
 
     def __init__(self, db: sqlite3.Connection, queue: int, *, now_ms: int) -> None:
         self._db = db
@@ -121,9 +126,11 @@ class Gates:
         self._now_ms = now_ms
         self._known: dict[str, GateState] = {}
         self._terms: dict[str, Terms | None] = {}
+        self.turns_over: list[str] = []
+        self.let_in: set[int] = set()
 
-    def named(self, said: str) -> str:
-        """Return a new job's gates as they are stored: their names, a line each.
+    def named(self, said: str, *, lane: str, tier: int) -> str:
+        """Return the gates of a new job of a lane and tier as they are stored: names, a line each.
 
         Terms that it brings are declared where the limit has none yet.
         """
@@ -131,11 +138,13 @@ class Gates:
         for gate in gates:
             if gate.terms is not None and self.terms(gate.name) is None:
                 self._declare(gate.name, gate.terms)
-        return "\n".join(f"{gate.name}\t{gate.key}" for gate in gates)
+        return "\n".join(f"{turns.limit_in(gate.name, lane, tier)}\t{gate.key}" for gate in gates)
 
     def terms(self, limit: str) -> Terms | None:
         """Return the terms of a limit that hold now."""
-        if limit not in self._terms:
+        if limit not in self._terms and is_window(limit):
+            self._terms[limit] = None
+        elif limit not in self._terms:
             row = self._db.execute(_TERMS, (self._queue, limit)).fetchone()
             self._terms[limit] = None if row is None else read_terms(row[1] or row[0])
         return self._terms[limit]
@@ -165,26 +174,34 @@ class Gates:
                 return gate.name
         for gate in gates:
             gate.ready -= 1
-            gate.active += 1
-            gate.bucket.take()
+            if gate.is_window:
+                self._note_turn(gate)
+            else:
+                gate.active += 1
+                gate.bucket.take()
         return None
 
     def keep(self, names: str) -> None:
-        """Note that an active job is ready again, in its places."""
+        """Note that an active job is ready again: in its places, or beside who has its turn."""
         for name in names.split("\n"):
             gate = self.gate(name)
-            gate.active -= 1
+            gate.active -= not gate.is_window
             gate.ready += 1
 
     def give_back(self, names: str, state: str) -> None:
         """Take the places of a job, which was ready or active, from it."""
         for name in names.split("\n"):
+            if state == "active" and is_window(name):
+                continue
             gate = self.gate(name)
             if state == "active":
                 gate.active -= 1
             else:
                 gate.ready -= 1
-            gate.looks += GATE_LOOKS
+            if gate.is_window:
+                self._note_turn(gate)
+            else:
+                gate.looks += GATE_LOOKS
 
     def join(self, name: str, place: Standing, lane: str) -> None:
         """Note that a job waits in a gate's line."""
@@ -245,6 +262,11 @@ class Gates:
             first_ms = self._now_ms if first_ms is None else min(first_ms, self._now_ms)
         return first_ms, "" if first_ms is None else lanes.get(first_ms, "")
 
+    def _note_turn(self, gate: GateState) -> None:
+        gate.looks += GATE_LOOKS
+        if gate.ready == 0:
+            self.turns_over.append(gate.name)
+
     def _declare(self, limit: str, terms: Terms) -> None:
         self._db.execute(_DECLARE, (self._queue, limit, terms.text))
         self._terms[limit] = terms
@@ -256,10 +278,10 @@ class Gates:
         terms = self.terms(name.partition("\t")[0])
         row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
         if row is None:
-            return GateState(name, terms, paid(Bucket(), 0, terms))
+            return GateState(name, terms, paid(Bucket(), 0, terms), is_window(name))
         ready, active, owed, rate, rate_ms, owed_at_ms = row
         bucket = paid(Bucket(owed, rate, rate_ms), self._now_ms - owed_at_ms, terms)
-        return GateState(name, terms, bucket, ready, active, is_kept=True)
+        return GateState(name, terms, bucket, is_window(name), ready, active, is_kept=True)
 
     def _has_before(self, gate: GateState, place: Standing) -> bool:
         head = self.head(gate)

@@ -56,6 +56,15 @@ def open_freed(unit: UnitOfWork) -> None:
             _open(unit, gate.name, looks)
 
 
+def let_next_in(unit: UnitOfWork) -> None:
+    """Let the next of those keys in whose turn is over, for a claim that goes on with them."""
+    names, unit.gates.turns_over = unit.gates.turns_over, []
+    for name in names:
+        gate = unit.gates.gate(name)
+        looks, gate.looks = gate.looks, 0
+        _open(unit, name, looks)
+
+
 def open_due(unit: UnitOfWork) -> None:
     """Open the gates that are due, and go on with limits that have new terms."""
     if unit.gate_due_ms is None or unit.gate_due_ms > unit.now_ms:
@@ -127,7 +136,7 @@ def repair(unit: UnitOfWork) -> int:
     wrong = 0
     for name in {name for name, _ in places} | {name for (name,) in kept}:
         gate = unit.gates.gate(name)
-        counts = (places[name, "queued"], places[name, "active"])
+        counts = (places[name, "queued"], 0 if gate.is_window else places[name, "active"])
         wrong += (gate.ready, gate.active) != counts
         gate.ready, gate.active = counts
     return len(lost) + wrong

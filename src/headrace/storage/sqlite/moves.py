@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from headrace.storage.sqlite import parking
+from headrace.storage.sqlite import parking, turns
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.intake import NewJob
 from headrace.storage.sqlite.record import DELAYED, Record
@@ -219,6 +219,9 @@ def move(
             if event == "queued":
                 event = "" if detail == ADMITTED else "blocked"
                 detail = parking.shown(line)
+        elif detail == ADMITTED and turns.are_among(record.gates):
+            place = Ready(unit.next_tail())  # its turn begins now
+            unit.gates.let_in.add(place.seq)
     unit.leave(record.state)
     if record.state in DELAYED:
         unit.wakes.forget_due()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from headrace.request import JobRequest
 from headrace.storage.sqlite import intake, updates
-from headrace.storage.sqlite.gates import as_asked
 from headrace.storage.sqlite.intake import due_ms_of
 from headrace.storage.sqlite.moves import Delayed, Ready, block, move, unblock
 from headrace.storage.sqlite.record import (
@@ -118,11 +117,16 @@ def take_up(unit: UnitOfWork, record: Record) -> None:
         options=options,
         channel=channels,
         on_failed=on_failed,
-        gates=as_asked(gates),
+        gates=_as_asked(gates),
         slots=slots,
     )
     unblock(unit, successor)
     updates.apply(unit, record, said, update, is_joined=bool(successor.joined))
+
+
+def _as_asked(stored: str) -> str:
+    """Return gates that are stored as a job asks for them, which knows nothing of their terms."""
+    return "\n".join(f"{name}\t" for name in stored.split("\n")) if stored else ""
 
 
 def drop(unit: UnitOfWork, active: Record) -> Record | None:

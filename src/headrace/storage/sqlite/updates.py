@@ -56,7 +56,9 @@ def _set_data(unit: UnitOfWork, record: Record, job: JobRequest) -> None:
     record.lane, record.on_failed = lane_of(unit, job), job.on_failed or None
     is_inline = len(job.payload) <= INLINE_LIMIT_BYTES
     payload = job.payload if is_inline else None
-    gates = record.gates_asked = unit.gates.named(job.gates) if job.gates else None
+    gates = record.gates_asked = (
+        unit.gates.named(job.gates, lane=record.lane, tier=record.tier) if job.gates else None
+    )
     values = (job.task, payload, job.priority, record.lane, job.keep_ms, record.on_failed, gates)
     unit.db.execute(_DATA, (*values, job.slots, record.key))
     if is_inline:

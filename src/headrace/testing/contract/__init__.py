@@ -66,6 +66,7 @@ from headrace.testing.contract.subject import Subject
 from headrace.testing.contract.successors import SuccessorsContract
 from headrace.testing.contract.take_schedules import TakeSchedulesContract
 from headrace.testing.contract.taken_up import TakenUpContract
+from headrace.testing.contract.turns import TurnsContract
 from headrace.testing.contract.updates import UpdatesContract
 from headrace.testing.contract.wait import WaitContract
 from headrace.testing.contract.watch import WatchContract
@@ -132,6 +133,7 @@ class StorageContract(
     SuccessorsContract,
     TakeSchedulesContract,
     TakenUpContract,
+    TurnsContract,
     UpdatesContract,
     WaitContract,
     WatchContract,

@@ -8,8 +8,8 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
-from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS
-from headrace.storage.sqlite import due, finish, lines, moves
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS, CLAIM_TURNS
+from headrace.storage.sqlite import due, finish, lines, moves, turns
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import (
     Claimant,
@@ -25,7 +25,7 @@ from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, f
 
 _READY = f"""
 SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
-  options, max_stalls, gates, seq, slots
+  options, max_stalls, gates, seq, slots, tier
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
 _OWNED = f"""
@@ -38,7 +38,11 @@ Passed = Literal["", "expired", "waits", "parked", "heavy", "short"]
 
 
 class Taking(msgspec.Struct):
-    """A claim under way; what comes to a line behind ``last`` meanwhile is left to the next."""
+    """A claim under way.
+
+    What comes to a line behind ``last`` meanwhile is left to the next one, but for jobs whose turn
+    begins. What is ``held`` is passed over at the end of its lane.
+    """
 
     name: str
     me: Claimant
@@ -47,6 +51,8 @@ class Taking(msgspec.Struct):
     jobs: list[ClaimedJob] = msgspec.field(default_factory=list)
     keys: list[int] = msgspec.field(default_factory=list)
     size: int = BATCH_LIMIT_BYTES
+    turns: int = CLAIM_TURNS
+    held: list[int] = []
     has_last_chance: bool = False
     lines: dict[int, str] = {}
     rooms: dict[str, Room] = {}
@@ -66,6 +72,7 @@ def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsk
     if unit.is_paused:
         return _reply(unit, [], is_paused=True)
     due.promote(unit)
+    unit.gates.let_in = set()
     taking = Taking(call.client, me, nonce, unit.tail)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, asked in slots.items() if _drain(unit, taking, lane, asked)]
@@ -125,7 +132,7 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
     room = taking.rooms[lane] = Room(slots, limit)
     looks = CLAIM_LOOKS
     has_waiting = False
-    while room.taken < room.limit and looks > 0 and taking.size > 0:
+    while room.taken < room.limit and looks > 0 and taking.size > 0 and taking.turns > 0:
         first = len(taking.keys)
         count = min(room.limit - room.taken, looks)
         found = _take_some(unit, taking, room, lane, count)
@@ -133,40 +140,60 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
         has_waiting = has_waiting or "waits" in found
         if len(taking.keys) > first:
             moves.start(unit, taking.keys[first:], owner=taking.me.key, nonce=taking.nonce)
-        if len(found) < count or not any(found):
+        if unit.gates.turns_over:
+            taking.turns -= len(unit.gates.turns_over)
+            lines.let_next_in(unit)
+        elif len(found) < count or not any(found):
             break
+    for key in taking.held:
+        moves.pass_over(unit, key)
+    taking.held = []
     is_cut = taking.size <= 0 or (looks <= 0 and not has_waiting)
     return not room.awaited and (limit <= 0 or room.taken > 0 or is_cut)
 
 
 def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: int) -> list[Passed]:
     """Take from one look; return of each job why it was passed over, "" if it was not."""
-    found: list[tuple[Passed, tuple[Any, ...]]] = []
-    before = room.passed.copy()
-    query = (unit.key, lane, taking.last, count + len(before))
-    cursor = unit.db.execute(_READY, query)
-    for row in cursor:
-        if row[0] in before:
-            continue
-        passed = _why_not(unit, taking, room, row)
-        found.append((passed, row))
-        if not passed:
-            room.take(row[14])
-            taking.size -= len(row[3] or b"")
-        if taking.size <= 0 or room.taken >= room.limit:
-            break
-    cursor.close()
+    found = _look(unit, taking, room, lane, count)
     for passed, row in found:
         if passed == "expired":
             finish.fail(unit, load_one(unit, row[0]), "expired")
         elif passed == "parked":
             moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
         elif passed == "waits":
-            moves.pass_over(unit, row[0])
+            taking.held.append(row[0])
         elif not passed:
             _take(unit, taking, row)
     unit.flush()
     return [passed for passed, _ in found]
+
+
+def _look(
+    unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: int
+) -> list[tuple[Passed, tuple[Any, ...]]]:
+    """Return the best jobs of a lane, and of each why it is passed over, "" if it is not."""
+    found: list[tuple[Passed, tuple[Any, ...]]] = []
+    let_in, over = unit.gates.let_in, unit.gates.turns_over
+    passed_over = room.passed.union(taking.held)
+    hidden = len(passed_over) + unit.tail - taking.last - len(let_in)
+    cursor = unit.db.execute(_READY, (unit.key, lane, unit.tail, count + hidden))
+    for row in cursor:
+        key, gates, number, tier = row[0], row[12], row[13], row[15]
+        if key in passed_over or (number > taking.last and number not in let_in):
+            continue
+        if over and found and (tier != found[0][1][15] or len(over) >= taking.turns):
+            break  # the next of the keys whose turn is over come before other tiers
+        passed = _why_not(unit, taking, room, row)
+        found.append((passed, row))
+        if not passed:
+            room.take(row[14])
+            taking.size -= len(row[3] or b"")
+        if len(found) == count or taking.size <= 0 or room.taken >= room.limit:
+            break  # what is not there yet may be in another lane
+        if passed in ("expired", "parked") and turns.are_among(gates):
+            break  # its turn is over once that is written, before those behind it
+    cursor.close()
+    return found
 
 
 def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...]) -> Passed:
