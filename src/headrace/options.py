@@ -17,10 +17,11 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, cast, g
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
 from headrace.fail_jobs import NamedTask, StoredFailure, fail_task_name, stored_fail_task
+from headrace.fairness import check_fair_by
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import SLOTS_LIMIT, Job, check_name, check_text
-from headrace.limit import Limit
+from headrace.limit import Limit, limit_key
 from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
 from headrace.pace import LEAST_MS, check_pace, check_window
 from headrace.plain import shown
@@ -96,6 +97,10 @@ class TaskDefaults(SharedOptions, total=False):
         skew_grace: how long a job waits for another release of the program whose arguments lack a
             field or have one that is not known here, default as the app says; 0: it fails at once.
         limits: `Limit`s that hold up its jobs in their queue, at most four, default none.
+        fair_by: the parameter whose values take turns: of each one job at a time waits for a
+            worker, so that a value with many jobs holds others up by one job a turn. Strings, whole
+            numbers and None; it counts as one of the four limits. Default: in the order in which
+            jobs come.
         debounce: of its calls the last runs, this long after it: 10 ms to a year, default 0: each
             runs. See `JobOptions`.
         throttle: of its calls within this, the first runs: 10 ms to a year, default 0: each does.
@@ -111,6 +116,7 @@ class TaskDefaults(SharedOptions, total=False):
     on_retry: Hook | None
     skew_grace: Duration | None
     limits: Collection[Limit] | None
+    fair_by: str | None
     debounce: Duration | None
     throttle: Duration | None
     validate: bool | None
@@ -156,6 +162,9 @@ class JobOptions(SharedOptions, total=False):
         limit_keys: the keys of limits, by their names: in place of what the task's arguments say,
             and for who knows a task by its name only. A limit that the task does not declare holds
             as its queue knows it; one that the queue does not know holds from when it does.
+        fair_key: the key that takes turns with others, in place of what ``fair_by`` of the task
+            says, and for who knows a task by its name only. ``""``: that of jobs whose value is
+            None.
         wait_timeout: how long ``enqueue_and_wait`` waits once the job is stored, default without
             limit. Nothing else heeds it.
         on_conflict: ``"update"``: a job with this ``id`` that waits is changed to what this call
@@ -186,6 +195,7 @@ class JobOptions(SharedOptions, total=False):
     idempotency_key: str | None
     idempotency_ttl: Duration | None
     limit_keys: Mapping[str, str | int | None] | None
+    fair_key: str | int | None
     wait_timeout: Duration | None
     on_conflict: Literal["skip", "update"] | None
     update_data: bool | None
@@ -290,6 +300,7 @@ OPTIONS: dict[str, OptionRule] = {
     "timeout": _span("timeout", least_ms=1, least_kept=1, is_stored=True),
     "wait_timeout": _span("wait_timeout"),
     "limit_keys": _same("limit_keys", check_keys),
+    "fair_key": _same("fair_key", partial(limit_key, of="fair_key")),
     "retry": OptionRule("retry", check_retry, check_stored_retry, is_stored=True),
     "result_ttl": _span("result_ttl", is_stored=True),
     "keep": _span("keep", is_stored=True),
@@ -316,6 +327,7 @@ _TASK_OPTIONS = {
     **{name: _same(name, partial(check_hook, name=name)) for name in Hooks.__struct_fields__},
     "skew_grace": _span("skew_grace"),
     "limits": _same("limits", check_limits),
+    "fair_by": _same("fair_by", check_fair_by),
     "validate": _flag("validate"),
     "aliases": _same("aliases", _check_aliases),
     "needs": _same("needs", check_needs),

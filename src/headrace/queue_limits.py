@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.fairness import NAME_LIMIT_BYTES, check_limit_name
 from headrace.job import check_text
-from headrace.limit import NAME_LIMIT_BYTES, limit_key, limit_terms
+from headrace.limit import limit_key, limit_terms
 from headrace.queue_events import QueueEvents
 from headrace.storage.base import Limiter, check_has_limits
 from headrace.views.limits import QueueGate, QueueLimit
@@ -50,7 +51,7 @@ class QueueLimits(QueueEvents):
             InvalidOption: a value is out of bounds, or neither concurrency nor rate is said.
             StorageRefused: the storage has no limits.
         """
-        name = check_text(name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
+        name = check_limit_name(name)
         terms = limit_terms(concurrency=concurrency, rate=rate, burst=burst)
         await self._limiter().set_limit(self.name, name, terms)
 
@@ -63,7 +64,7 @@ class QueueLimits(QueueEvents):
             InvalidOption: the name is not valid.
             StorageRefused: the storage has no limits.
         """
-        name = check_text(name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
+        name = check_limit_name(name)
         await self._limiter().set_limit(self.name, name, None)
 
     async def gate(self, name: str, key: str | int | None = None) -> QueueGate:

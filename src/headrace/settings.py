@@ -60,6 +60,7 @@ class TaskSettings(msgspec.Struct, frozen=True, kw_only=True):
     validate: bool = False
     aliases: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
+    fair_by: str = ""
     debounce_ms: int = 0
     throttle_ms: int = 0
 

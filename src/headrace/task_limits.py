@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from headrace.errors import InvalidOption
-from headrace.job import check_text
-from headrace.limit import NAME_LIMIT_BYTES, Gate, Limit, Terms, check_number, gates_text, limit_key
+from headrace.fairness import FAIR_LIMIT, check_limit_name
+from headrace.limit import Gate, Limit, Terms, check_number, gates_text, limit_key
 from headrace.plain import shown
 from headrace.settings import TaskSettings
 
@@ -35,11 +35,7 @@ def check_keys(keys: Mapping[str, str | int | None]) -> dict[str, str]:
     """
     if not isinstance(keys, Mapping):
         raise InvalidOption(f"limit_keys={shown(keys)}: pass a mapping of limits to keys")
-    return {_limit_name(name): limit_key(key, of=_said(name)) for name, key in keys.items()}
-
-
-def _limit_name(name: str) -> str:
-    return check_text(name, what="limit name", limit_bytes=NAME_LIMIT_BYTES)
+    return {check_limit_name(name): limit_key(key, of=_said(name)) for name, key in keys.items()}
 
 
 def _said(name: str) -> str:
@@ -54,23 +50,37 @@ class TaskLimits:
         limits: what it declares.
         keys: what the call says, by the names of limits; of others than the task's only the
             name is known.
+        fair_by: the parameter whose values take turns, "" for none.
+        fair_key: the key that takes turns, as the call says it itself; None: it does not.
 
     Attributes:
         gates: `Job.gates` if they are the same for all arguments, else None.
 
     Raises:
-        InvalidOption: there are more than a job may have.
+        InvalidOption: there are more than a job may have, or a limit's own name is none.
     """
 
-    def __init__(self, task: str, limits: Iterable[Limit], keys: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        task: str,
+        limits: Iterable[Limit],
+        keys: Mapping[str, str],
+        *,
+        fair_by: str = "",
+        fair_key: str | None = None,
+    ) -> None:
         left = dict(keys)
         self._task = task
         self._limits: list[tuple[Gate, str]] = []
         for limit in limits:
-            name = limit.name_in(task)
+            name = check_limit_name(limit.name_in(task))
             by = "" if name in left else limit.by
             self._limits.append((Gate(name, left.pop(name, ""), limit.terms), by))
         self._limits += [(Gate(name, key), "") for name, key in left.items()]
+        if fair_key is not None:
+            self._limits.append((Gate(FAIR_LIMIT, fair_key), ""))
+        elif fair_by:
+            self._limits.append((Gate(FAIR_LIMIT, ""), fair_by))
         check_number([gate for gate, _ in self._limits])
         fixed = [gate for gate, by in self._limits if not by]
         self.gates: str | None = gates_text(fixed) if len(fixed) == len(self._limits) else None

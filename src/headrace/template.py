@@ -36,7 +36,13 @@ class JobTemplate:
     ) -> None:
         fields = paced(task, settings, said, job_fields(settings, said))
         self._id: str | None = fields.pop("id", None)
-        limits = TaskLimits(task, settings.limits, fields.pop("limit_keys", {}))
+        limits = TaskLimits(
+            task,
+            settings.limits,
+            fields.pop("limit_keys", {}),
+            fair_by=settings.fair_by,
+            fair_key=fields.pop("fair_key", None),
+        )
         self.keyed: TaskLimits | None = limits if limits.gates is None else None
         self.wait_timeout_ms: int | None = fields.pop("wait_timeout_ms", None)
         self._fields = fields

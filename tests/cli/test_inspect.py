@@ -193,7 +193,7 @@ def test_the_job_document_is_stable(here: Cli) -> None:
         "created_at", "changed_at", "due_at", "expires_at", "run_ms", "incarnation",
         "cancel_requested", "reason", "progress", "progress_text",
         "options", "args", "result", "errors", "put_back", "has_next", "on_failed",
-        "limits", "blocked_by", "slots", "worker",
+        "limits", "fair_key", "blocked_by", "slots", "worker",
     ]
     # fmt: on
     assert (job["state"], job["reason"], job["failures"], job["starts"]) == (

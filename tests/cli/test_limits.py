@@ -79,3 +79,21 @@ def test_a_job_names_the_keys_of_its_limits(here: Cli) -> None:
     assert here(*words, "--id", "y", "-o", "json").json["outcome"] == "blocked"
     job = here("job", "show", "y", "-o", "json").json
     assert (job["limits"], job["blocked_by"]) == ({"stripe": "", "to": "a=b"}, "stripe")
+
+
+def test_a_job_that_waits_for_its_turn_says_so(here: Cli) -> None:
+    words = ("enqueue", "t", "-q", "x", "--fair-key")
+    assert here(*words, "42", "--id", "first").code == 0
+    assert "others have their turn" in here(*words, "42", "--id", "second").out
+    assert here(*words, "7", "--id", "third").code == 0
+    assert "blocked until its key has its turn" in here("job", "show", "second").out
+    names = ("first", "second", "third")
+    documents = [here("job", "show", name, "-o", "json").json for name in names]
+    assert [document["fair_key"] for document in documents] == ["42", "42", "7"]
+    assert [document["blocked_by"] for document in documents] == [None, "fair", None]
+
+
+def test_a_key_that_is_none_is_refused(here: Cli) -> None:
+    ran = here("enqueue", "t", "-q", "x", "--fair-key", "x" * 257)
+    assert ran.code == 2
+    assert "fair_key" in ran.err

@@ -38,7 +38,7 @@ from headrace.options import JobOptions
 TOLD = {
     EnqueueOutcome.QUEUED: "queued",
     EnqueueOutcome.SCHEDULED: "scheduled",
-    EnqueueOutcome.BLOCKED: "blocked: a limit has no room for it yet",
+    EnqueueOutcome.BLOCKED: "blocked: a limit has no room for it yet, or others have their turn",
     EnqueueOutcome.DUPLICATE: "there already: nothing was changed",
     EnqueueOutcome.COMPLETED: "completed already: nothing was changed",
     EnqueueOutcome.UPDATED: "there already: it was changed, or this one follows it",

@@ -39,6 +39,7 @@ from headrace.cli.output import (
 from headrace.cli.tables import Cell, Column, table
 from headrace.cli.views import raw
 from headrace.cli.why import why_command
+from headrace.fairness import FAIR_LIMIT
 from headrace.job import DEFAULT_LANE, JobRecord, JobState, check_text
 from headrace.plain import printable
 from headrace.storage.base import Inspector
@@ -121,7 +122,9 @@ def _show(job: JobStatus, worker: str) -> None:
         state += ", asked to stop"
     if job.has_next:
         state += ", another of its id follows"
-    if job.blocked_by:
+    if job.blocked_by == FAIR_LIMIT:
+        state += " until its key has its turn"
+    elif job.blocked_by:
         state += f" by the limit {job.blocked_by}"
     pairs: list[tuple[str, str | Coloured]] = [
         ("job", job.id),
@@ -141,6 +144,7 @@ def _show(job: JobStatus, worker: str) -> None:
         ("due", when(job.due_at)),
         ("put back", _put_back(job)),
         ("limits", ", ".join(f"{name} {key}".rstrip() for name, key in job.limits.items())),
+        ("fair key", job.fair_key or ("" if job.fair_key is None else "none")),
         ("expires", when(job.expires_at)),
         ("on failed", job.on_failed or ""),
         ("ran for", "" if job.run_s is None else span_of(job.run_s)),

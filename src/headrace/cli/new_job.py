@@ -42,6 +42,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
     @duration_option("--attempt-timeout", help="How long one attempt may take.")
     @option("--slots", type=int, help="Slots of its lane that it holds.  [default: the task's]")
     @option("--on-failed", metavar="TASK", help="Of which a job comes if this one fails.")
+    @option("--fair-key", metavar="KEY", help="That takes turns with other keys of the queue.")
     @option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
     @option(
         "--limit-key",
@@ -58,6 +59,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
         attempt_timeout: float | None,
         slots: int | None,
         on_failed: str | None,
+        fair_key: str | None,
         header: tuple[str, ...],
         limit_key: tuple[str, ...],
         **rest: Any,
@@ -69,6 +71,7 @@ def on_asked(function: Function) -> Callable[..., Any]:
             "timeout": attempt_timeout,
             "slots": slots,
             "on_failed": on_failed,
+            "fair_key": fair_key,
             "headers": _pairs(header, "--header", "a header: use NAME=VALUE"),
             "limit_keys": _pairs(limit_key, "--limit-key", "a key of a limit: use LIMIT=KEY"),
         }

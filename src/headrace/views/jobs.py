@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.clock import datetime_of
 from headrace.events import EventRecord, JobEventKind
+from headrace.fairness import FAIR_LIMIT, fair_key_of, is_window
 from headrace.job import ErrorInfo, JobRecord, JobRow, JobState
 from headrace.limit import keys_of
 from headrace.stored_options import decode_stored
@@ -49,7 +50,9 @@ class JobStatus(PublicValue):
     in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
     ``at``; None if none has. ``has_next`` tells of an active job that another of its id follows.
     ``limits`` are the keys of the limits that it meets, by their names, and ``blocked_by`` names
-    that which has no room for it. ``slots`` are those of its lane that it holds while it runs.
+    that which has no room for it. ``fair_key`` is the key that takes turns with others, None if the
+    job does not; where it waits for its turn, ``blocked_by`` is ``"fair"``. ``slots`` are those of
+    its lane that it holds while it runs.
     """
 
     id: str
@@ -79,6 +82,7 @@ class JobStatus(PublicValue):
     has_next: bool
     on_failed: str | None
     limits: dict[str, str]
+    fair_key: str | None
     blocked_by: str | None
     slots: int
 
@@ -113,9 +117,14 @@ class JobStatus(PublicValue):
             has_next=record.has_next,
             on_failed=record.on_failed or None,
             limits=keys_of(record.gates),
-            blocked_by=record.parked.partition("\t")[0] or None,
+            fair_key=fair_key_of(record.gates),
+            blocked_by=_limit_of(record.parked) or None,
             slots=record.slots,
         )
+
+
+def _limit_of(gate: str) -> str:
+    return FAIR_LIMIT if is_window(gate) else gate.partition("\t")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
