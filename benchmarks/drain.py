@@ -1,6 +1,7 @@
 """Drain: one worker process runs no-op handlers, with results and events, 100 at a time.
 
-Plain jobs, and jobs that each meet a limit of concurrency, of a thousand keys.
+Plain jobs, jobs that each meet a limit of concurrency of a thousand keys, and jobs of which a
+thousand keys take turns, or one has all of them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,16 @@ def limited(load: Workload, count: int) -> Iterable[Job]:
     return (load.limited.job(x=n, key=n % KEYS) for n in range(count))
 
 
+def fair(load: Workload, count: int) -> Iterable[Job]:
+    """Return jobs whose keys take turns."""
+    return (load.fair.job(x=n, key=n % KEYS) for n in range(count))
+
+
+def fair_alone(load: Workload, count: int) -> Iterable[Job]:
+    """Return jobs of the only key that has a turn."""
+    return (load.fair.job(x=n, key=0) for n in range(count))
+
+
 async def drain_s(server: RedisServer, load: Workload, jobs: Iterable[Job], count: int) -> float:
     """Fill the paused queue, resume it, and return how long until the last job was recorded."""
     queue = load.app.queue(QUEUE)
@@ -56,7 +67,7 @@ async def drain_s(server: RedisServer, load: Workload, jobs: Iterable[Job], coun
 async def run() -> list[float]:
     """Drain once of each sort, on new servers, by workers that have warmed up."""
     rates = []
-    for jobs in (plain, limited):
+    for jobs in (plain, limited, fair, fair_alone):
         with serving() as server:
             load = Workload(server.url)
             async with load.app, working(server, load):
@@ -67,8 +78,10 @@ async def run() -> list[float]:
 
 async def measure() -> list[Figure]:
     """Measure the rates."""
-    rates, limited_rates = await repeated(run)
+    rates, limited_rates, fair_rates, alone_rates = await repeated(run)
     return [
         Figure("drain, one worker process", "jobs/s", rates, at_least(33_000)),
         Figure("the same, limited by 1,000 keys", "jobs/s", limited_rates, at_least(15_000)),
+        Figure("the same, 1,000 keys take turns", "jobs/s", fair_rates, at_least(15_000)),
+        Figure("the same, one key has all turns", "jobs/s", alone_rates, at_least(5_000)),
     ]

@@ -30,6 +30,11 @@ async def limited(x: int, *, key: int) -> int:
     return x + 0 * key
 
 
+async def fair(x: int, *, key: int) -> int:
+    """Return its argument; keys take turns."""
+    return x + 0 * key
+
+
 async def small(text: str) -> None:
     """Take some text; its jobs are enqueued and never run."""
 
@@ -59,6 +64,7 @@ class Workload:
         if HAS_LIMITS:
             limits = [headrace.Limit(by="key", concurrency=2)]
             self.limited = self.app.task(queue=QUEUE, limits=limits)(limited)
+            self.fair = self.app.task(queue=QUEUE, fair_by="key")(fair)
         self.small = self.app.task(queue=QUEUE)(small)
         self.since = self.app.task(queue=QUEUE)(since)
         self.busy = self.app.task(queue=QUEUE)(busy)
