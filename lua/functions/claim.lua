@@ -78,6 +78,12 @@ local function pass_on(unit, call, lanes, reply)
   end
 end
 
+-- The status of a claim that is made, and behind a blank `strikes=<version>` where any has conditions.
+local function status(unit)
+  local version = settings.of(unit).strikes_version
+  return version == 0 and 'ok' or 'ok strikes=' .. numbers.text(version)
+end
+
 function functions.claim(roots, args)
   local incarnation, number, nonce = unpack(args)
   local unit = unit.open(roots[1])
@@ -85,7 +91,7 @@ function functions.claim(roots, args)
   if not last then
     return { 'gone', '0', '-1' }
   end
-  local reply = { 'ok', '0', '-1' }
+  local reply = { status(unit), '0', '-1' }
   local call = {
     incarnation = incarnation, nonce = nonce, bytes = BATCH_BYTES, turns = TURNS, has_last_chance = false,
     reply = reply, starts = plain.starts('1\t' .. nonce),
@@ -104,6 +110,7 @@ function functions.claim(roots, args)
   if its.is_paused then
     return { 'paused', '0', '-1' }
   end
+  call.is_struck = its.is_struck
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
   local most = its.max_active == 0 and BATCH or may_start(unit, its.max_active)

@@ -51,6 +51,6 @@ function functions.delete_queue(roots, args)
   local root = unit.root
   unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.blocked(root), keys.events(root), keys.readers(root))
   unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root), keys.limits(root))
-  unit.call('UNLINK', keys.lines(root), keys.gates(root), keys.delayed(root))
+  unit.call('UNLINK', keys.lines(root), keys.gates(root), keys.delayed(root), keys.strikes(root), keys.struck(root))
   return 0
 end

@@ -6,7 +6,7 @@
 local COMPLETED_WIDTH, WIDTH = 7, 9
 
 local NONE = { own = false }
-local WAITS = { retried = true, snoozed = true, put_back = true }
+local WAITS = { retried = true, snoozed = true, put_back = true, struck = true }
 
 -- What the jobs that one call claimed have in common.
 local function shared(incarnation, own)

@@ -57,6 +57,10 @@ function functions.stats(roots)
       reply[#reply + 1] = values[i + 1]
     end
   end
+  for _, strike in ipairs((config.is_struck or config.strikes_version ~= 0) and strikes.all(unit) or {}) do
+    local task = string.match(strike.id, '^task:(.*)$')
+    reply[#reply + 1], reply[#reply + 2] = task and 'paused_task:' .. task or 'strikes', '1'
+  end
   append('count:', unit.call('HGETALL', keys.counts(unit.root)))
   for back = 0, BUCKETS - 1 do
     append('stat:', unit.call('HGETALL', stats.key(unit, unit.now_ms - back * BUCKET_MS)))

@@ -17,6 +17,18 @@ function attempts.put_back(unit, job)
   end
 end
 
+-- Have it wait in the line of a strike, free of charge, before all others; if that stands no more, put it back.
+function attempts.lay_aside(unit, job, strike)
+  if not strikes.stands(unit, strike) then
+    attempts.put_back(unit, job)
+    return
+  end
+  moves.park(unit, job, strike, entries.front(unit))
+  if job.has_next then
+    successors.apply(unit, job.id)
+  end
+end
+
 -- Charge it with the death of what ran it: it waits at the head again, or ends. `error` and
 -- `words` are of the client, `run_ms` '' where that is not known.
 function attempts.stall(unit, job, error, words, run_ms)

@@ -8,7 +8,7 @@ local TYPES = {
   ready = 'list', wake = 'list', woken = 'list', errors = 'list', processing = 'set', cancels = 'set',
   blocked = 'zset', delayed = 'zset', finished = 'zset', dead = 'zset', events = 'stream', output = 'stream',
   payload = 'string', result = 'string', calls = 'string', walk = 'string', fired = 'hash', next = 'hash',
-  idempotent = 'string', limits = 'hash', gate = 'string', gates = 'zset', line = 'zset', lines = 'zset',
+  idempotent = 'string', limits = 'hash', strikes = 'hash', struck = 'hash', gate = 'string', gates = 'zset', line = 'zset', lines = 'zset',
   ordered = 'zset',
   stage = 'list', write = 'hash', committed = 'list', readers = 'hash',
   schedule = 'hash', ['schedule-history'] = 'list', schedules = 'zset', ['schedules-of'] = 'zset',

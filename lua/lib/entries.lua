@@ -3,6 +3,8 @@
 -- when it came: it is larger at the tail, and negative at the head. What was in line before the queue's first limit has
 -- none, and comes before all that have.
 local NOTHING = {}
+local FRONT = 2 ^ 48
+local BEFORE = 2 ^ 40 -- numbers before those at the tail, for entries that have none and are taken from their line
 local FEW, MANY = '1', '64' -- numbers that a call takes at once, first and then
 
 -- Note a word in a list of the unit's, by what and by whose: an entry for the 'tails' or 'heads' of a line, which is
@@ -31,6 +33,24 @@ function entries.note_alike(unit, line, words, first, last)
     n = n + 1
     list[n] = start .. words[i]
   end
+end
+
+-- Have entries numbers from now on.
+function entries.begin_numbers(unit)
+  if not settings.of(unit).has_gates then
+    settings.set(unit, 'has_gates', '1')
+    unit.call('HINCRBY', keys.counts(unit.root), 'tail', numbers.text(BEFORE))
+  end
+end
+
+-- The next number of those that stood in line before there were any: behind the heads, before the tails.
+function entries.before(unit)
+  return unit.call('HINCRBY', keys.counts(unit.root), 'before', '1')
+end
+
+-- The next number before all heads; these rise, as the jobs do that were taken from the head one after the other.
+function entries.front(unit)
+  return unit.call('HINCRBY', keys.counts(unit.root), 'front', '1') - FRONT
 end
 
 -- The next number at the tail.

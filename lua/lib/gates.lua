@@ -30,13 +30,20 @@ local function met(unit)
   return unit.gates
 end
 
+local function terms_of(unit, name)
+  if strikes.has_line(name) then
+    return strikes.terms(unit, name)
+  end
+  return terms.of(unit, string.match(name, '^[^\t]*'))
+end
+
 -- One gate as the call sees it.
 function gates.of(unit, name)
   local known = met(unit)
   local gate = known[name]
   if not gate then
     gate = {
-      name = name, terms = terms.of(unit, string.match(name, '^[^\t]*')), ready = 0, active = 0, waiting = 0,
+      name = name, terms = terms_of(unit, name), ready = 0, active = 0, waiting = 0,
       due_ms = 0, value = false, had_line = false, looks = 0, head = false, is_head_known = false, owed = 0, rate = 0,
       rate_ms = 0, burst = 0,
     }
@@ -63,7 +70,7 @@ function gates.has_room(gate)
     return true
   elseif its.is_window then
     return gate.ready < 1
-  elseif its.concurrency > 0 and gate.ready + gate.active >= its.concurrency then
+  elseif its.is_closed or (its.concurrency > 0 and gate.ready + gate.active >= its.concurrency) then
     return false
   end
   return its.rate == 0 or gate.ready < bucket.tokens(gate)
@@ -121,7 +128,7 @@ function gates.named(unit, said, lane, tier)
     names[#names + 1] = turns.limit(limit, lane, tier) .. '\t' .. key
     if text ~= '' and terms.bring(unit, limit, text) then
       for _, gate in pairs(unit.gates or {}) do
-        if string.match(gate.name, '^[^\t]*') == limit then
+        if string.match(gate.name, '^([^\t]*)\t') == limit then
           gate.terms = terms.of(unit, limit)
           bucket.fill(gate)
         end

@@ -23,6 +23,10 @@ function keys.line(root, name) return root .. ':line:' .. name end
 function keys.lines(root) return root .. ':lines' end
 function keys.gates(root) return root .. ':gates' end
 
+-- Strikes by id, and by its task the one that claims meet.
+function keys.strikes(root) return root .. ':strikes' end
+function keys.struck(root) return root .. ':struck' end
+
 function keys.beats(root) return root .. ':beats' end
 function keys.worker(root, incarnation) return root .. ':worker:' .. incarnation end
 function keys.processing(root, incarnation) return root .. ':processing:' .. incarnation end

@@ -56,6 +56,11 @@ function lines.follow(unit, limit, looks)
   return looks - open_limit(unit, limit, limit, looks)
 end
 
+-- Note that a strike's line may be opened.
+function lines.let_go(unit, line)
+  gates.of(unit, line).looks = LOOKS
+end
+
 -- Open the gates in which places came free in this call, in the order in which it met them.
 function lines.open_freed(unit)
   local is_done = false
@@ -109,7 +114,9 @@ function lines.mend(unit, id)
   local job = record.load_waiting(unit, id)
   if not job or job.state ~= 'blocked' then
     return nil
-  elseif job.gates and unit.call('ZSCORE', keys.line(unit.root, parking.line(unit, job)), id) then
+  end
+  local line = parking.line(unit, job)
+  if (job.gates or strikes.has_line(line)) and unit.call('ZSCORE', keys.line(unit.root, line), id) then
     return true, false
   end
   for name in string.gmatch(job.gates or '', '[^\n]+') do

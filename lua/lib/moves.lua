@@ -82,9 +82,7 @@ local function number_of(unit, job, end_of_line)
   if unit.tails and next(unit.tails) then
     write_lines(unit, unit.call)
   end
-  if not has_gates then
-    settings.set(unit, 'has_gates', '1')
-  end
+  entries.begin_numbers(unit)
   if end_of_line == 'tails' then
     return entries.tail(unit)
   end
@@ -227,9 +225,9 @@ function moves.move(unit, job, place, kind, run_ms, detail, ...)
   enter[place](unit, job, ...)
 end
 
--- Take a ready job to the line of a gate that does not let it start; `number` is that of its place.
+-- Take a ready job to the line of a gate or strike that does not let it start; `number` is that of its place.
 function moves.park(unit, job, line, number)
-  number = number or entries.head(unit)
+  number = number or entries.before(unit)
   parking.line_of(unit, job, nil)
   leave[job.state](unit, job)
   job.line, job.number = line, number

@@ -56,3 +56,7 @@ function outcomes.put_back(unit, job, args, at)
     'put_back', record.put_back_note(job, first_ms or unit.now_text, error, record.error_type(words))
   )
 end
+
+function outcomes.struck(unit, job, args, at)
+  attempts.lay_aside(unit, record.load_waiting(unit, job.id), args[at + 7])
+end

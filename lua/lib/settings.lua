@@ -1,14 +1,15 @@
 -- What an operator has set for a queue.
 local FIELDS = {
   'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap', 'has_readers', 'on_failed',
-  'max_active', 'max_length', 'has_gates',
+  'max_active', 'max_length', 'has_gates', 'is_struck', 'has_conditions', 'strikes_version',
 }
 
 local DEFAULTS = {
   is_paused = false, history = limits.DEFAULT_HISTORY, dead_letters = limits.DEFAULT_DEAD_LETTERS,
   dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
   events_cap = '' .. limits.DEFAULT_EVENTS_CAP, events_now = '' .. limits.DEFAULT_EVENTS, has_readers = false,
-  on_failed = '', max_active = 0, max_length = 0, has_gates = false,
+  on_failed = '', max_active = 0, max_length = 0, has_gates = false, is_struck = false,
+  strikes_version = 0,
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
@@ -35,6 +36,8 @@ function settings.of(unit)
     max_active = numbers.read(v[9], 0),
     max_length = numbers.read(v[10], 0),
     has_gates = v[11] == '1', -- jobs that are ready have numbers
+    is_struck = v[12] == '1', -- a strike says no more than a task
+    strikes_version = v[13] == '1' and numbers.read(v[14], 0) or 0, -- of those that say more
   }
   -- What is kept now: a reader may hold more back.
   local is_held = found.has_readers and tonumber(found.events_cap) > tonumber(found.events)

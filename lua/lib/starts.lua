@@ -29,8 +29,18 @@ local function note_times(unit, start, since_ms)
   start.tail = events.tail(start.epoch, unit.joiner, wait_ms, '', '')
 end
 
+-- Keep a job from being run, as the strike that its task meets says.
+local function lay_aside(unit, id, struck, number)
+  local job = record.load_waiting(unit, id)
+  if struck.action == 'cancel' then
+    finish.cancel(unit, job, '', 'struck')
+  else
+    moves.park(unit, job, struck.id, number)
+  end
+end
+
 -- How a job starts that is not as it came. nil: the entry stands for none that may; true behind it: it must stay.
-local function look(unit, call, id, generation, lane, number)
+local function look(unit, call, id, generation, lane, number, struck)
   local job = record.load(unit, id)
   if not job then
     finish.fail_headless(unit, id, 'queued', lane)
@@ -44,6 +54,9 @@ local function look(unit, call, id, generation, lane, number)
     return nil
   elseif few[1] and job.epoch == '0' and tonumber(few[1]) <= unit.now_ms then
     finish.fail(unit, record.load_waiting(unit, id), 'expired', '', '', '')
+    return nil
+  elseif struck then
+    lay_aside(unit, id, struck, number)
     return nil
   end
   local heavy = few[4] and slots.read(few[4])
@@ -94,10 +107,11 @@ function starts.take(unit, call, entry, lane, number)
   local key = keys.job(unit.root, id)
   -- Of a key of another type this is an error, and all are nil.
   local v = unit.try('HMGET', key, 'head', 'task', 'payload')
-  local start = v[2] and plain.take(unit, call.starts, v[1], generation, note_times)
+  local struck = call.is_struck and v[2] and strikes.of_task(unit, v[2])
+  local start = v[2] and not struck and plain.take(unit, call.starts, v[1], generation, note_times)
   if not start then
     local must_stay
-    start, must_stay = look(unit, call, id, generation, lane, number)
+    start, must_stay = look(unit, call, id, generation, lane, number, struck)
     if not start then
       if not v[1] then
         record.erase(unit, id) -- what lies beside a record that was lost

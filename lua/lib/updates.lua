@@ -158,9 +158,15 @@ local function due_ms_of(unit, job)
   return record.is_delayed(job.state) and tonumber(unit.call('ZSCORE', keys.delayed(unit.root), member) or nil)
 end
 
+-- Whether a strike holds it up: that may not meet it with other data.
+local function is_laid_aside(unit, job)
+  return job.state == 'blocked' and strikes.has_line(parking.line(unit, job))
+end
+
 -- Give a job the place that it has now, with `others` of its fields; return the due time if it waits for one.
-local function place(unit, job, lane, tier, due_ms, takes_time, new_ms, others)
+local function place(unit, job, lane, tier, due_ms, takes_time, new_ms, has_data, others)
   local is_other_line = lane ~= job.lane or tier ~= job.tier or job.gates ~= job.gates_asked
+    or (has_data and is_laid_aside(unit, job))
   local is_in_line = job.state == 'queued' or job.state == 'blocked'
   if takes_time and new_ms then
     moves.wait_again(unit, job, lane, tier, 'delayed', 'scheduled', new_ms, unpack(others))
@@ -199,7 +205,7 @@ function updates.apply(unit, job, request)
   record.with_more(job)
   job.gates, job.gates_asked = was.gates, fields.gates
   local others = difference(unit, job, was, fields)
-  due_ms = place(unit, job, lane, tier, due_ms, takes_time, new_ms, others)
+  due_ms = place(unit, job, lane, tier, due_ms, takes_time, new_ms, has_data, others)
   local tail = events.tail(job.epoch, '', '', '', due_ms and numbers.text(due_ms) or '')
   events.add(unit, 'updated', job.id, fields.task or '', tail)
 end

@@ -91,7 +91,16 @@ class Stalled(msgspec.Struct, frozen=True, tag=True):
     error: ErrorInfo
 
 
-Outcome = Completed | Retried | Snoozed | Failed | Cancelled | PutBack | Stalled
+class Struck(msgspec.Struct, frozen=True, tag=True):
+    """A strike meets the job by its arguments: it waits until that is lifted, free of charge.
+
+    ``strike`` is the strike's id. If it stands no more, the job goes back to the head of its queue.
+    """
+
+    strike: str
+
+
+Outcome = Completed | Retried | Snoozed | Failed | Cancelled | PutBack | Stalled | Struck
 """What an attempt came to."""
 
 

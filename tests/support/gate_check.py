@@ -34,6 +34,13 @@ def problems(db: sqlite3.Connection, now_ms: int) -> Iterator[str]:
         gates = {row["name"]: row for row in rows(db, "gates") if row["queue"] == key}
         yield from _place_problems(of_queue, gates)
         yield from _line_problems(db, queue, of_queue, gates, now_ms)
+        strikes = [row for row in rows(db, "strikes") if row["queue"] == key]
+        flags = (
+            any(not one["conditions"] for one in strikes),
+            any(one["conditions"] for one in strikes),
+        )
+        if (queue["is_struck"], queue["has_conditions"]) != flags:
+            yield f"{queue['name']} tells claims otherwise than {flags} of its strikes"
 
 
 def has_place(name: str, state: str) -> bool:
@@ -54,6 +61,11 @@ def _place_problems(jobs: list[Row], gates: dict[str, Row]) -> Iterator[str]:
             yield f"gate {name!r} counts {row['ready']}, {row['active']} jobs of {counts}"
 
 
+def _is_no_line(name: str, gates: str) -> bool:
+    """Whether a job with these gates can't stand there; the line of a strike has no tab."""
+    return "\t" in name and name not in gates.split("\n")
+
+
 def _line_problems(
     db: sqlite3.Connection, queue: Row, jobs: list[Row], gates: dict[str, Row], now_ms: int
 ) -> Iterator[str]:
@@ -61,7 +73,7 @@ def _line_problems(
         is_blocked = job["state"] == "blocked"
         if is_blocked != (job["parked"] is not None) or is_blocked != (job["number"] is not None):
             yield f"{job['id']!r} is {job['state']} and stands in {job['parked']!r}"
-        elif is_blocked and job["parked"] not in job["gates"].split("\n"):
+        elif is_blocked and _is_no_line(job["parked"], job["gates"] or ""):
             yield f"{job['id']!r} stands in {job['parked']!r}, which is no gate of it"
     opening = {row["name"] for row in rows(db, "limits") if row["opened"] is not None}
     dues = [row["due_ms"] for row in gates.values() if row["due_ms"] is not None]

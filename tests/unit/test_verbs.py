@@ -17,6 +17,7 @@ from headrace.storage.base import (
     Maintenance,
     Producer,
     Scheduler,
+    Striker,
 )
 from headrace.storage.redis.calls.call import command, nothing
 from headrace.storage.verbs import reads, verbs_of, writes
@@ -24,7 +25,7 @@ from headrace.storage.verbs import reads, verbs_of, writes
 
 def test_every_verb_says_what_it_is() -> None:
     jobs = (Producer, Consumer, Maintenance, Inspector, BulkWriter, BulkReader)
-    roles = (*jobs, Admin, Limiter, Scheduler, Doctor)
+    roles = (*jobs, Admin, Limiter, Striker, Scheduler, Doctor)
     verbs = {
         name
         for role in roles

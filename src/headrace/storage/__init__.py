@@ -28,6 +28,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.request import JobRequest
 from headrace.storage.base import (
@@ -45,6 +46,7 @@ from headrace.storage.base import (
     Producer,
     Scheduler,
     Storage,
+    Striker,
     Verb,
     Waiter,
     keeps_schedules,
@@ -77,6 +79,7 @@ from headrace.storage.limits import (
     SCHEDULES_LIMIT,
     SCHEDULES_PAGE_LIMIT,
     STAGES_LIMIT,
+    STRIKES_LIMIT,
 )
 from headrace.storage.lines import read_lines
 from headrace.storage.opener import Opener
@@ -112,8 +115,10 @@ from headrace.storage.values import (
     Settlement,
     SlotsAsked,
     StageInfo,
+    StrikeList,
     WriteInfo,
 )
+from headrace.strike import Strike, StrikeAction
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
 
 __all__ = [
@@ -137,6 +142,7 @@ __all__ = [
     "SCHEDULES_PAGE_LIMIT",
     "SCHEDULE_HISTORY",
     "STAGES_LIMIT",
+    "STRIKES_LIMIT",
     "VERBS",
     "Admin",
     "Ahead",
@@ -213,6 +219,11 @@ __all__ = [
     "Stalled",
     "Storage",
     "StoredSchedule",
+    "Strike",
+    "StrikeAction",
+    "StrikeList",
+    "Striker",
+    "Struck",
     "TakenSchedules",
     "Terms",
     "Update",

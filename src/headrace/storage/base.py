@@ -21,6 +21,8 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
   `process`, or another name. Order, claims, tokens and waiters are those of one lane.
 - **Limits.** A job with gates is ready only while each of them has room for it, and is blocked
   else; `Limiter` says how. Others have none, and nothing is looked at for them.
+- **Strikes.** A job that a strike meets is not run until that is lifted, and is blocked or
+  cancelled; `Striker` says when. In a queue without strikes nothing is looked at for them.
 - **One end.** The step that makes a state terminal also writes result or error, counters, event
   and retention, and tells the job's channels. No later call changes it, but for a redrive, a new
   job with the id of a failed or cancelled one, a purge, and the end of the retention.
@@ -62,6 +64,7 @@ from headrace.storage.roles.limiter import Limiter
 from headrace.storage.roles.maintenance import Maintenance
 from headrace.storage.roles.producer import Producer
 from headrace.storage.roles.scheduler import Scheduler
+from headrace.storage.roles.striker import Striker
 from headrace.storage.verbs import Verb, verbs_of
 
 __all__ = [
@@ -79,9 +82,11 @@ __all__ = [
     "Producer",
     "Scheduler",
     "Storage",
+    "Striker",
     "Verb",
     "Waiter",
     "check_has_limits",
+    "check_has_strikes",
     "check_keeps_schedules",
     "check_reads_in_bulk",
     "check_tells_why",
@@ -98,6 +103,7 @@ class Storage(
     Inspector,
     Admin,
     Limiter,
+    Striker,
     Scheduler,
     BulkWriter,
     BulkReader,
@@ -170,6 +176,15 @@ def check_tells_why(storage: object) -> None:
         StorageRefused: it lacks a part of it: `Inspector.why` is newer than the others.
     """
     _check(storage, Inspector, "can't tell why a job does not run")
+
+
+def check_has_strikes(storage: object) -> None:
+    """See that a storage has the role `Striker`, before jobs are struck or a task is paused.
+
+    Raises:
+        StorageRefused: it lacks the role, or a part of it.
+    """
+    _check(storage, Striker, "has no strikes")
 
 
 def check_writes_in_bulk(storage: object) -> None:

@@ -16,6 +16,7 @@ from headrace.events import EventRecord
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, Claim, ClaimedJob, ErrorInfo, JobRow, JobState
 from headrace.outcome import Outcome
 from headrace.storage import limits
+from headrace.strike import Strike
 
 _OUTPUT_CURSOR = re.compile(r"(\d{1,15})-(\d{1,15})", re.ASCII)
 
@@ -111,6 +112,8 @@ class ClaimReply(msgspec.Struct, frozen=True):
         next_due_ms: how long until the next delayed job is due, None without one.
         jobs: the claimed ones, in order.
         awaited: by lane, the slots that its next job needs, where fewer are free.
+        strikes: the version of the strikes with conditions, which is another after each change of
+            one; 0: there are none.
     """
 
     is_gone: bool
@@ -119,6 +122,7 @@ class ClaimReply(msgspec.Struct, frozen=True):
     next_due_ms: int | None
     jobs: list[ClaimedJob]
     awaited: dict[str, int] = {}
+    strikes: int = 0
 
 
 class BeatReply(msgspec.Struct, frozen=True):
@@ -254,7 +258,8 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``oldest_ms`` is how long the heads of the queue's lanes have been ready, of these the longest.
     ``queued`` counts the jobs of all lanes, ``lanes`` those of each lane beside the default one
     that has any, by name. ``blocked`` counts those that wait for the end of the active one of their
-    id, or in the line of a limit.
+    id, or in the line of a limit or strike. ``paused_tasks`` are sorted, and ``strikes`` counts the
+    other strikes.
     """
 
     queue: str
@@ -279,6 +284,8 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
     settings: QueueSettings
     lanes: dict[str, int] = {}
     blocked: int = 0
+    paused_tasks: list[str] = []
+    strikes: int = 0
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -319,6 +326,18 @@ class Repaired(msgspec.Struct, frozen=True):
 
     cursor: str
     mended: int
+
+
+class StrikeList(msgspec.Struct, frozen=True):
+    """The strikes of a queue.
+
+    Attributes:
+        version: of those with conditions, see `ClaimReply.strikes`; 0 without any.
+        strikes: all of them, in the order in which they were set.
+    """
+
+    version: int
+    strikes: list[Strike]
 
 
 class Finding(msgspec.Struct, frozen=True):

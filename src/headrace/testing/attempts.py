@@ -29,6 +29,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 
 
@@ -95,6 +96,8 @@ def read_attempt(
             name, error = "stalled", _error(job, info, raised, reason)
         case Snoozed(delay_ms, reason):
             name, error = "snoozed", _snooze(delay_ms, reason, raised)
+        case Struck(reason):
+            name = "struck"
         case PutBack(delay_ms, info, _, why):
             name = "put_back"
             is_unknown = why is FailReason.UNKNOWN_TASK

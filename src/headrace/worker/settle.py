@@ -23,6 +23,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Consumer
@@ -164,6 +165,8 @@ def _event(job: ClaimedJob, settlement: Settlement) -> WorkerEvent:
             outcome_name, retry_in_ms = "put_back", delay_ms
         case Stalled(error):
             outcome_name = "stalled"
+        case Struck(reason):
+            outcome_name = "struck"
     return AttemptEnded(
         job_id=job.id,
         task=job.task,

@@ -21,6 +21,7 @@ from headrace.errors import (
     StorageUnavailable,
     TooManyReaders,
     TooManySchedules,
+    TooManyStrikes,
 )
 from headrace.plain import cut
 from headrace.storage.redis import keys
@@ -140,6 +141,7 @@ _MEANINGS = (
         words=frozenset({"TOOREADERS"}),
         advice="forget those that are not used",
     ),
+    Meaning(TooManyStrikes, words=frozenset({"TOOSTRIKES"}), advice="lift some"),
     Meaning(FunctionMissing, texts=("function not found",)),
     Meaning(LibraryKnown, texts=("already exists",)),
 )

@@ -23,6 +23,7 @@ from headrace.storage.redis.roles.limiter import RedisLimiter
 from headrace.storage.redis.roles.maintenance import RedisMaintenance
 from headrace.storage.redis.roles.producer import RedisProducer
 from headrace.storage.redis.roles.scheduler import RedisScheduler
+from headrace.storage.redis.roles.striker import RedisStriker
 from headrace.storage.redis.runner import Runner
 from headrace.storage.redis.shared import Shared
 from headrace.storage.steps import at_once
@@ -35,6 +36,7 @@ class RedisStorage(
     RedisInspector,
     RedisAdmin,
     RedisLimiter,
+    RedisStriker,
     RedisScheduler,
     RedisBulkWriter,
     RedisBulkReader,

@@ -73,6 +73,9 @@ class Consumer(Protocol):
         come again when it has them, and not before. One that needs more than the caller has in all
         is passed over and keeps its place; a call passes over at most `SLOTS_LOOKS` of a lane.
 
+        Jobs that a strike meets by their task are not taken, see `Striker`; ``strikes`` tells of
+        those that say what arguments are to be.
+
         A paused queue gives nothing and promotes nothing. For an unknown or condemned incarnation
         it changes nothing and answers ``is_gone``. A repeated call brings the jobs that it claimed
         and that the incarnation still owns by this nonce, in any order, and takes no others.
@@ -109,6 +112,9 @@ class Consumer(Protocol):
         ``max_stalls`` becomes a dead letter ``stalled``. ``PutBack`` waits as ``scheduled``, free
         of charge, and its error is ``JobRecord.put_back``; more than its limit after the first of a
         row it makes a dead letter of its reason. A handler that has run, and a stall, end the row.
+        ``Struck`` is ``blocked`` in the line of its strike, free of charge, before all that stand
+        in line by then and behind those that were struck so before; if that strike stands no more,
+        the job goes to the head of its tier.
 
         Args:
             queue: the queue.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo
 from headrace.storage.lines import error_words
-from headrace.storage.sqlite import finish, successors
-from headrace.storage.sqlite.moves import Delayed, Ready, move
+from headrace.storage.sqlite import finish, strikes, successors
+from headrace.storage.sqlite.moves import Delayed, Ready, move, park
 from headrace.storage.sqlite.record import Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
 
@@ -30,6 +30,15 @@ def put_back(unit: UnitOfWork, record: Record) -> None:
         finish.cancel(unit, record, keep_ms=record.keep_ms)
     else:
         wait(unit, record, Ready(unit.next_head()), "put_back")
+
+
+def lay_aside(unit: UnitOfWork, record: Record, strike: str) -> None:
+    """Have a job wait in the line of a strike, before all others; put it back if that is lifted."""
+    if strikes.stands(unit, strike):
+        park(unit, record, strike, strikes.next_front(unit))
+        successors.take_up(unit, record)
+    else:
+        put_back(unit, record)
 
 
 def stall(

@@ -27,6 +27,7 @@ _HEAD = """
 SELECT -tier, number, lane FROM jobs WHERE queue = ? AND parked = ?
 ORDER BY tier DESC, number LIMIT 1
 """
+_STANDS = "SELECT 1 FROM strikes WHERE queue = ? AND id = ?"
 _SAVE = """
 INSERT INTO gates (queue, name, ready, active, owed, rate, rate_ms, owed_at_ms, due_ms, full_ms)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -53,6 +54,7 @@ class GateState(msgspec.Struct):
         ready: how many jobs have a place and wait for a worker.
         active: how many have one and run.
         is_kept: whether there is a row of it.
+        is_closed: whether it is a strike's line, and that stands: it has no room.
         looks: how many jobs of its line may be looked at for the places that came free.
         came: who has joined its line in this call, with their lanes: they may not be written yet.
         head: the first in its line and that one's lane; None: nobody is there.
@@ -66,6 +68,7 @@ class GateState(msgspec.Struct):
     ready: int = 0
     active: int = 0
     is_kept: bool = False
+    is_closed: bool = False
     looks: int = 0
     came: dict[Standing, str] = {}
     head: tuple[Standing, str] | None = None
@@ -78,7 +81,7 @@ class GateState(msgspec.Struct):
         if self.is_window:
             return self.ready < 1
         if terms is None:
-            return True
+            return not self.is_closed
         if terms.concurrency and self.ready + self.active >= terms.concurrency:
             return False
         return not terms.rate or self.ready < self.bucket.tokens
@@ -271,17 +274,26 @@ class Gates:
         self._db.execute(_DECLARE, (self._queue, limit, terms.text))
         self._terms[limit] = terms
         for gate in self._known.values():
-            if gate.name.partition("\t")[0] == limit:
+            if gate.name.startswith(f"{limit}\t"):
                 gate.terms, gate.bucket = terms, paid(gate.bucket, 0, terms)
 
     def _load(self, name: str) -> GateState:
-        terms = self.terms(name.partition("\t")[0])
+        limit, tab, _ = name.partition("\t")
+        terms = self.terms(limit) if tab else None
         row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
+        is_closed = not tab and self._stands(limit)
         if row is None:
-            return GateState(name, terms, paid(Bucket(), 0, terms), is_window(name))
+            return GateState(
+                name, terms, paid(Bucket(), 0, terms), is_window(name), is_closed=is_closed
+            )
         ready, active, owed, rate, rate_ms, owed_at_ms = row
         bucket = paid(Bucket(owed, rate, rate_ms), self._now_ms - owed_at_ms, terms)
-        return GateState(name, terms, bucket, is_window(name), ready, active, is_kept=True)
+        return GateState(
+            name, terms, bucket, is_window(name), ready, active, is_kept=True, is_closed=is_closed
+        )
+
+    def _stands(self, strike_id: str) -> bool:
+        return self._db.execute(_STANDS, (self._queue, strike_id)).fetchone() is not None
 
     def _has_before(self, gate: GateState, place: Standing) -> bool:
         head = self.head(gate)

@@ -27,7 +27,8 @@ WHERE queue = ? AND gates IS NOT NULL AND state IN ('queued', 'active') GROUP BY
 """
 _LOST = """
 SELECT key FROM jobs
-WHERE queue = ? AND state = 'blocked' AND is_next = 0 AND (parked IS NULL OR gates IS NULL)
+WHERE queue = ? AND state = 'blocked' AND is_next = 0
+  AND (parked IS NULL OR (gates IS NULL AND instr(parked, char(9))))
 """
 _FORGET_FULL = """
 DELETE FROM gates WHERE queue = ?1 AND name IN (
@@ -46,6 +47,11 @@ def close(unit: UnitOfWork) -> None:
     """Open the gates that got room in a call, and end it."""
     open_freed(unit)
     unit.close()
+
+
+def let_go(unit: UnitOfWork, line: str) -> None:
+    """Note that a strike's line may be opened."""
+    unit.gates.gate(line).looks = GATES_LOOKS
 
 
 def open_freed(unit: UnitOfWork) -> None:

@@ -211,7 +211,7 @@ def move(
         run_ms: how long the event says that it ran.
         detail: of the event.
     """
-    if record.gates_asked or record.gates:
+    if record.gates_asked or record.gates or record.state == "blocked":
         number = place.seq if isinstance(place, Ready | Anew) else None
         line = parking.line_of(unit, record, number)
         if line is not None and number is not None:
@@ -242,7 +242,7 @@ def move(
 
 
 def park(unit: UnitOfWork, record: Record, line: str, number: int) -> None:
-    """Take a ready job to the line of a gate that does not let it start."""
+    """Take a job to the line of a gate or strike that does not let it start, or run."""
     move(unit, record, Blocked(line, number), "blocked", detail=parking.shown(line))
 
 

@@ -29,6 +29,7 @@ from headrace.storage.sqlite.roles.limiter import SqliteLimiter
 from headrace.storage.sqlite.roles.maintenance import SqliteMaintenance
 from headrace.storage.sqlite.roles.producer import SqliteProducer
 from headrace.storage.sqlite.roles.scheduler import SqliteScheduler
+from headrace.storage.sqlite.roles.striker import SqliteStriker
 from headrace.storage.steps import sent
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class SqliteStorage(
     SqliteInspector,
     SqliteAdmin,
     SqliteLimiter,
+    SqliteStriker,
     SqliteScheduler,
     SqliteBulkWriter,
     SqliteBulkReader,

@@ -26,9 +26,10 @@ _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}
 
 
 _SETTINGS = QueueSettings.__struct_fields__
+_STRUCK = ("is_struck", "has_conditions", "strikes_version")
 _PLACES = ("head", "tail", "event", "wake", "told", "gate_due_ms")
 _OPEN = f"""
-SELECT key, is_listed, is_paused, {", ".join((*_SETTINGS, *COUNTS, *_PLACES))}
+SELECT key, is_listed, is_paused, {", ".join((*_STRUCK, *_SETTINGS, *COUNTS, *_PLACES))}
 FROM queues WHERE tenant = ? AND name = ?
 """  # noqa: S608
 _CREATE = f"""
@@ -41,7 +42,8 @@ _CLOSE = (
 CONFIGURE = f"UPDATE queues SET {', '.join(f'{name} = ?' for name in _SETTINGS)} WHERE key = ?"  # noqa: S608
 """Sets all settings of a queue."""
 
-_COUNTS_AT = 3 + len(_SETTINGS)
+_SETTINGS_AT = 3 + len(_STRUCK)
+_COUNTS_AT = _SETTINGS_AT + len(_SETTINGS)
 _PLACES_AT = _COUNTS_AT + len(COUNTS)
 
 
@@ -57,6 +59,8 @@ class UnitOfWork:
         key: its key.
         is_listed: whether it is on its tenant's list.
         is_paused: whether claims are stopped.
+        is_struck: whether a strike says no more than a task.
+        strikes_version: that of the strikes that say more, 0 without any.
         settings: what it keeps.
         counts: how many jobs are in each state, ended ones as finished or dead.
         events: what happened in this call.
@@ -77,8 +81,10 @@ class UnitOfWork:
         self.key: int = row[0]
         self.is_listed: bool = bool(row[1])
         self.is_paused: bool = bool(row[2])
+        self.is_struck: bool = bool(row[3])
+        self.strikes_version: int = row[5] if row[4] else 0
         self.settings: QueueSettings = QueueSettings(
-            **dict(zip(_SETTINGS, row[3:_COUNTS_AT], strict=True))
+            **dict(zip(_SETTINGS, row[_SETTINGS_AT:_COUNTS_AT], strict=True))
         )
         self.counts: dict[str, int] = dict(zip(COUNTS, row[_COUNTS_AT:_PLACES_AT], strict=True))
         self.events: Events = Events()

@@ -110,7 +110,9 @@ def apply(
     if has_time:
         set_expiry(unit, record, job)
     add_channels(unit, record, job.channel, is_joined=is_joined)
-    is_other_line = line != (record.lane, record.tier, record.gates_asked)
+    is_other_line = line != (record.lane, record.tier, record.gates_asked) or (
+        update.data and _is_laid_aside(unit, record)
+    )
     if has_time and asked_ms > unit.now_ms:
         place = Delayed("scheduled", asked_ms, run_ms)
         move(unit, record, place, "updated", detail=str(asked_ms))
@@ -122,6 +124,14 @@ def apply(
         detail = str(its_ms) if its_ms else ""
         unit.events.add("updated", record.id, record.task, start=record.epoch, detail=detail)
     unit.flush()
+
+
+def _is_laid_aside(unit: UnitOfWork, record: Record) -> bool:
+    """Whether a strike holds it up: that may not meet it with other data."""
+    if record.state != "blocked":
+        return False
+    [line] = unit.db.execute("SELECT parked FROM jobs WHERE key = ?", (record.key,)).fetchone()
+    return line is not None and "\t" not in line
 
 
 def _times(unit: UnitOfWork, record: Record) -> tuple[int, int]:

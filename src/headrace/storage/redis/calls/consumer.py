@@ -15,6 +15,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.storage.lines import error_words, words_of
 from headrace.storage.redis import keys
@@ -59,13 +60,15 @@ def claim(root: str, call: CallId, nonce: str, slots: SlotsAsked) -> Call[ClaimR
 
     def read(reply: list[bytes]) -> ClaimReply:
         due = int(reply[2])
+        status, *said = reply[0].split()
         return ClaimReply(
-            is_gone=reply[0] == b"gone",
-            is_paused=reply[0] == b"paused",
+            is_gone=status == b"gone",
+            is_paused=status == b"paused",
             has_more=reply[1][:1] == b"1",
             next_due_ms=None if due < 0 else due,
             jobs=_claimed(queue, nonce, reply),
             awaited=_awaited(reply[1]) if len(reply[1]) > 1 else {},
+            strikes=_number(said, b"strikes="),
         )
 
     return Call("claim", root, words, read)
@@ -75,6 +78,11 @@ def _awaited(word: bytes) -> dict[str, int]:
     """Read what stands behind whether there is more: each lane, and the slots needed there."""
     lanes, counts = word.decode().split()[1::2], word.split()[2::2]
     return dict(zip(lanes, map(int, counts), strict=True))
+
+
+def _number(said: Sequence[bytes], name: bytes) -> int:
+    """Return what a claim tells of a queue where there is anything to tell, else 0."""
+    return next((int(word[len(name) :]) for word in said if word.startswith(name)), 0)
 
 
 def _claimed(queue: str, nonce: str, reply: list[bytes]) -> list[ClaimedJob]:
@@ -138,6 +146,8 @@ def _add_outcome(words: list[Word], settlement: Settlement) -> None:
             words += ("cancelled", run_ms, 0, keep_ms, "", why, "")
         case Stalled(error):
             words += ("stalled", run_ms, 0, 0, write_error(error), "", error_words(error))
+        case Struck(strike):
+            words += ("struck", "", 0, 0, "", strike, "")
         case PutBack(delay_ms, error, limit_ms, reason):
             body = write_error(error)
             words += ("put_back", "", delay_ms, limit_ms, body, reason.value, error_words(error))

@@ -158,6 +158,8 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
         active=values["count:active"],
         blocked=values["count:blocked"],
         lanes=named("count:queued:"),
+        paused_tasks=list(named("paused_task:")),
+        strikes=values["strikes"],
         history=values["history"],
         dead=values["dead"],
         workers=values["workers"],

@@ -2,9 +2,11 @@
 -- clock. A record whose `purge_at_ms` has passed is gone: every reader looks, and `prune` deletes it.
 
 -- A queue with its settings, the counts of its jobs, and where its sequences stand: `tail` and
--- `head` order what is ready, `event` numbers the event entries and `told` the events, `wake` counts
--- the wake-ups. `events` entries are kept, and up to `events_cap` while a reader has not seen them.
--- `gate_due_ms` is when the first of its gates is due.
+-- `head` order what is ready, and `front` what was taken from the head and struck; `event` numbers the
+-- event entries and `told` the events, `wake` counts the wake-ups. `events` entries are kept, and up to `events_cap` while a reader has not seen them.
+-- `gate_due_ms` is when the first of its gates is due. `is_struck` says that a strike names no more
+-- than a task, `has_conditions` that one says what arguments are to be, and `strikes_version` counts
+-- the changes of these.
 CREATE TABLE queues (
   key INTEGER PRIMARY KEY,
   tenant TEXT NOT NULL,
@@ -32,6 +34,10 @@ CREATE TABLE queues (
   max_active INTEGER NOT NULL DEFAULT 0,
   max_length INTEGER NOT NULL DEFAULT 0,
   gate_due_ms INTEGER,
+  is_struck INTEGER NOT NULL DEFAULT 0,
+  has_conditions INTEGER NOT NULL DEFAULT 0,
+  strikes_version INTEGER NOT NULL DEFAULT 0,
+  front INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 ) STRICT;
 
@@ -41,9 +47,9 @@ CREATE TABLE queues (
 -- no place, and `next_due_ms` says when it is to be due; `next_update` of the active one says what it
 -- takes from that one if it waits again, and is empty without it. `on_failed` is the task of its fail
 -- job; NULL: as the queue says, '': it has none. `gates` are those of its limits, a line each, and
--- `parked` is that in whose line it is blocked, in which `number` is its place: the `seq` that it
--- got when it came. While it is active it holds so many `slots` of its lane. A payload over 256 bytes
--- lies beside, since every move of a job writes its whole row.
+-- `parked` is that, or the strike, in whose line it is blocked, in which `number` is its place: the
+-- `seq` that it got when it came. While it is active it holds so many `slots` of its lane. A payload
+-- over 256 bytes lies beside, since every move of a job writes its whole row.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -143,6 +149,18 @@ CREATE TABLE lanes (
   task TEXT NOT NULL,
   lane TEXT NOT NULL,
   PRIMARY KEY (queue, task)
+) STRICT, WITHOUT ROWID;
+
+-- Strikes: which jobs are not to be run, of a task or, with '', of any. `conditions` is what their
+-- arguments are to be, which workers read, '' for anything.
+CREATE TABLE strikes (
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  task TEXT NOT NULL,
+  conditions TEXT NOT NULL,
+  action TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,
+  PRIMARY KEY (queue, id)
 ) STRICT, WITHOUT ROWID;
 
 -- The terms of limits, as `Terms.text` has them: what workers and jobs declare, and what an operator

@@ -9,7 +9,7 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS, CLAIM_TURNS
-from headrace.storage.sqlite import due, finish, lines, moves, turns
+from headrace.storage.sqlite import due, finish, lines, moves, strikes, turns
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import (
     Claimant,
@@ -17,11 +17,12 @@ from headrace.storage.sqlite.incarnations import (
     note_claim,
     note_last_chance,
 )
-from headrace.storage.sqlite.record import PAYLOAD, load_one
+from headrace.storage.sqlite.record import PAYLOAD, Record, load_one
 from headrace.storage.sqlite.slots import Room
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
 from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, free_slots
+from headrace.strike import Strike, StrikeAction
 
 _READY = f"""
 SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
@@ -34,7 +35,7 @@ FROM jobs WHERE owner = ? AND nonce = ?
 """  # noqa: S608
 
 
-Passed = Literal["", "expired", "waits", "parked", "heavy", "short"]
+Passed = Literal["", "expired", "struck", "waits", "parked", "heavy", "short"]
 
 
 class Taking(msgspec.Struct):
@@ -56,6 +57,7 @@ class Taking(msgspec.Struct):
     has_last_chance: bool = False
     lines: dict[int, str] = {}
     rooms: dict[str, Room] = {}
+    struck: dict[str, Strike] = {}
 
 
 def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
@@ -73,7 +75,7 @@ def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsk
         return _reply(unit, [], is_paused=True)
     due.promote(unit)
     unit.gates.let_in = set()
-    taking = Taking(call.client, me, nonce, unit.tail)
+    taking = Taking(call.client, me, nonce, unit.tail, struck=strikes.by_task(unit))
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, asked in slots.items() if _drain(unit, taking, lane, asked)]
     lines.open_freed(unit)
@@ -118,6 +120,7 @@ def _reply(
         next_due_ms=due_ms,
         jobs=jobs,
         awaited=awaited or {},
+        strikes=unit.strikes_version,
     )
 
 
@@ -160,6 +163,8 @@ def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: i
             finish.fail(unit, load_one(unit, row[0]), "expired")
         elif passed == "parked":
             moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
+        elif passed == "struck":
+            _lay_aside(unit, load_one(unit, row[0]), taking.struck[row[2]], row[13])
         elif passed == "waits":
             taking.held.append(row[0])
         elif not passed:
@@ -190,7 +195,7 @@ def _look(
             taking.size -= len(row[3] or b"")
         if len(found) == count or taking.size <= 0 or room.taken >= room.limit:
             break  # what is not there yet may be in another lane
-        if passed in ("expired", "parked") and turns.are_among(gates):
+        if passed in ("expired", "struck", "parked") and turns.are_among(gates):
             break  # its turn is over once that is written, before those behind it
     cursor.close()
     return found
@@ -200,6 +205,8 @@ def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...])
     """Return why a ready job is passed over, "" if it is not."""
     if row[6] == 0 and 0 < row[9] <= unit.now_ms:
         return "expired"
+    if row[2] in taking.struck:
+        return "struck"
     if row[14] > 1 and (unfit := room.unfit(row[0], row[14])):
         return unfit
     is_last = row[8] > 0 and row[8] + 1 >= row[11]
@@ -213,6 +220,14 @@ def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...])
         taking.has_last_chance = True
         note_last_chance(unit, taking.me, row[0])
     return ""
+
+
+def _lay_aside(unit: UnitOfWork, record: Record, strike: Strike, seq: int) -> None:
+    """Keep a job from being run, as the strike that its task meets says."""
+    if strike.action is StrikeAction.CANCEL:
+        finish.cancel(unit, record, keep_ms=record.keep_ms, reason="struck")
+    else:
+        moves.park(unit, record, strike.id, seq)
 
 
 def _has_last_chance(unit: UnitOfWork, taking: Taking) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.job import DEFAULT_LANE
 from headrace.storage.sqlite import events as stream
 from headrace.storage.sqlite import stats as statistics
+from headrace.storage.sqlite import strikes
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.sqlite.wake import ready_lanes
@@ -18,6 +19,7 @@ from headrace.storage.values import (
     QueueSettings,
     worker_info,
 )
+from headrace.strike import Strike
 
 WORKERS = """
 SELECT name, info, lease_ms, registered_ms, beat_ms, is_condemned,
@@ -44,8 +46,11 @@ def stats(step: Step, name: QueueName) -> QueueCounts:
     counts: Counter[str] = Counter(unit.counts if unit else {})
     values: Counter[str] = Counter()
     lanes: dict[str, int] = {}
+    struck: list[Strike] = []
     workers = oldest_ms = 0
     if unit is not None:
+        if unit.is_struck or unit.strikes_version:
+            struck = strikes.read_all(step.db, unit.key)
         values = statistics.read(step.db, unit.key, now_ms=step.now_ms)
         sql = "SELECT count(*) FROM incarnations WHERE queue = ? AND ? - beat_ms <= lease_ms"
         [workers] = step.db.execute(sql, (unit.key, step.now_ms)).fetchone()
@@ -77,6 +82,8 @@ def stats(step: Step, name: QueueName) -> QueueCounts:
         runs_ms=statistics.histogram(values, "run"),
         settings=unit.settings if unit else QueueSettings(),
         lanes=lanes,
+        paused_tasks=sorted(filter(None, (strike.paused_task for strike in struck))),
+        strikes=sum(not strike.paused_task for strike in struck),
     )
 
 

@@ -13,6 +13,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.storage.lines import error_words, words_of
 from headrace.storage.sqlite import attempts, finish, lines
@@ -72,7 +73,7 @@ def _settle(unit: UnitOfWork, record: Record | None, settlement: Settlement, pre
         unit.wakes.all()  # another on its last chance may wait for this one's end
     outcome = settlement.outcome
     run_ms = settlement.run_ms
-    if not isinstance(outcome, PutBack):
+    if not isinstance(outcome, PutBack | Struck):
         unit.stats.observe("run", run_ms)
     if isinstance(outcome, Completed):
         finish.complete(
@@ -91,11 +92,11 @@ def _settle(unit: UnitOfWork, record: Record | None, settlement: Settlement, pre
 def _settle_other(
     unit: UnitOfWork,
     record: Record,
-    outcome: Retried | Snoozed | Failed | Cancelled | PutBack | Stalled,
+    outcome: Retried | Snoozed | Failed | Cancelled | PutBack | Stalled | Struck,
     run_ms: int,
 ) -> None:
-    if record.cancel and isinstance(outcome, Retried | Snoozed | PutBack):
-        run_ms = 0 if isinstance(outcome, PutBack) else run_ms
+    if record.cancel and isinstance(outcome, Retried | Snoozed | PutBack | Struck):
+        run_ms = 0 if isinstance(outcome, PutBack | Struck) else run_ms
         finish.cancel(unit, record, keep_ms=record.keep_ms, run_ms=run_ms)
         return
     match outcome:
@@ -113,6 +114,8 @@ def _settle_other(
             _put_back(unit, record, outcome)
         case Stalled(error):
             attempts.stall(unit, record, record.owner, error, run_ms)
+        case Struck(strike):
+            attempts.lay_aside(unit, record, strike)
 
 
 def _retry(unit: UnitOfWork, record: Record, outcome: Retried, run_ms: int) -> None:

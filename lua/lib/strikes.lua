@@ -1,0 +1,98 @@
+-- Strikes: which jobs of a queue are not to be run until one is lifted, by task or by arguments. What is struck by its
+-- task alone is met by claims. What arguments are to be is read by workers, to which claims tell the version.
+
+-- A strike's value, a tab between two: since when it stands, its action, its task, and what arguments are to be.
+local VALUE, STRUCK = '^(%d+)\t(%l+)\t([^\t]*)\t(.*)$', '^(%l+)\t(.*)$'
+local CLOSED = { is_closed = true, concurrency = 0, rate = 0, rate_ms = 0, burst = 0 }
+
+-- All strikes of a queue, those that were set first before the others.
+function strikes.all(unit)
+  local flat, found = unit.call('HGETALL', keys.strikes(unit.root)), {}
+  for i = 1, #flat, 2 do
+    local since_ms, action, task, where = string.match(flat[i + 1], VALUE)
+    if since_ms then
+      found[#found + 1] = { id = flat[i], since_ms = since_ms, action = action, task = task, where = where }
+    end
+  end
+  table.sort(found, function(one, other)
+    local first, second = tonumber(one.since_ms), tonumber(other.since_ms)
+    return first < second or (first == second and one.id < other.id)
+  end)
+  return found
+end
+
+-- Derive what claims look at from the strikes that there are.
+local function note(unit, changes_conditions)
+  local key, has_conditions, is_met = keys.struck(unit.root), false, {}
+  unit.call('UNLINK', key)
+  for _, strike in ipairs(strikes.all(unit)) do
+    if strike.where ~= '' then
+      has_conditions = true
+    elseif not is_met[strike.task] then
+      is_met[strike.task] = true
+      unit.call('HSET', key, strike.task, strike.action .. '\t' .. strike.id)
+    end
+  end
+  if changes_conditions then
+    unit.call('HINCRBY', keys.config(unit.root), 'strikes_version', '1')
+  end
+  settings.set(unit, 'is_struck', next(is_met) and '1' or '0', 'has_conditions', has_conditions and '1' or '0')
+end
+
+local function has_conditions(value)
+  local _, _, _, where = string.match(value or '', VALUE)
+  return where ~= nil and where ~= ''
+end
+
+-- Set a strike; return false where there are as many as there may be.
+function strikes.set(unit, id, action, task, where)
+  local key = keys.strikes(unit.root)
+  local before = unit.call('HGET', key, id)
+  if not before and unit.call('HLEN', key) >= limits.STRIKES_LIMIT then
+    return false
+  end
+  local value = table.concat({ unit.now_text, action, task, where }, '\t')
+  unit.call('HSET', key, id, value)
+  note(unit, where ~= '' or has_conditions(before))
+  return true
+end
+
+-- Lift one; return whether it was there.
+function strikes.lift(unit, id)
+  local key = keys.strikes(unit.root)
+  local before = unit.call('HGET', key, id)
+  if before then
+    unit.call('HDEL', key, id)
+    note(unit, has_conditions(before))
+  end
+  return before ~= false
+end
+
+-- The strike by which jobs of a task are not to be taken, its action and id; false without one.
+function strikes.of_task(unit, task)
+  local known = unit.struck
+  if not known then
+    known = {}
+    unit.struck = known
+  end
+  if known[task] == nil then
+    local action, id = string.match(unit.call('HGET', keys.struck(unit.root), task) or '', STRUCK)
+    known[task] = action and { action = action, id = id } or false
+  end
+  return known[task]
+end
+
+-- Whether a line is a strike's: that of a gate has a tab in its name.
+function strikes.has_line(name)
+  return name ~= '' and not string.find(name, '\t', 1, true)
+end
+
+-- Whether a strike stands.
+function strikes.stands(unit, id)
+  return unit.call('HEXISTS', keys.strikes(unit.root), id) == 1
+end
+
+-- What a strike allows those in its line: nothing while it stands.
+function strikes.terms(unit, id)
+  return strikes.stands(unit, id) and CLOSED
+end

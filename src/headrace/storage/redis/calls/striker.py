@@ -1,0 +1,40 @@
+"""The arguments and replies of what keeps jobs from being run."""
+
+from __future__ import annotations
+
+from headrace.storage.redis.calls.call import Call, nothing, text
+from headrace.storage.values import StrikeList
+from headrace.strike import Strike, StrikeAction
+
+STRIKE_WIDTH = 5
+
+
+def strike(root: str, strike: Strike) -> Call[None]:
+    """Build ``strike``."""
+    words = [strike.id, strike.action.value, strike.task, strike.where]
+    return Call("strike", root, words, nothing)
+
+
+def lift(root: str, strike_id: str) -> Call[bool]:
+    """Build ``lift``."""
+    return Call("lift", root, [strike_id], bool)
+
+
+def strikes(root: str) -> Call[StrikeList]:
+    """Build ``strikes``."""
+
+    def read(reply: list[bytes]) -> StrikeList:
+        rows = (reply[at : at + STRIKE_WIDTH] for at in range(1, len(reply), STRIKE_WIDTH))
+        return StrikeList(int(reply[0]), [_strike(*map(text, row)) for row in rows])
+
+    return Call("strikes", root, [], read)
+
+
+def _strike(strike_id: str, since_ms: str, action: str, task: str, where: str) -> Strike:
+    return Strike(
+        id=strike_id,
+        task=task,
+        where=where,
+        action=StrikeAction(action),
+        since_ms=int(since_ms),
+    )
