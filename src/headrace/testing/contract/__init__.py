@@ -62,6 +62,7 @@ from headrace.testing.contract.slots import SlotsContract
 from headrace.testing.contract.snooze import SnoozeContract
 from headrace.testing.contract.stage import StageContract
 from headrace.testing.contract.stats import StatsContract
+from headrace.testing.contract.strikes import StrikesContract, StruckContract
 from headrace.testing.contract.subject import Subject
 from headrace.testing.contract.successors import SuccessorsContract
 from headrace.testing.contract.take_schedules import TakeSchedulesContract
@@ -130,6 +131,8 @@ class StorageContract(
     SnoozeContract,
     StageContract,
     StatsContract,
+    StrikesContract,
+    StruckContract,
     SuccessorsContract,
     TakeSchedulesContract,
     TakenUpContract,
