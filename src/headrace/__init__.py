@@ -79,6 +79,7 @@ from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueReader, QueueStats, QueueWork, QueueWorker
 from headrace.views.reason import Reason, ReasonKind
 from headrace.views.schedules import Schedule, ScheduleEvent
+from headrace.views.strikes import QueueStrike
 from headrace.views.value import Percentiles
 from headrace.views.why import Why
 from headrace.views.writes import WriteReport
@@ -151,6 +152,7 @@ __all__ = [
     "QueueLimit",
     "QueueReader",
     "QueueStats",
+    "QueueStrike",
     "QueueWork",
     "QueueWorker",
     "Reason",

@@ -9,7 +9,7 @@ from typing import Protocol
 from headrace.errors import InvalidOption
 from headrace.job import check_name
 from headrace.plain import plain_text, shown
-from headrace.storage.base import Admin, Inspector, Limiter, Producer
+from headrace.storage.base import Admin, Inspector, Limiter, Producer, Striker
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.readers import FIRST
 from headrace.views.jobs import JobEvent
@@ -18,7 +18,7 @@ from headrace.views.queues import QueueReader
 _STREAM_ID = re.compile(r"[0-9]{1,19}(-[0-9]{1,19})?\Z")
 
 
-class Operator(Producer, Inspector, Admin, Limiter, Protocol):
+class Operator(Producer, Inspector, Admin, Limiter, Striker, Protocol):
     """What a queue is looked at and steered through."""
 
 

@@ -15,7 +15,7 @@ from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
 from headrace.plain import plain_text, shown
 from headrace.queue_events import Operator
-from headrace.queue_limits import QueueLimits
+from headrace.queue_strikes import QueueStrikes
 from headrace.settings import check_count, check_flag
 from headrace.storage.batches import batches
 from headrace.storage.exports import place_behind
@@ -40,7 +40,7 @@ decode_json: Callable[[bytes], Any] = JSON.decoder(Any)
 """Reads plain data of the codec that there is."""
 
 
-class QueueJobs(QueueLimits):
+class QueueJobs(QueueStrikes):
     """The jobs of a queue: a part of `Queue`.
 
     Args:

@@ -40,14 +40,6 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
             QueueWorker.of(self.name, info) for info in await self._storage().workers(self.name)
         ]
 
-    async def pause(self) -> None:
-        """Stop workers from claiming; active jobs go on and enqueueing works. Safe to repeat."""
-        await self._storage().pause(self.name)
-
-    async def resume(self) -> None:
-        """Let workers claim again, at once. Safe to repeat."""
-        await self._storage().resume(self.name)
-
     async def configure(
         self,
         *,

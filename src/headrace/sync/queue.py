@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Literal, TypeVar
 
 from headrace.clock import Duration
 from headrace.fail_jobs import NamedTask
@@ -11,11 +11,13 @@ from headrace.job import JobState
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
+from headrace.strike import Value
 from headrace.views.cancelled import CancelReport
 from headrace.views.jobs import JobEvent, JobSummary
 from headrace.views.limits import QueueGate, QueueLimit
 from headrace.views.outcomes import ExportedJob, JobOutcome
 from headrace.views.queues import QueueReader, QueueStats, QueueWorker
+from headrace.views.strikes import QueueStrike
 
 T = TypeVar("T")
 
@@ -42,13 +44,63 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         """Return the workers that serve this queue."""
         return at_once(self._queue.workers())
 
-    def pause(self) -> None:
-        """Stop workers from claiming, see `Queue.pause`."""
-        at_once(self._queue.pause())
+    def pause(self, task: str | None = None) -> None:
+        """Stop workers from claiming, see `Queue.pause`.
 
-    def resume(self) -> None:
-        """Let workers claim again, see `Queue.resume`."""
-        at_once(self._queue.resume())
+        Args:
+            task: only jobs of this task.
+
+        Raises:
+            InvalidOption: that is no name of a task.
+            TooManyStrikes: the queue has 100 strikes, its paused tasks among them.
+        """
+        at_once(self._queue.pause(task))
+
+    def resume(self, task: str | None = None) -> None:
+        """Let workers claim again, see `Queue.resume`.
+
+        Args:
+            task: jobs of this task.
+
+        Raises:
+            InvalidOption: that is no name of a task.
+        """
+        at_once(self._queue.resume(task))
+
+    def strike(
+        self,
+        task: str | None = None,
+        *,
+        where: Mapping[str, Value] | None = None,
+        action: Literal["wait", "cancel"] = "wait",
+    ) -> str:
+        """Have jobs not be run until that is lifted, see `Queue.strike`.
+
+        Args:
+            task: jobs of this task.
+            where: only jobs whose arguments have these values.
+            action: ``"wait"`` or ``"cancel"``.
+
+        Raises:
+            InvalidOption: neither a task nor a condition is said, or a value is not valid.
+            TooManyStrikes: the queue has 100 strikes, its paused tasks among them.
+        """
+        return at_once(self._queue.strike(task, where=where, action=action))
+
+    def strikes(self) -> list[QueueStrike]:
+        """Return the strikes of the queue, see `Queue.strikes`."""
+        return at_once(self._queue.strikes())
+
+    def lift(self, strike: str) -> bool:
+        """Lift a strike, see `Queue.lift`.
+
+        Args:
+            strike: its id.
+
+        Raises:
+            InvalidOption: that is no id of a strike.
+        """
+        return at_once(self._queue.lift(strike))
 
     def configure(
         self,

@@ -50,9 +50,10 @@ class JobStatus(PublicValue):
     in its ``repr``. ``put_back`` is why workers have left a job that waits to others, since its
     ``at``; None if none has. ``has_next`` tells of an active job that another of its id follows.
     ``limits`` are the keys of the limits that it meets, by their names, and ``blocked_by`` names
-    that which has no room for it. ``fair_key`` is the key that takes turns with others, None if the
-    job does not; where it waits for its turn, ``blocked_by`` is ``"fair"``. ``slots`` are those of
-    its lane that it holds while it runs.
+    that which has no room for it, or says ``task:`` with a task that is paused, or ``strike:`` with
+    a strike's id. ``fair_key`` is the key that takes turns with others, None if the job does not;
+    where it waits for its turn, ``blocked_by`` is ``"fair"``. ``slots`` are those of its lane that
+    it holds while it runs.
     """
 
     id: str

@@ -31,6 +31,8 @@ class QueueStats(PublicValue):
     """A queue's counts now, its work of the last minute, what it keeps and how many it takes.
 
     ``on_failed`` is the task of the job that a dead letter brings whose own job names none.
+    ``paused`` is of the whole queue; ``paused_tasks`` are paused for themselves, and ``strikes``
+    counts what else jobs are struck by.
 
     `Queue.stats` returns it.
     """
@@ -47,6 +49,8 @@ class QueueStats(PublicValue):
     workers: int
     oldest_s: float | None
     lanes: dict[str, int]
+    paused_tasks: list[str]
+    strikes: int
     last_minute: QueueWork
     keeps_history: int
     keeps_dead: int
@@ -73,6 +77,8 @@ class QueueStats(PublicValue):
             workers=counts.workers,
             oldest_s=counts.oldest_ms / 1000 if counts.queued else None,
             lanes=counts.lanes,
+            paused_tasks=counts.paused_tasks,
+            strikes=counts.strikes,
             last_minute=_work(counts),
             keeps_history=counts.settings.history,
             keeps_dead=counts.settings.dead_letters,
