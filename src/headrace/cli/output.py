@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,6 +92,12 @@ def rate(per_second: float) -> str:
     if per_second >= 100:
         return f"{per_second:,.0f}"
     return f"{per_second:.1f}" if per_second >= 1 else f"{per_second:.2g}"
+
+
+def tell_if_new(name: str, known: Sequence[str]) -> None:
+    """Say that nobody has used a queue: one that was mistyped would else look like an idle one."""
+    if name not in known:
+        note(f"Note: no job or worker has used queue {name!r} yet.")
 
 
 def leading(error: BaseException) -> BaseException:

@@ -13,7 +13,18 @@ from headrace.cli.configure import configure_command
 from headrace.cli.delete_queue import delete_command
 from headrace.cli.limits import limit_command, limits_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
-from headrace.cli.output import echo, echo_json, fields, note, one_line, rate, span_of
+from headrace.cli.output import (
+    echo,
+    echo_json,
+    fields,
+    note,
+    one_line,
+    plural,
+    rate,
+    span_of,
+    tell_if_new,
+)
+from headrace.cli.pausing import lift, pause, resume, strike, strikes_command
 from headrace.cli.put_back import put_back_notes
 from headrace.cli.readers import forget_reader_command, readers_command
 from headrace.cli.tables import Cell, Column, table
@@ -51,6 +62,11 @@ queue.add_command(delete_command)
 queue.add_command(configure_command)
 queue.add_command(limit_command)
 queue.add_command(limits_command)
+queue.add_command(pause)
+queue.add_command(resume)
+queue.add_command(strike)
+queue.add_command(strikes_command)
+queue.add_command(lift)
 queue.add_command(readers_command)
 queue.add_command(forget_reader_command)
 
@@ -100,7 +116,17 @@ def marker_cell(stats: QueueStats) -> Coloured:
 
 
 def _markers(stats: QueueStats) -> str:
-    return ", ".join(["paused"] * stats.paused + ["no workers"] * (not stats.workers))
+    marks = {
+        "paused": stats.paused,
+        _paused(stats.paused_tasks): stats.paused_tasks,
+        plural(stats.strikes, "strike"): stats.strikes,
+        "no workers": not stats.workers,
+    }
+    return ", ".join(mark for mark, is_so in marks.items() if is_so)
+
+
+def _paused(tasks: Sequence[str]) -> str:
+    return f"{tasks[0]} paused" if len(tasks) == 1 else f"{len(tasks):,} tasks paused"
 
 
 @queue.command("stats")
@@ -148,6 +174,8 @@ def _show(stats: QueueStats) -> None:
         ("now", ", ".join(f"{count:,} {name}" for name, count in now)),
         ("lanes", ", ".join(f"{count:,} queued for {lane}" for lane, count in lanes)),
         ("kept", ", ".join(f"{count:,} {name}" for name, count in kept)),
+        ("paused tasks", ", ".join(stats.paused_tasks)),
+        ("strikes", f"{stats.strikes:,}" if stats.strikes else ""),
         ("oldest", oldest),
         ("workers", f"{stats.workers:,}" if stats.workers else "none"),
         ("last minute", _rates(work)),
@@ -182,44 +210,8 @@ def _times(found: Percentiles | None) -> str:
 async def _all_stats(storage: Inspector, names: Sequence[str]) -> list[QueueStats]:
     known = await storage.queues()
     for name in names:
-        _tell_if_new(name, known)
+        tell_if_new(name, known)
     return [QueueStats.of(await storage.stats(name)) for name in dict.fromkeys(names or known)]
-
-
-def _tell_if_new(name: str, known: Sequence[str]) -> None:
-    """A name that was mistyped would else look like an idle queue."""
-    if name not in known:
-        note(f"Note: no job or worker has used queue {name!r} yet.")
-
-
-@queue.command()
-@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
-@on_app_target
-def pause(*, target: Target, names: tuple[str, ...]) -> None:
-    """Stop workers from claiming. Active jobs go on, and jobs can be enqueued."""
-    run(_steer(target, names, is_pause=True))
-
-
-@queue.command()
-@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
-@on_app_target
-def resume(*, target: Target, names: tuple[str, ...]) -> None:
-    """Let workers claim again, at once."""
-    run(_steer(target, names, is_pause=False))
-
-
-async def _steer(target: Target, names: Sequence[str], *, is_pause: bool) -> None:
-    for name in names:
-        check_name(name, what="queue")
-    async with target.open(makes=True) as storage:  # a queue may be paused before its first job
-        known = await storage.queues()
-        for name in names:
-            _tell_if_new(name, known)
-            if is_pause:
-                await storage.pause(name)
-            else:
-                await storage.resume(name)
-            echo(f"Queue {name!r} is {'paused' if is_pause else 'resumed'}.")
 
 
 @queue.command()
@@ -266,6 +258,6 @@ async def _purge(
 ) -> None:
     check_name(name, what="queue")
     async with target.open() as storage:
-        _tell_if_new(name, await storage.queues())
+        tell_if_new(name, await storage.queues())
         chosen = await choose(storage, [name], states, task)
         await carry_out(PURGE, chosen, storage.purge, output=output, how=how)

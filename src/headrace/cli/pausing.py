@@ -1,0 +1,172 @@
+"""``headrace queue pause`` and ``resume``, ``strike``, ``strikes`` and ``lift``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from headrace.cli.app_target import on_app_target
+from headrace.cli.options import (
+    Target,
+    option,
+    output_option,
+    queue_names,
+    queue_of,
+    run,
+    wide_option,
+)
+from headrace.cli.output import echo, echo_json, note, tell_if_new
+from headrace.cli.tables import Cell, Column, table
+from headrace.errors import InvalidOption
+from headrace.job import check_name, check_text
+from headrace.plain import shown
+from headrace.strike import strike_of
+from headrace.views.strikes import QueueStrike
+
+COLUMNS = (
+    Column("QUEUE"),
+    Column("STRIKE"),
+    Column("TASK"),
+    Column("WHERE"),
+    Column("ACTION"),
+    Column("SINCE", rank=1),
+)
+task_option = option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
+
+
+@click.command()
+@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@task_option
+@on_app_target
+def pause(*, target: Target, names: tuple[str, ...], task: str | None) -> None:
+    """Stop workers from claiming. Active jobs go on, and jobs can be enqueued."""
+    run(_steer(target, names, task, is_pause=True))
+
+
+@click.command()
+@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@task_option
+@on_app_target
+def resume(*, target: Target, names: tuple[str, ...], task: str | None) -> None:
+    """Let workers claim again, at once.
+
+    A task that was paused for itself is resumed with --task.
+    """
+    run(_steer(target, names, task, is_pause=False))
+
+
+async def _steer(target: Target, names: Sequence[str], task: str | None, *, is_pause: bool) -> None:
+    for name in names:
+        check_name(name, what="queue")
+    if task is not None:
+        task = check_text(task, what="task name")
+    async with target.open(makes=True) as storage:  # a queue may be paused before its first job
+        known = await storage.queues()
+        for name in names:
+            tell_if_new(name, known)
+            queue = queue_of(storage, name)
+            await (queue.pause(task) if is_pause else queue.resume(task))
+            what = f"Queue {name!r}" if task is None else f"Task {task!r} of queue {name!r}"
+            echo(f"{what} is {'paused' if is_pause else 'resumed'}.")
+
+
+@click.command()
+@click.argument("name", metavar="QUEUE")
+@task_option
+@option("--where", metavar="JSON", help="Only jobs with these arguments, an object by name.")
+@option("--cancel", "cancels", is_flag=True, help="Cancel them, instead of having them wait.")
+@on_app_target
+def strike(
+    *, target: Target, name: str, task: str | None, where: str | None, cancels: bool
+) -> None:
+    """Have jobs of a task, or with some arguments, not be run until that is lifted.
+
+    It prints the strike's id, for "headrace queue lift". What is active goes on; the others are
+    met as workers come to them.
+
+    \b
+    headrace queue strike emails --task shop.send --where '{"customer_id": "42"}'
+    """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
+    check_name(name, what="queue")
+    conditions = None if where is None else _read(where)
+    action = "cancel" if cancels else "wait"
+    strike_of(task, conditions, action)
+    echo(run(_strike(target, name, task, conditions, cancels=cancels)))
+
+
+def _read(where: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(where)
+    except (msgspec.MsgspecError, UnicodeError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidOption(
+            f'--where {shown(where)} is no JSON object: use one as {{"name": "value"}}'
+        )
+    return found
+
+
+async def _strike(
+    target: Target, name: str, task: str | None, where: dict[str, Any] | None, *, cancels: bool
+) -> str:
+    async with target.open(makes=True) as storage:
+        tell_if_new(name, await storage.queues())
+        queue = queue_of(storage, name)
+        return await queue.strike(task, where=where, action="cancel" if cancels else "wait")
+
+
+@click.command("strikes")
+@click.argument("names", metavar="[QUEUE]...", nargs=-1)
+@wide_option
+@output_option
+@on_app_target
+def strikes_command(*, target: Target, names: tuple[str, ...], is_wide: bool, output: str) -> None:
+    """List what jobs of queues are struck by.
+
+    Paused tasks are shown by "headrace queue stats".
+    """
+    names = tuple(check_name(name, what="queue") for name in names)
+    found = run(_load(target, names))
+    if output == "json":
+        echo_json([strike.to_dict() for strike in found])
+    elif not found:
+        where = f" of {', '.join(names)}" if names else ""
+        note(f"No job{where} is struck in {target.where}.")
+    else:
+        table(COLUMNS, [_line(strike) for strike in found], is_wide=is_wide)
+
+
+def _line(strike: QueueStrike) -> list[Cell]:
+    where = msgspec.json.encode(strike.where).decode() if strike.where else "-"
+    since = f"{strike.since:%Y-%m-%d %H:%M:%S}"
+    return [strike.queue, strike.id, strike.task or "-", where, strike.action, since]
+
+
+async def _load(target: Target, names: Sequence[str]) -> list[QueueStrike]:
+    async with target.open() as storage:
+        wanted = dict.fromkeys(names) or await queue_names(storage)
+        return [found for name in wanted for found in await queue_of(storage, name).strikes()]
+
+
+@click.command()
+@click.argument("name", metavar="QUEUE")
+@click.argument("strikes", metavar="STRIKE...", nargs=-1, required=True)
+@on_app_target
+def lift(*, target: Target, name: str, strikes: tuple[str, ...]) -> None:
+    """Lift strikes: their jobs go on at once, by the places that they had."""
+    check_name(name, what="queue")
+    for strike in strikes:
+        check_text(strike, what="strike", limit_bytes=32)
+    run(_lift(target, name, strikes))
+
+
+async def _lift(target: Target, name: str, strikes: Sequence[str]) -> None:
+    async with target.open() as storage:
+        queue = queue_of(storage, name)
+        for strike in strikes:
+            was_there = await queue.lift(strike)
+            what = "is lifted" if was_there else "was not there"
+            echo(f"Strike {strike!r} of queue {name!r} {what}.")
