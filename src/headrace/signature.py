@@ -47,6 +47,7 @@ class Signature(Generic[R]):
         of_call: the parameters of a call.
         injected_name: the parameter that the worker fills in, "" if there is none.
         result_type: what the handler returns.
+        aliases: the parameters by the names that they had before.
         encode: writes arguments.
         encode_result: writes a result.
         encode_plain: writes output.
@@ -57,6 +58,7 @@ class Signature(Generic[R]):
     """
 
     result_type: Any
+    aliases: Mapping[str, str]
     encode: EncodeArguments
     encode_result: Encode
     encode_plain: Encode
@@ -109,9 +111,10 @@ class Signature(Generic[R]):
         for name, annotation in arguments.items():
             self._stored(f"parameter {name!r}", annotation)
         self._decode_result = self._stored("its return value", result)
+        self.aliases = aliases_of(self._where, arguments, self.names)
         self._decode = by_any_name(
             codec.arguments_decoder(arguments, self.names - self._required),
-            aliases_of(self._where, arguments, self.names),
+            self.aliases,
             read=codec.decoder(dict[str, Any]),
             write=codec.arguments_encoder({}),
         )

@@ -97,12 +97,12 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outcome: ``completed``, ``failed`` and ``cancelled`` are ends of the job; it lives on after
-            ``retrying``, ``put_back`` and ``stalled``.
+            ``retrying``, ``put_back``, ``stalled`` and ``struck``: then its handler was not run.
         duration_ms: how long the handler ran.
         error_type: the exception's class, with its module but for built-in ones.
         error: what the exception says.
         traceback: where it was raised, as text, without the frames of the worker.
-        reason: of a dead letter, or why a cancelled handler goes on.
+        reason: of a dead letter, why a cancelled handler goes on, or the strike by which the job waits.
         retry_in_ms: the wait before the next attempt.
     """
 

@@ -103,6 +103,7 @@ ENDS: dict[str, tuple[str, int]] = {
     "snoozed": ("attempt.snoozed", logging.INFO),
     "put_back": ("attempt.put_back", logging.WARNING),
     "stalled": ("attempt.stalled", logging.WARNING),
+    "struck": ("attempt.struck", logging.INFO),
 }
 """The name and level of `AttemptEnded` by its outcome: ``job.`` where the job has ended with it."""
 

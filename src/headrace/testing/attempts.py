@@ -42,11 +42,13 @@ class FinishedAttempt(msgspec.Struct, frozen=True, kw_only=True):
         queue: its queue.
         start: which start of the job this was, from 1.
         outcome: ``completed``, ``retrying``, ``snoozed``, ``failed``, ``cancelled``, ``put_back``
-            for a task that the app doesn't know or arguments of another shape than it takes, or
-            ``stalled`` if the process that ran it died.
+            for a task that the app doesn't know or arguments of another shape than it takes,
+            ``stalled`` if the process that ran it died, or ``struck`` if a strike has its handler
+            not run.
         result: what the handler returned, as it came back from its encoded form.
         error: what the handler raised, or what it comes to; None if all went well.
-        reason: why it became a dead letter, one of `FailReason`, or was snoozed; else empty.
+        reason: why it became a dead letter, one of `FailReason`, was snoozed, or by which strike
+            it waits; else empty.
         retry_in: seconds until it runs again, 0 if it does not.
     """
 

@@ -65,10 +65,11 @@ async def claim(incarnation: Incarnation, lane: str, count: int) -> ClaimReply:
     async with incarnation.claims as call:
         reply = await incarnation.claim(call, lane, count)
     needs = reply.awaited.get(lane)
-    if needs is None or reply.jobs or incarnation.attempts:
-        return reply
-    async with incarnation.claims as call:
-        return await incarnation.claim(call, lane, needs)
+    if needs is not None and not reply.jobs and not incarnation.attempts:
+        async with incarnation.claims as call:
+            reply = await incarnation.claim(call, lane, needs)
+    await incarnation.meet_strikes(reply.strikes)
+    return reply
 
 
 async def close(incarnation: Incarnation) -> None:

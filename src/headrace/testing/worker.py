@@ -34,6 +34,7 @@ from headrace.worker.incarnation import STOP_S, Incarnation
 from headrace.worker.other_release import told_apart
 from headrace.worker.plan import Plan
 from headrace.worker.slots import Slot
+from headrace.worker.strikes import KnownStrikes
 from headrace.worker.threads import Threads
 
 LOOK_S = 0.01
@@ -230,6 +231,7 @@ class KitWorker:
         *,
         slot: Slot | None = None,
         follower: Follower | None = None,
+        strikes: KnownStrikes | None = None,
     ) -> Attempt:
         """Start an attempt, and note how it ended before its incarnation hears of it."""
         assert self._executor is not None, "the lifespan was entered"  # noqa: S101
@@ -238,7 +240,7 @@ class KitWorker:
             self._ended(job, outcome)
             done(attempt, outcome)
 
-        return self._executor.start(job, noted, slot=slot, follower=follower)
+        return self._executor.start(job, noted, slot=slot, follower=follower, strikes=strikes)
 
     async def _prepare(self) -> None:
         """Enter the lifespan, and have threads, before the first handler runs."""

@@ -16,6 +16,7 @@ from headrace.outcome import Cancelled, Outcome
 from headrace.settings import TaskSettings
 from headrace.worker.plan import Draw, Plan, plan_of
 from headrace.worker.slots import Slot
+from headrace.worker.strikes import KnownStrikes
 
 COULD_NOT_STOP = "could_not_stop"
 """The reason of a cancelled job whose handler goes on."""
@@ -47,6 +48,7 @@ class Attempt:
         job: what was claimed.
         slot: what it holds.
         plan: what it may take, once that was read.
+        strikes: by which it may not be run, None where there are none.
         reason: why it was asked to stop first, None if it was not.
         is_stuck: it goes on although it was stopped.
         in_child: a process runs it now, or it waits for one.
@@ -69,6 +71,7 @@ class Attempt:
         "reason",
         "slot",
         "started_at",
+        "strikes",
     )
 
     def __init__(
@@ -81,10 +84,12 @@ class Attempt:
         on_stuck: Callable[[Attempt], None],
         draw: Draw,
         unwind_s: float,
+        strikes: KnownStrikes | None = None,
     ) -> None:
         self.job: ClaimedJob = job
         self.slot: Slot = slot
         self.plan: Plan | None = None
+        self.strikes: KnownStrikes | None = strikes
         self.reason: StopReason | None = None
         self.is_stuck: bool = False
         self.in_child: bool = False

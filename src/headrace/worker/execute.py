@@ -22,13 +22,14 @@ from headrace.hooks import Hooks
 from headrace.job import DEFAULT_LANE, ClaimedJob
 from headrace.middleware import CallNext, Middleware, wrap
 from headrace.outcome import Completed, Failed, Outcome
-from headrace.settings import ExecutorKind, TaskSettings
+from headrace.settings import ExecutorKind
 from headrace.task import Task, is_awaitable
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason, last_resort
 from headrace.worker.hook_calls import HOOKS_S, HookCalls
 from headrace.worker.other_release import OtherRelease
 from headrace.worker.plan import Draw, Encoded, Plan, plan_of, undecodable
 from headrace.worker.slots import Slot
+from headrace.worker.strikes import KnownStrikes
 from headrace.worker.threads import Threads
 
 UNWIND_S = 5.0
@@ -121,10 +122,11 @@ class Executor:
         *,
         slot: Slot | None = None,
         follower: Follower | None = None,
+        strikes: KnownStrikes | None = None,
     ) -> Attempt:
         """Start an attempt; ``done`` is called once with its outcome, however it ends.
 
-        ``slot``: what it holds until then, default one that nobody counts.
+        ``slot``: what it holds, default one that nobody counts. ``strikes``: what it may be met by.
         """
         attempt = Attempt(
             job,
@@ -134,6 +136,7 @@ class Executor:
             on_stuck=self._coroutine_stuck,
             draw=self._draw,
             unwind_s=self._unwind_s,
+            strikes=strikes,
         )
         # The task is kept by the attempt, which the caller keeps: it can't be collected half-way.
         runner = asyncio.get_running_loop().create_task(self._run(attempt))
@@ -146,10 +149,8 @@ class Executor:
         task = self._tasks.get(job.task)
         if task is None:
             return self._other_release.unknown_task(job)
-        if task.settings.needs or task.settings.executor is ExecutorKind.PROCESS:
-            put_back = self._not_here(job, task.settings)
-            if put_back is not None:
-                return put_back
+        if not_run := self._not_run(attempt, task):
+            return not_run
         if task.settings.hooks is not None or self._hooks.are_for_all:
             self._hooks.intercept(attempt, task)
         try:
@@ -167,13 +168,15 @@ class Executor:
             return attempt.stopped(None)
         return plan.completed(result, task.signature.encode_result)
 
-    def _not_here(self, job: ClaimedJob, settings: TaskSettings) -> Outcome | None:
-        """Return what becomes of a job that came before its task had what only others have."""
+    def _not_run(self, attempt: Attempt, task: Task[..., Any]) -> Outcome | None:
+        """Return what an attempt comes to whose handler is not to be run here, or not now."""
+        job, settings, strikes = attempt.job, task.settings, attempt.strikes
+        # It may have come before its task had what only others have.
         if settings.executor is ExecutorKind.PROCESS and self._processes is None:
             return self._other_release.no_process_slots(job)
         if settings.needs and self._lanes is not None and settings.needs not in self._lanes:
             return self._other_release.no_lane(job, settings.needs)
-        return None
+        return None if strikes is None else strikes.outcome(job, task)
 
     def _refused(
         self, job: ClaimedJob, task: Task[..., Any], outcome: Outcome | None

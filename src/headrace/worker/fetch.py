@@ -19,6 +19,7 @@ import asyncio
 import math
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -203,10 +204,20 @@ class Fetcher:
             if reply is None:
                 claims.asked = count
                 reply = await self._repeat(call, count)
+            if reply is not None and reply.jobs and not await self._meet_strikes(reply.strikes):
+                return None
         if reply is not None and reply.is_gone:
             self._incarnation.lease.condemn()
             return None
         return reply
+
+    async def _meet_strikes(self, version: int) -> bool | None:
+        """Know the strikes that hold for what was claimed; None: the incarnation is over."""
+        return await repeat_until_answered(
+            partial(self._incarnation.meet_strikes, version),
+            is_over=lambda: self._is_over,
+            pause=self._pause,
+        )
 
     async def _ask_ahead(self, call: CallId) -> ClaimReply | None:
         """Claim one job at the end of the blocking call.

@@ -30,6 +30,7 @@ from headrace.worker.outage import Outage
 from headrace.worker.reports import Reports
 from headrace.worker.settle import Settler
 from headrace.worker.slots import Slot, Slots
+from headrace.worker.strikes import KnownStrikes
 
 STOP_S = 5.0
 """How long handlers may take to end once they were cancelled at shutdown."""
@@ -75,6 +76,7 @@ class AttemptRunner(Protocol):
         *,
         slot: Slot | None = None,
         follower: Follower | None = None,
+        strikes: KnownStrikes | None = None,
     ) -> Attempt:
         """Start an attempt; ``done`` is called once with its outcome, however it ends."""
 
@@ -126,6 +128,7 @@ class Incarnation:
         self.ended: int = 0
         self.ended_at: float = self.lease.acked_at
         self._published_at = math.inf
+        self._strikes: KnownStrikes | None = None
         self.claims: ClaimTurn = ClaimTurn(incarnation)
         self._watchers: list[Callable[[], None]] = []
         self._executor = executor
@@ -166,11 +169,24 @@ class Incarnation:
         """How many slots its attempts hold."""
         return sum(attempt.job.slots for attempt in self.attempts.values())
 
+    async def meet_strikes(self, version: int) -> bool:
+        """See that what a claim has brought is held against this version of strikes, or a newer.
+
+        Returns:
+            True, for who repeats it until it is answered.
+        """
+        if version == 0:
+            self._strikes = None
+        elif self._strikes is None or self._strikes.version != version:
+            found = await self.storage.strikes(self.queue)
+            self._strikes = KnownStrikes.of(found.version, found.strikes)
+        return True
+
     def start(self, job: ClaimedJob, lane: str) -> None:
         """Start an attempt in the slots of a lane that the caller took for it."""
         slot = Slot(lane, self._free[lane], count=job.slots)
         self.attempts[job.id] = self._executor.start(
-            job, self._ended, slot=slot, follower=self.reports
+            job, self._ended, slot=slot, follower=self.reports, strikes=self._strikes
         )
         self.emit(
             AttemptStarted(
