@@ -97,7 +97,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         outcome: ``completed``, ``failed`` and ``cancelled`` are ends of the job; it lives on after
-            ``retrying``, ``put_back``, ``stalled`` and ``struck``: then its handler was not run.
+            ``retrying``, ``put_back``, ``stalled``, and ``struck``, where its handler was not run.
         duration_ms: how long the handler ran.
         error_type: the exception's class, with its module but for built-in ones.
         error: what the exception says.
