@@ -102,7 +102,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
         error_type: the exception's class, with its module but for built-in ones.
         error: what the exception says.
         traceback: where it was raised, as text, without the frames of the worker.
-        reason: of a dead letter, why a cancelled handler goes on, or the strike by which the job waits.
+        reason: of a dead letter, why a cancelled handler goes on, or by which strike a job waits.
         retry_in_ms: the wait before the next attempt.
     """
 

@@ -159,16 +159,7 @@ def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: i
     """Take from one look; return of each job why it was passed over, "" if it was not."""
     found = _look(unit, taking, room, lane, count)
     for passed, row in found:
-        if passed == "expired":
-            finish.fail(unit, load_one(unit, row[0]), "expired")
-        elif passed == "parked":
-            moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
-        elif passed == "struck":
-            _lay_aside(unit, load_one(unit, row[0]), taking.struck[row[2]], row[13])
-        elif passed == "waits":
-            taking.held.append(row[0])
-        elif not passed:
-            _take(unit, taking, row)
+        _put(unit, taking, passed, row)
     unit.flush()
     return [passed for passed, _ in found]
 
@@ -199,6 +190,20 @@ def _look(
             break  # its turn is over once that is written, before those behind it
     cursor.close()
     return found
+
+
+def _put(unit: UnitOfWork, taking: Taking, passed: Passed, row: tuple[Any, ...]) -> None:
+    """Take a ready job, or put it where it belongs since it is passed over."""
+    if passed == "expired":
+        finish.fail(unit, load_one(unit, row[0]), "expired")
+    elif passed == "parked":
+        moves.park(unit, load_one(unit, row[0]), taking.lines[row[0]], row[13])
+    elif passed == "struck":
+        _lay_aside(unit, load_one(unit, row[0]), taking.struck[row[2]], row[13])
+    elif passed == "waits":
+        taking.held.append(row[0])
+    elif not passed:
+        _take(unit, taking, row)
 
 
 def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...]) -> Passed:
