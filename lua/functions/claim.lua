@@ -78,10 +78,14 @@ local function pass_on(unit, call, lanes, reply)
   end
 end
 
--- The status of a claim that is made, and behind a blank `strikes=<version>` where any has conditions.
+-- The status of a claim that is made. Behind it come, a blank before each, `strikes=<version>` where any has
+-- conditions, and `weight=<n>` where one is set.
 local function status(unit)
-  local version = settings.of(unit).strikes_version
-  return version == 0 and 'ok' or 'ok strikes=' .. numbers.text(version)
+  local its, word = settings.of(unit), 'ok'
+  if its.strikes_version ~= 0 then
+    word = word .. ' strikes=' .. numbers.text(its.strikes_version)
+  end
+  return its.weight ~= 0 and word .. ' weight=' .. numbers.text(its.weight) or word
 end
 
 function functions.claim(roots, args)

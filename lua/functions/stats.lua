@@ -50,6 +50,7 @@ function functions.stats(roots)
     'set:on_failed', config.on_failed,
     'set:max_active', numbers.text(config.max_active),
     'set:max_length', numbers.text(config.max_length),
+    'set:weight', numbers.text(config.weight),
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

@@ -51,6 +51,7 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
         on_failed: NamedTask | str | None = None,
         max_active: int | None = None,
         max_length: int | None = None,
+        weight: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set; None leaves a setting as it is. Returns its `stats` then.
 
@@ -68,6 +69,9 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
             max_length: jobs that wait at once, whatever for, default 0: no bound; at most
                 10,000,000. A call that would bring more in raises `QueueFull`; retries, fail jobs
                 and what comes back from a worker are let in.
+            weight: the queue's share of the slots of workers that serve other queues too, 1 to
+                1,000, over what they were started with; they follow with their next claims of it.
+                Default 0: as each was started.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -85,6 +89,8 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
         for name, value in (("max_active", max_active), ("max_length", max_length)):
             if value is not None:
                 changes[name] = check_count(value, name=name, most=10_000_000, least=0)
+        if weight is not None:
+            changes["weight"] = check_count(weight, name="weight", most=1_000, least=0)
         if dead_letter_ttl is not None:
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000

@@ -80,7 +80,8 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
     assert set(list(stats)[10:]) == {
         "oldest_ms", "lanes", "last_minute",
         "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
-        "keeps_events_cap", "on_failed", "max_active", "max_length", "paused_tasks", "strikes",
+        "keeps_events_cap", "on_failed", "max_active", "max_length",
+        "paused_tasks", "strikes", "weight",
     }  # fmt: skip
     assert stats["lanes"] == {}
     work = stats["last_minute"]

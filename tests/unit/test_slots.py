@@ -393,3 +393,13 @@ def test_of_several_process_slots_one_is_left_to_the_child() -> None:
     assert [slot.pass_on(), slot.pass_on()] == [True, False]
     slot.release()
     assert len(freed) == 2
+
+
+def test_a_weight_that_is_set_holds_until_it_is_taken_back() -> None:
+    slots = Slots(10, {"a": 1, "b": 1})
+    slots.weigh("a", 9)
+    given = shares(slots, ["a", "b"], 2_000)
+    assert 8 < given["a"] / given["b"] < 10
+    slots.weigh("a", 0)
+    given = shares(slots, ["a", "b"], 2_000)
+    assert 0.9 < given["a"] / given["b"] < 1.1

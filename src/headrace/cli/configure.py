@@ -36,6 +36,12 @@ BOUND = click.IntRange(0, 10_000_000)
 @option("--no-on-failed", is_flag=True, help="No such job comes any more.")
 @option("--max-active", metavar="N", type=BOUND, help="Jobs that run at once; 0: no bound.")
 @option("--max-length", metavar="N", type=BOUND, help="Jobs that wait at once; 0: no bound.")
+@option(
+    "--weight",
+    metavar="N",
+    type=click.IntRange(0, 1_000),
+    help="Its share of workers that serve other queues too; 0: as they were started.",
+)
 @output_option
 @on_app_target
 def configure_command(
@@ -67,6 +73,7 @@ def _kept(stats: QueueStats) -> list[tuple[str, str]]:
         ("a dead letter brings", f"a job of {stats.on_failed}" if stats.on_failed else ""),
         ("jobs that run at once", _bound(stats.max_active)),
         ("jobs that wait at once", _bound(stats.max_length)),
+        ("weight", f"{stats.weight:,}" if stats.weight else ""),
     ]
 
 

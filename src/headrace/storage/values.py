@@ -114,6 +114,7 @@ class ClaimReply(msgspec.Struct, frozen=True):
         awaited: by lane, the slots that its next job needs, where fewer are free.
         strikes: the version of the strikes with conditions, which is another after each change of
             one; 0: there are none.
+        weight: `QueueSettings.weight`.
     """
 
     is_gone: bool
@@ -123,6 +124,7 @@ class ClaimReply(msgspec.Struct, frozen=True):
     jobs: list[ClaimedJob]
     awaited: dict[str, int] = {}
     strikes: int = 0
+    weight: int = 0
 
 
 class BeatReply(msgspec.Struct, frozen=True):
@@ -238,6 +240,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
             for none.
         max_active: most jobs that are active at once, of all its workers together; 0: no bound.
         max_length: most jobs that wait at once, whatever for; 0: no bound.
+        weight: its share of the slots of workers that serve other queues too, as in their
+            ``queues``; 0: as each of them was told.
     """
 
     history: int = limits.DEFAULT_HISTORY
@@ -248,6 +252,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     on_failed: str = ""
     max_active: int = 0
     max_length: int = 0
+    weight: int = 0
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -113,6 +113,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         on_failed: NamedTask | str | None = None,
         max_active: int | None = None,
         max_length: int | None = None,
+        weight: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set, see `Queue.configure`.
 
@@ -125,6 +126,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
             on_failed: the task of the job that a dead letter brings whose own job names none.
             max_active: jobs that are active at once.
             max_length: jobs that wait at once.
+            weight: its share of the slots of workers that serve other queues too.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -139,6 +141,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
                 on_failed=on_failed,
                 max_active=max_active,
                 max_length=max_length,
+                weight=weight,
             )
         )
 

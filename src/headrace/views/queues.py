@@ -60,6 +60,7 @@ class QueueStats(PublicValue):
     on_failed: str | None
     max_active: int
     max_length: int
+    weight: int
 
     @classmethod
     def of(cls, counts: QueueCounts) -> QueueStats:
@@ -88,6 +89,7 @@ class QueueStats(PublicValue):
             on_failed=counts.settings.on_failed or None,
             max_active=counts.settings.max_active,
             max_length=counts.settings.max_length,
+            weight=counts.settings.weight,
         )
 
 

@@ -180,6 +180,7 @@ class Fetcher:
             self._slots.give_back(
                 incarnation.queue, count - got, is_hungry=is_hungry, needs=self._needs
             )
+        self._slots.weigh(incarnation.queue, reply.weight)
         self._look_at = math.inf
         if self._needs:
             self._look_at = asyncio.get_running_loop().time() + BLOCK_S + LATE_S

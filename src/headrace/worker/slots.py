@@ -84,6 +84,7 @@ class Slots:
         # Half of them a claim: the worker runs one half while the server hands out the other, which
         # drains a tenth faster.
         self._most = min((total + 1) // 2, BATCH_LIMIT)
+        self._began_with = dict(weights)
         self._weights = dict(weights)
         self._granted = dict.fromkeys(weights, 0)
         self._nudges: dict[str, Callable[[], None]] = {}
@@ -115,6 +116,10 @@ class Slots:
             for queue, weight in self._weights.items():
                 self._had[queue] = draw() * self._portion(queue) / weight
             self._distribute()
+
+    def weigh(self, queue: str, weight: int) -> None:
+        """Let a queue have its turns by a weight from now on, 0: by that which it began with."""
+        self._weights[queue] = weight or self._began_with[queue]
 
     def on_grant(self, queue: str, nudge: Callable[[], None]) -> None:
         """Call ``nudge`` whenever the queue is granted slots."""

@@ -25,6 +25,16 @@ class ConfigureContract(Contract):
             on_failed="mourn",
             max_active=2,
             max_length=1,
+            weight=8,
         )
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings
+
+    async def test_a_claim_tells_the_weight_that_is_set(
+        self, storage: Storage, worker: ContractIncarnation
+    ) -> None:
+        assert (await worker.ask()).weight == 0
+        await storage.configure(QUEUE, QueueSettings(weight=3))
+        assert (await worker.ask()).weight == 3
+        await storage.configure(QUEUE, QueueSettings())
+        assert (await worker.ask()).weight == 0

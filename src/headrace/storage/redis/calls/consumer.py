@@ -69,6 +69,7 @@ def claim(root: str, call: CallId, nonce: str, slots: SlotsAsked) -> Call[ClaimR
             jobs=_claimed(queue, nonce, reply),
             awaited=_awaited(reply[1]) if len(reply[1]) > 1 else {},
             strikes=_number(said, b"strikes="),
+            weight=_number(said, b"weight="),
         )
 
     return Call("claim", root, words, read)

@@ -182,6 +182,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
             on_failed=text(on_failed),
             max_active=values["set:max_active"],
             max_length=values["set:max_length"],
+            weight=values["set:weight"],
         ),
     )
 

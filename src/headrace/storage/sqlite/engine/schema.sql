@@ -38,6 +38,7 @@ CREATE TABLE queues (
   has_conditions INTEGER NOT NULL DEFAULT 0,
   strikes_version INTEGER NOT NULL DEFAULT 0,
   front INTEGER NOT NULL DEFAULT 0,
+  weight INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 ) STRICT;
 

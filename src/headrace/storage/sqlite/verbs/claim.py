@@ -121,6 +121,7 @@ def _reply(
         jobs=jobs,
         awaited=awaited or {},
         strikes=unit.strikes_version,
+        weight=unit.settings.weight,
     )
 
 
