@@ -5,13 +5,16 @@ local REACH, LOOKS = limits.BEFORE_REACH, limits.BEFORE_LOOKS
 local function in_line(unit, line, entry)
   local list = keys.ready(unit.root, line)
   local length = unit.call('LLEN', list)
-  local rank = settings.of(unit).has_gates and unit.call('ZRANK', keys.ordered(unit.root, line), entry)
+  local early, rank = 0, false
+  if settings.of(unit).has_gates then
+    early, rank = entries.early(unit, line), unit.call('ZRANK', keys.ordered(unit.root, line), entry)
+  end
   if rank then
-    return length + rank
+    return rank < early and rank or length + rank
   end
   local at = unit.call('LPOS', list, entry, 'MAXLEN', REACH)
     or unit.call('LPOS', list, entry, 'RANK', '-1', 'MAXLEN', REACH)
-  return at or nil, not at and length > 2 * REACH
+  return at and at + early or nil, not at and length > 2 * REACH
 end
 
 -- The entries of a lane's tiers, and how many there are in all.

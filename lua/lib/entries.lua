@@ -1,10 +1,10 @@
 -- The lines of ready jobs, by lane and tier: entries that a call notes are written at its end, and popped by claims.
 -- In a queue that has had a job with a limit each has a number, since who has waited in the line of a gate stands by
--- when it came: it is larger at the tail, and negative at the head. What was in line before the queue's first limit has
--- none, and comes before all that have.
+-- when it came: it is larger at the tail, and negative at the head. What was in line before the queue's first limit or
+-- strike has none. It comes behind the heads, and those that a strike took from among it, and before the tails.
 local NOTHING = {}
 local FRONT = 2 ^ 48
-local BEFORE = 2 ^ 40 -- numbers before those at the tail, for entries that have none and are taken from their line
+local OLD = 2 ^ 40 -- the last number of what comes before entries without any
 local FEW, MANY = '1', '64' -- numbers that a call takes at once, first and then
 
 -- Note a word in a list of the unit's, by what and by whose: an entry for the 'tails' or 'heads' of a line, which is
@@ -39,13 +39,18 @@ end
 function entries.begin_numbers(unit)
   if not settings.of(unit).has_gates then
     settings.set(unit, 'has_gates', '1')
-    unit.call('HINCRBY', keys.counts(unit.root), 'tail', numbers.text(BEFORE))
+    unit.call('HINCRBY', keys.counts(unit.root), 'tail', numbers.text(OLD))
   end
 end
 
--- The next number of those that stood in line before there were any: behind the heads, before the tails.
-function entries.before(unit)
-  return unit.call('HINCRBY', keys.counts(unit.root), 'before', '1')
+-- The next number of an entry that has none, and is taken from the head of its line.
+function entries.old(unit)
+  return unit.call('HINCRBY', keys.counts(unit.root), 'old', '1')
+end
+
+-- How many entries of a line have numbers and come before those that have none.
+function entries.early(unit, line)
+  return unit.call('ZCOUNT', keys.ordered(unit.root, line), '-inf', numbers.text(OLD))
 end
 
 -- The next number before all heads; these rise, as the jobs do that were taken from the head one after the other.
@@ -144,32 +149,57 @@ local function has_old(unit, words)
   return unit.call('EXISTS', unpack(words, 2, 11)) > 0
 end
 
-local function pop_ordered(unit, lane, n)
-  local old, new = keys.pop_words(unit.root, lane), keys.ordered_words(unit.root, lane)
-  local popped
-  if has_old(unit, old) then
-    for at = 2, 11 do
-      popped = unit.call('LMPOP', '1', old[at], 'LEFT', 'COUNT', n)
-      if popped then
-        return popped[1], popped[2], NOTHING
-      end
-      popped = unit.call('ZMPOP', '1', new[at], 'MIN', 'COUNT', n)
-      if popped then
-        break
-      end
-    end
-  else
-    new[#new] = n
-    popped = unit.call('ZMPOP', unpack(new))
+-- Take those of a line with numbers that come before those without.
+local function pop_early(unit, key, n)
+  local flat = unit.call(
+    'ZRANGE', key, '-inf', numbers.text(OLD), 'BYSCORE', 'LIMIT', '0', n, 'WITHSCORES'
+  )
+  local found, its_numbers = {}, {}
+  for i = 1, #flat, 2 do
+    found[#found + 1], its_numbers[#its_numbers + 1] = flat[i], tonumber(flat[i + 1])
   end
-  if not popped then
-    return nil
+  if found[1] then
+    unit.call('ZREM', key, unpack(found))
+    return key, found, its_numbers
   end
+end
+
+local function read_popped(popped)
   local found, its_numbers = {}, {}
   for i, pair in ipairs(popped[2]) do
     found[i], its_numbers[i] = pair[1], tonumber(pair[2])
   end
   return popped[1], found, its_numbers
+end
+
+-- The same from a lane that has entries without numbers, too.
+local function pop_mixed(unit, old, new, n)
+  for at = 2, 11 do
+    local key, found, its_numbers = pop_early(unit, new[at], n)
+    if key then
+      return key, found, its_numbers
+    end
+    local popped = unit.call('LMPOP', '1', old[at], 'LEFT', 'COUNT', n)
+    if popped then
+      return popped[1], popped[2], NOTHING
+    end
+    popped = unit.call('ZMPOP', '1', new[at], 'MIN', 'COUNT', n)
+    if popped then
+      return read_popped(popped)
+    end
+  end
+end
+
+local function pop_ordered(unit, lane, n)
+  local old, new = keys.pop_words(unit.root, lane), keys.ordered_words(unit.root, lane)
+  if has_old(unit, old) then
+    return pop_mixed(unit, old, new, n)
+  end
+  new[#new] = n
+  local popped = unit.call('ZMPOP', unpack(new))
+  if popped then
+    return read_popped(popped)
+  end
 end
 
 -- Take up to the last of `words` entries from a lane, best tier first: the key of their line, the entries, and the
@@ -208,14 +238,25 @@ function entries.push_behind(unit, key, entry)
   end
 end
 
--- Up to n entries of a line from a place on, those without numbers first.
+-- Up to n entries of a line from a place on.
 function entries.of(unit, line, from, n)
-  local list = keys.ready(unit.root, line)
-  local found = unit.call('LRANGE', list, from, from + n - 1)
-  if #found < n and settings.of(unit).has_gates then
-    local place = math.max(0, from - unit.call('LLEN', list))
-    for _, entry in ipairs(unit.call('ZRANGE', keys.ordered(unit.root, line), place, place + n - #found - 1)) do
-      found[#found + 1] = entry
+  local list, ordered = keys.ready(unit.root, line), keys.ordered(unit.root, line)
+  if not settings.of(unit).has_gates then
+    return unit.call('LRANGE', list, from, from + n - 1)
+  end
+  local early, length, found = entries.early(unit, line), unit.call('LLEN', list), {}
+  -- A piece of the line is a key, where it begins in that, and how many places are before it and in it.
+  for _, piece in ipairs({
+    { 'ZRANGE', ordered, 0, 0, early }, { 'LRANGE', list, 0, early, length },
+    { 'ZRANGE', ordered, early, early + length, math.huge },
+  }) do
+    local command, key, first, places, size = unpack(piece)
+    local at = from + #found - places
+    local wanted = math.min(n - #found, size - at)
+    if at >= 0 and wanted > 0 then
+      for _, entry in ipairs(unit.call(command, key, first + at, first + at + wanted - 1)) do
+        found[#found + 1] = entry
+      end
     end
   end
   return found

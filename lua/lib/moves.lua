@@ -138,10 +138,9 @@ function enter.ready(unit, job, end_of_line, ...)
   count_ready(unit, job.lane, 1)
   unit.call('HSET', job.key, 'head', record.head(unit, job, 'queued', generation), ...)
   local line, entry = job.lane .. ':' .. job.tier, generation .. ':' .. job.id
-  local is_first = end_of_line == 'heads' and job.number and unit.call('EXISTS', keys.ready(unit.root, line)) == 1
   if job.has_turn then
     entries.put(unit, line, job.number, entry)
-  elseif job.number and not is_first then
+  elseif job.number then
     entries.place(unit, line, job.number, entry)
   else
     note(unit, end_of_line, line, entry)
@@ -227,7 +226,7 @@ end
 
 -- Take a ready job to the line of a gate or strike that does not let it start; `number` is that of its place.
 function moves.park(unit, job, line, number)
-  number = number or entries.before(unit)
+  number = number or entries.old(unit)
   parking.line_of(unit, job, nil)
   leave[job.state](unit, job)
   job.line, job.number = line, number

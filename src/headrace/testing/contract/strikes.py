@@ -76,6 +76,21 @@ class StrikesContract(Contract):
         await storage.lift(QUEUE, PAUSE.id)
         assert ids(await worker.claim()) == ["c", "a", "d", "e", "f"]
 
+    async def test_what_was_in_line_before_the_first_strike_keeps_its_order(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        await client.enqueue(a_job("a"), a_job("b"), other_job("c"), a_job("d"), other_job("e"))
+        await storage.strike(QUEUE, PAUSE)
+        [c] = await worker.claim(1)
+        assert c.id == "c"
+        await storage.lift(QUEUE, PAUSE.id)
+        await client.enqueue(a_job("f"))
+        queued = await storage.list_jobs(QUEUE, JobState.QUEUED)
+        assert [row.id for row in queued.rows] == ["a", "b", "d", "e", "f"]
+        [a] = await worker.claim(1)
+        await storage.put_back(QUEUE, worker.name, [(a.id, a.claim), (c.id, c.claim)])
+        assert ids(await worker.claim()) == ["a", "c", "b", "d", "e", "f"]
+
     async def test_an_active_job_goes_on_and_its_retry_waits(
         self,
         storage: Storage,
