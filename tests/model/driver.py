@@ -348,6 +348,14 @@ class Driver:
             mended += done.mended
         return mended
 
+    def why(self, job_id: str) -> None:
+        """Compare how a job stands, those that have places in any order."""
+        real = self.run(self.subject.storage.why(QUEUE, job_id))
+        self._hits["verb why"] += 1
+        for gate in real.gates if real else ():
+            gate.holders.sort()
+        same(f"why {job_id} does not run", real, self.model.why(QUEUE, job_id))
+
     def list_jobs(self, state: JobState, limit: int) -> None:
         """Compare the rows of all pages; those of queued jobs in their order too."""
         rows = self.run(self._pages(state, limit))

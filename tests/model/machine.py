@@ -329,6 +329,7 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules):
         """Ask for all that can be asked."""
         self._hit("read")
         self._driver.call("get", job_id)
+        self.why([job_id])
         self._driver.call("outcomes", [job_id, asks.UNKNOWN_ID, job_id])
         self._driver.call("beats")
         self._driver.call("workers")
@@ -340,6 +341,16 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules):
             self._driver.export(ended, limit)
         self._driver.output(job_id, limit)
         self._driver.read_in_bulk(limit)
+
+    @rule(ids=some_ids)
+    def why(self, ids: list[str]) -> None:
+        """Ask why jobs do not run: those drawn, and one in each state that there is."""
+        self._hit("why")
+        for job_id in [
+            *ids,
+            *(job_id for state in JobState for job_id in self._all_in(state)[-1:]),
+        ]:
+            self._driver.why(job_id)
 
     # The world
 

@@ -6,11 +6,12 @@ from headrace.job import JobState
 from tests.model.bulk_reader import BulkReaderModel
 from tests.model.bulk_writer import BulkWriterModel, bulk_dump
 from tests.model.consumer import ConsumerModel
-from tests.model.maintenance import InspectorModel, MaintenanceModel
+from tests.model.maintenance import MaintenanceModel
 from tests.model.places import Dump, Record
 from tests.model.readers import ReaderModel
 from tests.model.schedules import SchedulerModel
 from tests.model.updates import successor_dump
+from tests.model.why import WhyModel
 
 
 class Model(
@@ -20,7 +21,7 @@ class Model(
     ReaderModel,
     ConsumerModel,
     MaintenanceModel,
-    InspectorModel,
+    WhyModel,
 ):
     """A storage of one tenant in plain Python, to compare the real ones with.
 

@@ -34,11 +34,12 @@ from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
 from tests.model.update_mutants import UPDATE_MUTANTS
 from tests.model.update_rules import ENDS
+from tests.model.why_mutants import WHY_MUTANTS
 
 # fmt: off
 VERBS = (
     "enqueue", "cancel", "watch", "register", "claim", "settle", "put_back", "beat", "held",
-    "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get",
+    "retire", "report", "output", "beats", "reap", "forget", "prune", "repair", "get", "why",
     "outcomes", "export", "list_jobs", "stats", "workers", "pause", "resume", "configure",
     "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
     "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
@@ -144,6 +145,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *SLOT_MUTANTS,
         *LENGTH_MUTANTS,
         *CANCEL_MUTANTS,
+        *WHY_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )

@@ -70,6 +70,7 @@ class UpdateRules(MachineMemory):
             for update, its_kinds in drawn:
                 self._enqueue([(job_id, [*its_kinds, update])])
             self._driver.call("get", job_id)
+            self._driver.why(job_id)
             self._end(worker, job_id, how)
 
     def _enqueue(self, jobs: Sequence[tuple[str, list[str]]]) -> None:
