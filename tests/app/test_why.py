@@ -121,6 +121,25 @@ async def test_no_worker_has_slots_of_its_lane(
     assert text == (
         "No live worker of queue mail has a slot of lane gpu, which it needs: 2 are alive."
     )
+    await ContractIncarnation(storage, "w3", lanes={"gpu": 2}).register()
+    text, _ = await told(storage, "y")
+    assert text == "Nothing holds it up: it is the next of its lane."
+
+
+async def test_no_worker_has_as_many_slots_as_it_needs(
+    storage: Storage, client: ContractClient
+) -> None:
+    await client.enqueue(a_job("x", lane="gpu", slots=3))
+    await ContractIncarnation(storage, "w1", lanes={"gpu": 2, "default": 9}).register()
+    text, advice = await told(storage)
+    assert text == (
+        "No live worker of queue mail has 3 slots of lane gpu, which it needs: 1 is alive, the "
+        "largest has 2."
+    )
+    assert advice == "Start one with so many; headrace workers shows those that run."
+    await ContractIncarnation(storage, "w2", lanes={"gpu": 3}).register()
+    _, advice = await told(storage)
+    assert advice.startswith("It starts when a worker has 3 free slots: within two seconds")
 
 
 async def test_no_worker_knows_its_task(storage: Storage, client: ContractClient) -> None:

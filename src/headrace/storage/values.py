@@ -171,11 +171,10 @@ class IncarnationInfo(msgspec.Struct, frozen=True, kw_only=True):
     silent_ms: int = 0
     is_condemned: bool = False
 
-    def serves(self, lane: str) -> bool:
-        """Whether it takes jobs of a lane."""
-        if self.lanes:
-            return lane in self.lanes
-        return lane == DEFAULT_LANE or (lane == PROCESS_LANE and self.process_slots > 0)
+    def slots_of(self, lane: str) -> int:
+        """Return how many slots of a lane it has, 0 if it takes no jobs of that."""
+        known = {DEFAULT_LANE: self.concurrency, PROCESS_LANE: self.process_slots}
+        return (self.lanes or known).get(lane, 0)
 
 
 DAMAGED_ERROR = ErrorInfo(type="DamagedError", message="what is stored of this error can't be read")

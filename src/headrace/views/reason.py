@@ -23,7 +23,7 @@ class ReasonKind(StrEnum):
     NO_WORKER = "no_worker"
     """No worker of its queue is alive."""
     LANE = "lane"
-    """No live worker has slots of its lane."""
+    """No live worker has slots of its lane, or as many as it needs."""
     TASK = "task"
     """No live worker with slots of its lane knows its task."""
     EXPIRED = "expired"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from headrace.clock import datetime_of
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, ErrorInfo, JobRecord, JobState
 from headrace.storage.situation import Situation
-from headrace.storage.values import IncarnationInfo
 from headrace.views.blocked import held_up
 from headrace.views.reason import Reason, ReasonKind
 from headrace.views.wording import beginning, command, instant_words, others, plural, span
@@ -41,7 +40,7 @@ def _paused(situation: Situation) -> Iterator[Reason]:
 def _workers(situation: Situation) -> Iterator[Reason]:
     """Look for a live worker that has slots for the job and knows its task."""
     record, workers = situation.record, situation.workers
-    serving = [worker for worker in workers if slots_of(worker).get(record.lane)]
+    serving = [worker for worker in workers if worker.slots_of(record.lane) >= record.slots]
     # One that names no tasks at all does not say what it knows.
     known = [worker for worker in serving if not worker.tasks or record.task in worker.tasks]
     if not workers:
@@ -52,13 +51,7 @@ def _workers(situation: Situation) -> Iterator[Reason]:
             + command("worker", "MODULE:ATTR", "--queues", record.queue),
         )
     elif not serving:
-        how = "--process-slots" if record.lane == PROCESS_LANE else "slots of that lane"
-        yield Reason(
-            kind=ReasonKind.LANE,
-            text=f"{_none_of(situation)} has a slot of lane {record.lane}, which it needs"
-            f"{_alive(situation)}.",
-            advice=f"Start one with {how}; headrace workers shows those that run.",
-        )
+        yield _no_slots(situation)
     elif not known:
         lane = "" if record.lane == DEFAULT_LANE else f" with slots of lane {record.lane}"
         yield Reason(
@@ -69,9 +62,22 @@ def _workers(situation: Situation) -> Iterator[Reason]:
         )
 
 
-def slots_of(worker: IncarnationInfo) -> dict[str, int]:
-    """Return how many slots a worker has, by lane."""
-    return {DEFAULT_LANE: worker.concurrency, PROCESS_LANE: worker.process_slots}
+def _no_slots(situation: Situation) -> Reason:
+    """Tell of a job for which no live worker has slots, or enough of them."""
+    record = situation.record
+    how = "--process-slots" if record.lane == PROCESS_LANE else f"--lanes {record.lane}"
+    if record.lane == DEFAULT_LANE:
+        how = "slots of that lane"
+    what, most = "a slot", max(worker.slots_of(record.lane) for worker in situation.workers)
+    if record.slots > 1:
+        what, how = f"{record.slots:,} slots", "so many"
+    has = f", the largest has {most:,}" if most else ""
+    return Reason(
+        kind=ReasonKind.LANE,
+        text=f"{_none_of(situation)} has {what} of lane {record.lane}, which it needs"
+        f"{_alive(situation)}{has}.",
+        advice=f"Start one with {how}; headrace workers shows those that run.",
+    )
 
 
 def _none_of(situation: Situation) -> str:
@@ -197,10 +203,14 @@ def _next(situation: Situation) -> Reason:
     return Reason(
         kind=ReasonKind.NEXT,
         text="Nothing holds it up: it is the next of its lane.",
-        advice="It starts when a worker has a free slot: within two seconds, if one has. "
-        "headrace workers shows ACTIVE of SLOTS.",
+        advice=f"It starts when a worker has {_free(record.slots)}: within two seconds, if one "
+        "has. headrace workers shows ACTIVE of SLOTS.",
         before=0,
     )
+
+
+def _free(slots: int) -> str:
+    return "a free slot" if slots == 1 else f"{slots:,} free slots"
 
 
 def _active(situation: Situation) -> Iterator[Reason]:

@@ -85,7 +85,7 @@ async def lanes_not_served(
     found = []
     for (queue, lane), tasks in list(left_out.items())[:MOST_QUEUES]:
         others = await storage.workers(queue)
-        if not any(info.serves(lane) for info in others if not info.is_condemned):
+        if not any(info.slots_of(lane) for info in others if not info.is_condemned):
             found.append(
                 LaneNotServed(worker=worker, queue=queue, lane=lane, tasks=tasks[:MOST_TASKS])
             )

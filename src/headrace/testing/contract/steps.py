@@ -158,6 +158,7 @@ class ContractIncarnation:
         tasks: Mapping[str, str] | None = None,
         channel: str = "",
         limits: Mapping[str, str] | None = None,
+        lanes: Mapping[str, int] | None = None,
     ) -> None:
         self.name: str = name
         self.info: IncarnationInfo = IncarnationInfo(
@@ -173,6 +174,7 @@ class ContractIncarnation:
             tasks=dict(tasks or {}),
             channel=channel,
             limits=dict(limits or {}),
+            lanes=dict(lanes or {}),
         )
         self._storage = storage
         self._claims = 0
