@@ -105,6 +105,12 @@ async def limited(key: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
+@app.task(name="fair", queue=QUEUE, max_stalls=1_000, fair_by="key")
+async def fair(key: str, seconds: float) -> None:
+    """Run for a time; keys take turns."""
+    await asyncio.sleep(seconds)
+
+
 @app.task(name="poison", queue=QUEUE)
 async def poison() -> None:
     """End the process without a word, as a crash in C code does."""
