@@ -4,7 +4,8 @@ globals = {
   'keys', 'clock', 'numbers', 'damage', 'settings', 'counts', 'record', 'events', 'stats', 'wake', 'history', 'intake',
   'moves', 'unit', 'plain', 'idempotency', 'batch', 'fail_jobs', 'finish', 'attempts', 'outcomes', 'due', 'starts',
   'incarnations', 'pages', 'walk', 'schedules', 'releases', 'reading', 'staged', 'readers', 'updates', 'successors',
-  'turns', 'terms', 'bucket', 'strikes', 'gates', 'parking', 'entries', 'lines', 'slots', 'functions',
+  'turns', 'terms', 'bucket', 'strikes', 'gates', 'parking', 'entries', 'lines', 'slots', 'before',
+  'holders', 'functions',
 }
 read_globals = { 'limits', 'redis', 'cmsgpack' }
 max_line_length = 120

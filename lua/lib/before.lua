@@ -1,7 +1,8 @@
 -- How many jobs come before another one. What is not counted in a bounded time is told as "at least": a > before it.
 local REACH, LOOKS = limits.BEFORE_REACH, limits.BEFORE_LOOKS
 
--- How many entries stand before one in its line; nil where it is not found, true behind it where it is too deep to tell.
+-- How many entries stand before one in its line; nil where it is not found, true behind it where it is too
+-- deep to tell.
 local function in_line(unit, line, entry)
   local list = keys.ready(unit.root, line)
   local length = unit.call('LLEN', list)
