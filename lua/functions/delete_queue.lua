@@ -1,6 +1,7 @@
 -- Delete a queue in which there is no job, with all that is kept of it; atomic because a job may come meanwhile.
 -- Statistics, producers' calls, stages that nobody committed and writes that are published end by their TTL.
--- Reply: how many committed stages are left for another call, or used and nothing changed.
+-- Reply: how many committed stages are left for another call, gates where only gates are left that owe tokens, or used
+-- and nothing changed.
 
 local STATES = { 'queued', 'scheduled', 'retrying', 'active', 'blocked' }
 
@@ -48,9 +49,9 @@ function functions.delete_queue(roots, args)
   for lane in pairs(lanes(unit)) do
     moves.forget_lane(unit, lane)
   end
-  local root = unit.root
+  local root, had_gates = unit.root, settings.of(unit).has_gates
   unit.call('UNLINK', keys.beats(root), keys.woken(root), keys.blocked(root), keys.events(root), keys.readers(root))
   unit.call('UNLINK', keys.lanes(root), keys.config(root), keys.counts(root), keys.limits(root))
   unit.call('UNLINK', keys.lines(root), keys.gates(root), keys.delayed(root), keys.strikes(root), keys.struck(root))
-  return 0
+  return had_gates and 'gates' or 0
 end

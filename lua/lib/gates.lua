@@ -138,6 +138,14 @@ function gates.named(unit, said, lane, tier)
   return names[1] and table.concat(names, '\n')
 end
 
+-- Forget a gate that nobody is in, with what it owes.
+function gates.forget(unit, name)
+  local gate = gates.of(unit, name)
+  if gate.ready + gate.active + gate.waiting == 0 then
+    unit.call('UNLINK', keys.gate(unit.root, name))
+  end
+end
+
 -- Take a place in each of a job's gates, or return that in whose line it has to wait.
 function gates.admit(unit, names, tier, number)
   local found = all_of(unit, names)

@@ -86,12 +86,13 @@ class Admin(Protocol):
     async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
         """Delete a queue in which there is no job, and take it off the tenant's list.
 
-        Settings, events and their readers, what workers have said of tasks, tokens, and stages that
-        are committed and not published go with it, with their writes; statistics, producers' calls,
-        other stages and writes that are published end by their age. It is a new queue that the next
-        job or worker makes. A producer that has used it within the last half minute may bring it
-        back to the list only after that time. Who follows its events hears of the new one's, but
-        for those of the very millisecond in which the old one went.
+        Settings, limits with what their rates are owed, events and their readers, what workers have
+        said of tasks, tokens, and stages that are committed and not published go with it, with
+        their writes; statistics, producers' calls, other stages and writes that are published end
+        by their age. It is a new queue that the next job or worker makes. A producer that has used
+        it within the last half minute may bring it back to the list only after that time. Who
+        follows its events hears of the new one's, but for those of the very millisecond in which
+        the old one went.
 
         Args:
             queue: the queue; it need not be there.

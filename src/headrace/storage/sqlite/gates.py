@@ -36,11 +36,23 @@ ON CONFLICT DO UPDATE SET ready = excluded.ready, active = excluded.active, owed
   due_ms = excluded.due_ms, full_ms = excluded.full_ms
 """
 _FORGET = "DELETE FROM gates WHERE queue = ? AND name = ?"
+_ERASE = """
+DELETE FROM gates WHERE queue = ?1
+AND name IN (SELECT name FROM gates WHERE queue = ?1 ORDER BY name LIMIT ?2)
+"""
+_COUNT = "SELECT count(*) FROM gates WHERE queue = ?"
 _FIRST_DUE = "SELECT min(due_ms) FROM gates WHERE queue = ? AND due_ms IS NOT NULL"
 _IS_OPENING = "SELECT 1 FROM limits WHERE queue = ? AND opened IS NOT NULL LIMIT 1"
 
 Standing = tuple[int, int]
 """Where a job stands in a line: its tier, negative, and its number; the least is the first."""
+
+
+def erase(db: sqlite3.Connection, queue: int, *, limit: int) -> int:
+    """Erase some gates of a queue in which there is no job; return how many are left."""
+    db.execute(_ERASE, (queue, limit))
+    [left] = db.execute(_COUNT, (queue,)).fetchone()
+    return int(left)
 
 
 class GateState(msgspec.Struct):

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from headrace.limit import Terms
 from headrace.storage import CommitOutcome, EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.storage.values import Settlement
 from headrace.testing.contract.bulk_steps import ContractWriter, commit_stages, publish_all
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
@@ -15,8 +17,10 @@ from headrace.testing.contract.steps import (
     STATES,
     ContractClient,
     ContractIncarnation,
+    a_gated_job,
     a_job,
     bring,
+    completed,
     ids,
 )
 
@@ -52,6 +56,25 @@ class DeleteQueueContract(Contract):
         stats = await storage.stats(QUEUE)
         assert (stats.is_paused, stats.settings) == (False, QueueSettings())
         assert (await storage.events(QUEUE)).events == []
+
+    async def test_the_tokens_that_its_jobs_took_from_many_gates_are_there_again(
+        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
+    ) -> None:
+        once_a_day = Terms(0, 1, DAY_MS, 1)
+        batches = [[f"{n}" for n in range(first, first + 400)] for first in (0, 400)]
+        for names in batches:
+            await client.enqueue(*(a_gated_job(name, name, once_a_day) for name in names))
+            ended = completed(ttl_ms=0, keep_ms=0)
+            jobs = await worker.claim(400)
+            await worker.settle_all(*(Settlement(job.id, job.claim, 7, ended) for job in jobs))
+        [seen] = await client.enqueue(a_gated_job("too soon", "799", once_a_day))
+        assert seen is EnqueueOutcome.BLOCKED
+        await storage.purge(QUEUE, JobState.BLOCKED, ["too soon"])
+        await storage.retire(QUEUE, worker.name)
+        assert await delete(storage) == 0
+        for names in batches:
+            outcomes = await client.enqueue(*(a_gated_job(n, n, once_a_day) for n in names))
+            assert set(outcomes) == {EnqueueOutcome.QUEUED}
 
     async def test_what_comes_afterwards_makes_a_new_queue(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation

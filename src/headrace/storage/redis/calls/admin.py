@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from headrace.job import JobState
 from headrace.storage.readers import read_stream_id
 from headrace.storage.redis import keys
-from headrace.storage.redis.calls.call import Call, command, nothing
+from headrace.storage.redis.calls.call import Call, Word, command, nothing
+from headrace.storage.redis.calls.maintenance import PAGE
 from headrace.storage.values import QueueSettings
 
 _LAST = "9" * 19
 """Behind all entries of a millisecond."""
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """What a step of ``delete_queue`` came to.
+
+    Attributes:
+        left: how much is left for another one; None: the queue is used.
+        has_gates: gates without jobs may be left, and nobody in the queue knows of them.
+    """
+
+    left: int | None
+    has_gates: bool = False
 
 
 def pause(root: str) -> Call[None]:
@@ -48,11 +62,27 @@ def forget_reader(root: str, reader: str) -> Call[bool]:
     return Call("forget_reader", root, [reader], bool)
 
 
-def delete_queue(root: str, *, is_forced: bool) -> Call[int | None]:
+def delete_queue(root: str, *, is_forced: bool) -> Call[Deleted]:
     """Build ``delete_queue``."""
-    return Call(
-        "delete_queue", root, [int(is_forced)], lambda left: None if left == b"used" else left
-    )
+    return Call("delete_queue", root, [int(is_forced)], _read_deleted)
+
+
+def _read_deleted(reply: Any) -> Deleted:
+    if reply == b"used":
+        return Deleted(None)
+    return Deleted(0, has_gates=True) if reply == b"gates" else Deleted(reply)
+
+
+def gates_of(root: str, cursor: bytes) -> Call[tuple[bytes, list[bytes]]]:
+    """Build a step through the gates of a queue: the next cursor, 0 at the end, and some keys."""
+    words: tuple[Word, ...] = ("SCAN", cursor, "MATCH", f"{root}:gate:*", "COUNT", PAGE)
+    return command("delete_queue", root, *words, read=tuple)
+
+
+def forget_gates(root: str, found: Sequence[bytes]) -> Call[None]:
+    """Build what forgets gates of a deleted queue, by their keys."""
+    first = len(f"{root}:gate:")
+    return Call("forget_gates", root, [key[first:] for key in found], nothing)
 
 
 def strike(tenant: str, queue: str) -> Call[None]:

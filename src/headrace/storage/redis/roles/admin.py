@@ -35,15 +35,25 @@ class RedisAdmin(RedisRole):
 
     async def delete_queue(self, queue: str, *, is_forced: bool = False) -> int | None:
         root = self._root(queue)
-        left = await self._client.run(admin.delete_queue(root, is_forced=is_forced))
-        if left == 0:
+        deleted = await self._client.run(admin.delete_queue(root, is_forced=is_forced))
+        if deleted.left == 0:
             self.shared.forget(root)
             await self._client.run(admin.strike(self.tenant, queue))
             # Somebody may have used it between the two, and found its name on the list.
-            if await self._client.run(admin.delete_queue(root, is_forced=is_forced)) is None:
+            again = await self._client.run(admin.delete_queue(root, is_forced=is_forced))
+            if again.left is None:
                 await self._introduce(queue)
                 return None
-        return left
+            if deleted.has_gates:
+                await self._forget_gates(root)
+        return deleted.left
+
+    async def _forget_gates(self, root: str) -> None:
+        cursor = b""
+        while cursor != b"0":
+            cursor, found = await self._client.run(admin.gates_of(root, cursor or b"0"))
+            if found:
+                await self._client.run(admin.forget_gates(root, found))
 
     async def redrive(self, queue: str, job_ids: Sequence[str]) -> int:
         return await self._client.run(admin.redrive(self._root(queue), job_ids))

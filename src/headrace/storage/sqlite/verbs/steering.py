@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.job import JobState
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.sqlite import events, finish, lines, stages, writes
+from headrace.storage.sqlite import events, finish, gates, lines, stages, writes
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
@@ -21,7 +21,6 @@ _DELETE_QUEUE = (
     "DELETE FROM lanes WHERE queue = ?",
     "DELETE FROM readers WHERE queue = ?",
     "DELETE FROM limits WHERE queue = ?",
-    "DELETE FROM gates WHERE queue = ?",
     "DELETE FROM strikes WHERE queue = ?",
     "UPDATE queues SET is_struck = 0, has_conditions = 0 WHERE key = ?",
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0, gate_due_ms = NULL WHERE key = ?",
@@ -68,6 +67,7 @@ def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
     stages.drop_committed(unit)
     writes.forget_unpublished(unit)
     left = events.erase(step.db, unit.key, limit=BATCH_LIMIT) + stages.erase_over(unit)
+    left += gates.erase(step.db, unit.key, limit=BATCH_LIMIT)
     if not left:
         for sql in _DELETE_QUEUE:
             step.db.execute(sql, (unit.key,))
