@@ -61,17 +61,17 @@ function lines.let_go(unit, line)
   gates.of(unit, line).looks = LOOKS
 end
 
--- Open the gates in which places came free in this call, in the order in which it met them.
+-- Open the gates in which places came free in this call, in the order in which it met them, as far as the bound goes.
 function lines.open_freed(unit)
-  local is_done = false
-  while not is_done do
+  local left, is_done = LOOKS, false
+  while left > 0 and not is_done do
     is_done = true
     for _, name in ipairs(unit.gate_names) do
       local gate = unit.gates[name]
-      if gate.looks > 0 then
-        local looks = gate.looks
+      if gate.looks > 0 and left > 0 then
+        local looks = math.min(gate.looks, left)
         gate.looks, is_done = 0, false
-        open(unit, name, looks)
+        left = left - open(unit, name, looks)
       end
     end
   end

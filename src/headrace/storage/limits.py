@@ -71,7 +71,10 @@ GATE_LOOKS = 10
 """Jobs of a line that are looked at for each place that came free in its gate."""
 
 GATES_LOOKS = 100
-"""Jobs of lines that one call looks at where due gates or new terms have given room."""
+"""Jobs of lines that one call looks at where ends, due gates or new terms have given room.
+
+A claim looks at as many of gates that are due, and at as many again of those that it frees itself.
+"""
 
 STRIKES_LIMIT = 100
 """Most strikes of a queue, its paused tasks among them."""

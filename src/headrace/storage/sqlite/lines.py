@@ -55,11 +55,15 @@ def let_go(unit: UnitOfWork, line: str) -> None:
 
 
 def open_freed(unit: UnitOfWork) -> None:
-    """Open the gates in which places came free in this call, in the order in which it met them."""
-    while freed := unit.gates.freed():
+    """Open the gates in which places came free in this call, as far as the bound goes.
+
+    That is in the order in which the call met them.
+    """
+    left = GATES_LOOKS
+    while left > 0 and (freed := unit.gates.freed()):
         for gate in freed:
-            looks, gate.looks = gate.looks, 0
-            _open(unit, gate.name, looks)
+            looks, gate.looks = min(gate.looks, left), 0
+            left -= _open(unit, gate.name, looks)
 
 
 def let_next_in(unit: UnitOfWork) -> None:

@@ -35,6 +35,7 @@ from headrace.testing.contract.idempotency import IdempotencyContract
 from headrace.testing.contract.join_release import JoinReleaseContract
 from headrace.testing.contract.list_jobs import ListJobsContract
 from headrace.testing.contract.list_schedules import ListSchedulesContract
+from headrace.testing.contract.openings import OpeningsContract
 from headrace.testing.contract.outcomes import OutcomesContract
 from headrace.testing.contract.output import OutputContract
 from headrace.testing.contract.pause import PauseContract
@@ -104,6 +105,7 @@ class StorageContract(
     JoinReleaseContract,
     ListJobsContract,
     ListSchedulesContract,
+    OpeningsContract,
     OutcomesContract,
     OutputContract,
     PauseContract,
