@@ -92,6 +92,9 @@ def test_an_edit_of_arguments_is_one_of_the_keys_of_limits(
     of_c = [Gate("charge:customer", "c", Terms(1))]
     assert edit("--args", '{"customer": "c"}', "--limit-key", "charge:customer=c") == of_c
     assert edit("--limit-key", "stripe=") == [*of_c, Gate("stripe", "")]
+    fair = Gate("fair", "ada")
+    assert edit("--fair-key", "ada", "--slots", "2") == [*of_c, Gate("stripe", ""), fair]
+    assert edit("-A", APP, "--args", '["d"]', "--fair-key", "ada")[-1] == fair
     ran = here("schedule", "edit", "charge", *(w for n in "abc" for w in ("--limit-key", f"{n}=1")))
     assert ran.code == 2
     assert "5 limits are too many" in ran.err

@@ -34,6 +34,7 @@ from headrace.cli.options import (
 from headrace.cli.policies import SaidPolicy, on_policy
 from headrace.cli.stored_schedules import GROUPS, echo_stored, id_argument, open_schedules
 from headrace.cli.timings import SaidTiming, on_timing
+from headrace.fairness import FAIR_LIMIT
 from headrace.limit import Gate, check_gates, gates_text, read_gates
 from headrace.options import JobOptions, job_fields, task_settings
 from headrace.policy import check_body, check_to_come
@@ -74,8 +75,11 @@ class JobEdit(msgspec.Struct, frozen=True):
         own = {name: value for name, value in self.fields.items() if name in _OF_JOB}
         own["gates"] = self._gates_over(before)
         if self.arguments is not None:
-            keys = self.fields.get("limit_keys", {})
-            options: JobOptions = {"queue": before.queue, "limit_keys": keys}
+            options: JobOptions = {
+                "queue": before.queue,
+                "limit_keys": self.fields.get("limit_keys", {}),
+                "fair_key": self.fields.get("fair_key"),
+            }
             made = make_job(
                 self.app, self.app, before.task, arguments=self.arguments, options=options
             )
@@ -88,7 +92,10 @@ class JobEdit(msgspec.Struct, frozen=True):
     def _gates_over(self, before: JobBody) -> str:
         """Return the limits of the job before, with the keys that are said."""
         gates = {gate.name: gate for gate in read_gates(before.gates)}
-        for name, key in self.fields.get("limit_keys", {}).items():
+        said = dict(self.fields.get("limit_keys", {}))
+        if "fair_key" in self.fields:
+            said[FAIR_LIMIT] = self.fields["fair_key"]
+        for name, key in said.items():
             gates[name] = replace(gates.get(name, Gate(name, "")), key=key)
         return check_gates(gates_text(gates.values()))
 
