@@ -88,7 +88,13 @@ async def test_an_exported_job_has_all_that_is_kept(
 ) -> None:
     keys = {"smtp": "mx1", "tenants": None}
     call = work.options(
-        id="x", headers={"user": "ada"}, priority=7, on_failed="mourn", limit_keys=keys
+        id="x",
+        headers={"user": "ada"},
+        priority=7,
+        on_failed="mourn",
+        limit_keys=keys,
+        fair_key="k",
+        slots=2,
     )
     async with running(Worker(app)):
         await ended(await call.enqueue(-1))
@@ -98,6 +104,7 @@ async def test_an_exported_job_has_all_that_is_kept(
     assert (job.args, job.options, job.priority) == ({"number": -1}, status.options, 7)
     assert job.options["headers"] == {"user": "ada"}
     assert (job.on_failed, job.limits) == ("mourn", {"smtp": "mx1", "tenants": ""})
+    assert (job.fair_key, job.slots) == ("k", 2)
     assert (job.ended_at, job.run_s, job.errors) == (
         status.changed_at,
         status.run_s,

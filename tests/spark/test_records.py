@@ -40,7 +40,7 @@ def test_a_dead_letter_comes_with_all_that_is_kept_of_it(spark: SparkSession, ur
     assert (row["task"], row["state"], row["reason"]) == ("charge", "failed", "exhausted")
     assert (row["priority"], row["lane"]) == (5, "default")
     assert (row["max_stalls"], row["keep_ms"], row["on_failed"]) == (3, 3_600_000, None)
-    assert row["limit_keys"] is None
+    assert (row["limit_keys"], row["fair_key"], row["slots"]) == (None, None, 1)
     assert (row["failures"], row["stalls"], row["starts"], row["run_ms"]) == (1, 0, 1, 3)
     assert bytes(row["payload"]) == payload_of("a")
     assert (row["options"], row["result"], row["has_result"]) == (None, None, False)

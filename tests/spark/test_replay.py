@@ -112,19 +112,20 @@ def test_a_replayed_job_asks_for_all_that_its_dead_letter_did(
         "max_stalls": 7,
         "keep_ms": 120_000,
         "on_failed": "refund",
-        "gates": "till\t7\t\nstripe\t\t",
+        "gates": "till\t7\t\nstripe\t\t\nfair\tada\t",
+        "slots": 3,
         "options": OPTIONS,
     }
     work(url, dead(["a"]), **asked)
     add_dead_letters(spark, url, tmp_path / "new")
     assert replay(spark, tmp_path / "new", url=url, write_id="new").added == 1
-    kept = {**asked, "gates": "till\t7\nstripe\t"}
+    kept = {**asked, "gates": "till\t7\nstripe\t\nfair:default:8\tada"}
     assert asked_again(url, "replay:new:a", asked) == kept
 
-    lacking = ["max_stalls", "keep_ms", "on_failed", "limit_keys"]
+    lacking = ["max_stalls", "keep_ms", "on_failed", "limit_keys", "fair_key", "slots"]
     add_dead_letters(spark, url, tmp_path / "old", without=lacking)
     assert replay(spark, tmp_path / "old", url=url, write_id="old").added == 1
-    old = {**asked, "max_stalls": 3, "keep_ms": 240_000, "on_failed": "", "gates": ""}
+    old = {**asked, "max_stalls": 3, "keep_ms": 240_000, "on_failed": "", "gates": "", "slots": 1}
     assert asked_again(url, "replay:old:a", asked) == old
 
 

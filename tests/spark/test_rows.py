@@ -136,6 +136,8 @@ def test_limits_are_met_by_the_keys_that_rows_name() -> None:
     ]
     assert not job.is_plain
     assert one(limit_keys="{}").is_plain
+    assert read_gates(one(fair_key="ada").gates) == [Gate("fair", "ada")]
+    assert read_gates(one(fair_key="").gates) == [Gate("fair", "")]
 
 
 def test_a_keep_is_the_results_too_where_it_is_shorter() -> None:

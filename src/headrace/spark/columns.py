@@ -50,6 +50,7 @@ ASKED = {
     "on_failed": TEXT,
     "slots": _COUNT,
     "limit_keys": TEXT,
+    "fair_key": TEXT,
     "keep_ms": _COUNT,
     "options": TEXT,
 }

@@ -92,8 +92,9 @@ def prepare(
             says it.
         options: of jobs, by name: ``priority``, ``lane``, ``delay``, ``run_at``, ``expires_in``,
             ``expires_at``, ``keep``, ``max_attempts``, ``max_stalls``, ``timeout``,
-            ``on_failed``, ``slots``, ``limit_keys``, as `TaskCall.options` has them, durations in
-            seconds, ``limit_keys`` in JSON. A column, the name of one, or a number. Null: not said.
+            ``on_failed``, ``slots``, ``limit_keys``, ``fair_key``, as `TaskCall.options` has them,
+            durations in seconds, ``limit_keys`` in JSON. A column, the name of one, or a number.
+            Null: not said.
         salt: sets ids of ``id_from`` apart from those of other writes of equal rows.
 
     Returns:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from headrace.fairness import fair_key_of
 from headrace.frames import innermost_frame
 from headrace.job import ErrorInfo, JobRecord, JobState
 from headrace.limit import keys_of
@@ -32,6 +33,8 @@ SCHEMA = pa.schema(
         ("keep_ms", pa.int64()),
         ("on_failed", pa.string()),
         ("limit_keys", pa.string()),
+        ("fair_key", pa.string()),
+        ("slots", pa.int32()),
         ("failures", pa.int32()),
         ("stalls", pa.int32()),
         ("starts", pa.int32()),
@@ -91,6 +94,8 @@ def _row(tenant: str, record: JobRecord) -> tuple[object, ...]:
         record.keep_ms,
         record.on_failed or None,
         _limit_keys(record),
+        fair_key_of(record.gates),
+        record.slots,
         record.failures,
         record.stalls,
         record.starts,
@@ -112,4 +117,5 @@ def _row(tenant: str, record: JobRecord) -> tuple[object, ...]:
 
 def _limit_keys(record: JobRecord) -> str | None:
     """Return the keys of the limits that a job met, as `JobRows` reads them."""
-    return msgspec.json.encode(keys_of(record.gates)).decode() if record.gates else None
+    keys = keys_of(record.gates)
+    return msgspec.json.encode(keys).decode() if keys else None

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.clock import datetime_of
+from headrace.fairness import fair_key_of
 from headrace.job import JobRecord, JobState
 from headrace.limit import keys_of
 from headrace.storage.exports import cursor_behind
@@ -73,6 +74,8 @@ class ExportedJob(PublicValue):
     progress_text: str | None
     on_failed: str | None
     limits: dict[str, str]
+    fair_key: str | None
+    slots: int
     options: Any = field(repr=False)
     args: Any = field(repr=False)
     has_result: bool
@@ -102,6 +105,8 @@ class ExportedJob(PublicValue):
             progress_text=record.progress_text or None,
             on_failed=record.on_failed or None,
             limits=keys_of(record.gates),
+            fair_key=fair_key_of(record.gates),
+            slots=record.slots,
             options=read_plain(decode_stored, record.options),
             args=read_plain(decode, record.payload),
             has_result=record.result is not None,

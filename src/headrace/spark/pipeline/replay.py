@@ -24,7 +24,7 @@ WRITE_ID_LIMIT_BYTES = 128
 
 _KEPT = (
     *("payload", "task", "priority", "lane", "max_stalls", "keep_ms", "on_failed", "limit_keys"),
-    "options",
+    *("fair_key", "slots", "options"),
 )
 """What a job asks for as its dead letter did."""
 
@@ -45,12 +45,13 @@ def replay(
     """Enqueue archived dead letters again, as new jobs.
 
     Each asks for what the dead letter did: its payload, whatever that is, options, priority, lane,
-    ``max_stalls``, ``on_failed``, the keys of its limits, which it meets in the queue where it
-    goes, and how long its record is kept. Counts and errors begin anew, it may start as soon as
-    these let it, and it does not expire. In archives of releases that did not write them,
-    ``max_stalls`` and limits are not known, nor a ``keep`` that its task has said: then they are
-    the defaults, and none. A job that has failed for good several times is replayed once, as it
-    last was. What is still a dead letter in its queue stays there, and is no obstacle.
+    ``max_stalls``, ``on_failed``, ``slots``, how long its record is kept, and the keys by which it
+    takes turns and meets the limits of the queue where it goes. Counts and errors begin anew, it
+    may start as soon as its limits let it, and it does not expire. In archives of releases that did
+    not write them, ``max_stalls``, ``slots`` and keys are not known, nor a ``keep`` that its task
+    has said: then they are the defaults, or none. A job that has failed for good several times is
+    replayed once, as it last was. What is still a dead letter in its queue stays there, and is no
+    obstacle.
 
     Each queue gets its jobs as a whole or not at all. A replay that was interrupted is finished by
     the same call with the same ``write_id``, and one that was not brings nothing twice: it is
