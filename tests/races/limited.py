@@ -1,7 +1,8 @@
 """Hands that race for jobs with limits, and what their ledger must show.
 
 A job's id begins with its kind and key, so that who reads the ledger knows which limits it met. The
-limits are counted by what hands held, and nothing that a storage says of its gates.
+limits are counted by what hands held, and nothing that a storage says of its gates. Of keys that
+take turns it shows that the jobs of each keep their order, and that all of them end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from headrace.fairness import FAIR_LIMIT
 from headrace.job import ClaimedJob
 from headrace.limit import Gate, Terms, gates_text
 from headrace.outcome import Cancelled, Completed, Outcome
@@ -19,6 +21,7 @@ from tests.races.hands import KEPT_MS, OUTCOMES, QUEUE, Hand, Hold
 KEYS = ("x", "y")
 LIMITS = {"one": Terms(1), "two": Terms(2), "slow": Terms(0, 20, 1_000, 3)}
 STEERED = "steered"
+DECLARED = {**LIMITS, STEERED: Terms(3)}
 SET = (None, Terms(1), Terms(5), Terms(0, 1_000, 1_000, 3))
 """What operators set the limit to that they steer; what hands held says nothing of it."""
 KINDS: dict[str, Sequence[str]] = {
@@ -29,6 +32,8 @@ KINDS: dict[str, Sequence[str]] = {
     "slow": ("slow",),
     "slow-two": ("slow", "two"),
     "steered": (STEERED, "two"),
+    "fair": (FAIR_LIMIT,),
+    "fair-two": (FAIR_LIMIT, "two"),
     "free": (),
 }
 """The limits that a job meets, by its kind."""
@@ -54,7 +59,7 @@ class LimitedHand(Hand):
     def _new_job(self) -> JobRequest:
         kind, key = self.random.choice(list(KINDS)), self.random.choice(KEYS)
         delay_ms, priority = self.random.choice((0, 0, 0, 1, 3)), self.random.choice((5, 5, 9))
-        gates = [Gate(name, key, LIMITS.get(name, Terms(3))) for name in KINDS[kind]]
+        gates = [Gate(name, key, DECLARED.get(name)) for name in KINDS[kind]]
         when = "late" if delay_ms else "now"
         self._ids.append(f"{kind}:{key}:{priority}:{when}:{self.name}:{len(self._ids)}")
         return JobRequest(
