@@ -100,6 +100,15 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     "limited by name": {"gates": gates_text([Gate("later", "k")])},
     "twice a minute": {"gates": gates_text([Gate("slow", "k", Terms(0, 2, MINUTE_MS, 2))])},
     "twice a minute, limited": {"gates": gates_text([Gate("slow", "k"), Gate("one", "k")])},
+    "fair": {"gates": gates_text([Gate("fair", "k")])},
+    "fair, of another key": {"gates": gates_text([Gate("fair", "")])},
+    "fair, urgent": {"gates": gates_text([Gate("fair", "k")]), "priority": 9},
+    "fair, limited": {"gates": gates_text([Gate("one", "k", Terms(1)), Gate("fair", "k")])},
+    "fair, mourned, expires in 1 s": {
+        "gates": gates_text([Gate("fair", "k")]),
+        "expires_in_ms": SECOND_MS,
+        "on_failed": "other",
+    },
     "limited, expires in 1 s": {
         "gates": gates_text([Gate("one", "k", Terms(1))]),
         "expires_in_ms": SECOND_MS,

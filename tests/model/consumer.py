@@ -98,6 +98,7 @@ class ConsumerModel(UpdateModel):
                 is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
             )
         self._promote(q)
+        self.let_in = set()
         there, passed = frozenset(q.jobs), set[str]()
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
@@ -112,8 +113,8 @@ class ConsumerModel(UpdateModel):
             jobs += taken
             if (taken or not limit) and not room.awaited:
                 looked_for.append(lane)
-        if passed:
-            self._sort_come(q, passed, there)
+        if passed or self.let_in:
+            self._sort_come(q, passed | self.let_in, there)
         self.close_gates(q)
         left = looked_for if self._may_start(q) or not slots else []
         passed_over = {lane: room.passed for lane, room in rooms.items()}
@@ -171,7 +172,7 @@ class ConsumerModel(UpdateModel):
         call: CallId,
         nonce: str,
         *,
-        there: Collection[str],
+        there: frozenset[str],
         room: Room,
     ) -> tuple[list[ClaimedJob], list[str]]:
         """Take from one lane; who must wait goes to the tail, where it holds nobody up.
@@ -183,29 +184,42 @@ class ConsumerModel(UpdateModel):
         """
         jobs: list[ClaimedJob] = []
         behind: list[str] = []
-        for tier in TIERS:
-            waiting = q.ready.get((lane, tier), [])
-            for job in [q.jobs[job_id] for job_id in waiting if job_id in there]:
-                if len(jobs) == limit or room.held >= room.slots.free:
-                    return jobs, behind
-                if job.is_overdue(self.now):
-                    self.fail(q, job, "expired", None)
-                elif job.slots > room.slots.total:
-                    room.passed += 1
-                elif job.slots > room.slots.free - room.held:
-                    room.awaited = job.slots
-                    return jobs, behind
-                elif self._must_wait(q, job, call.client):
-                    waiting.remove(job.id)
-                    waiting.append(job.id)
-                    job.number = q.next_tail()
-                    behind.append(job.id)
-                elif line := self.refusing(q, job):
-                    self.park(q, job, line)
-                else:
-                    room.held += job.slots
-                    jobs.append(self._take(q, job, nonce))
+        heavy: set[str] = set()
+        while len(jobs) < limit and room.held < room.slots.free:
+            job = self._first(q, lane, there - heavy - set(behind))
+            if job is None:
+                break
+            if job.is_overdue(self.now):
+                self.fail(q, job, "expired", None)
+            elif job.slots > room.slots.total:
+                heavy.add(job.id)
+            elif job.slots > room.slots.free - room.held:
+                room.awaited = job.slots
+                break
+            elif self._must_wait(q, job, call.client):
+                behind.append(job.id)
+            elif line := self.refusing(q, job):
+                self.park(q, job, line)
+            else:
+                room.held += job.slots
+                jobs.append(self._take(q, job, nonce))
+            self.let_next_in(q)
+        room.passed = len(heavy)
+        for job_id in behind:
+            job = q.jobs[job_id]
+            waiting = q.ready[lane, job.tier]
+            waiting.remove(job_id)
+            waiting.append(job_id)
+            job.number = q.next_tail()
         return jobs, behind
+
+    def _first(self, q: QueueState, lane: str, there: Collection[str]) -> Record | None:
+        """Return the first of those that are there, best tier first."""
+        for tier in TIERS:
+            for job_id in q.ready.get((lane, tier), []):
+                if job_id in there:
+                    return q.jobs[job_id]
+        return None
 
     def _sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
         """Sort those who came to the tails in one claim: passed over, or new."""

@@ -32,6 +32,18 @@ def names_of(job: Record) -> list[str]:
     return job.gates.split("\n") if job.gates else []
 
 
+def is_window(name: str) -> bool:
+    """Whether a gate is that of a key that takes turns, in a lane and tier."""
+    return name.startswith("fair:")
+
+
+def stored_names(said: str, lane: str, tier: int) -> str:
+    """Return the gates that a job of a lane and tier says, as they are kept."""
+    named = ((gate.name, gate.key) for gate in read_gates(said))
+    window = f"fair:{lane}:{tier}"
+    return "\n".join(f"{window if name == 'fair' else name}\t{key}" for name, key in named)
+
+
 def shown(line: str) -> str:
     """Return a gate as an event tells of it."""
     return line.replace("\t", " ").rstrip()
@@ -41,12 +53,14 @@ class GateModel(State):
     """Jobs that are ready or active have a place in each of their gates.
 
     Places are counted anew whenever somebody asks. ``touched`` are the gates that a call has to do
-    with, in their order, and whether a place came free in each.
+    with, in their order, and whether a place came free in each; ``let_in`` are the jobs whose turn
+    has begun in it.
     """
 
     def __init__(self, now: int) -> None:
         super().__init__(now)
         self.touched: dict[str, bool] = {}
+        self.let_in: set[str] = set()
 
     def advance(self, ms: int) -> int:
         """Move the clock, and forget gates that nobody is in and that owe nothing any more."""
@@ -84,6 +98,8 @@ class GateModel(State):
     # Room
 
     def _holders(self, q: QueueState, name: str, state: JobState) -> int:
+        if is_window(name) and state is JobState.ACTIVE:
+            return 0
         return sum(job.state is state and name in names_of(job) for job in q.jobs.values())
 
     def _is_idle(self, q: QueueState, name: str) -> bool:
@@ -114,6 +130,8 @@ class GateModel(State):
         return bool(most) and sum(self._holders(q, name, state) for state in HOLDERS) >= most
 
     def _has_room(self, q: QueueState, name: str) -> bool:
+        if is_window(name):
+            return not self._holders(q, name, JobState.QUEUED)
         if self._is_full(q, name):
             return False
         ready = self._holders(q, name, JobState.QUEUED)
@@ -142,7 +160,7 @@ class GateModel(State):
         """Let a job wait for a worker, or in the line of the first gate that holds it up."""
         self._come(q, job, q.next_head() if at_head else q.next_tail())
 
-    def _come(self, q: QueueState, job: Record, number: int) -> None:
+    def _come(self, q: QueueState, job: Record, number: int, *, is_let_in: bool = False) -> None:
         line = None
         if job.state is JobState.ACTIVE and job.gates:
             for name in names_of(job):
@@ -153,6 +171,9 @@ class GateModel(State):
             self.leave(q, job)
             job.state = JobState.BLOCKED  # it has no place while others are counted
             line = self._held_up(q, job, number)
+        if is_let_in and line is None and any(map(is_window, names_of(job))):
+            number = q.next_tail()
+            self.let_in.add(job.id)
         job.number, job.at = number, self.now
         if line is None:
             super().put_ready(q, job, at_head=False)
@@ -178,7 +199,7 @@ class GateModel(State):
         elif job.state in HOLDERS:
             for name in names_of(job):
                 self._touch(q, name)
-                self.touched[name] = True
+                self.touched[name] |= job.state is JobState.QUEUED or not is_window(name)
         job.parked = ""
 
     def refusing(self, q: QueueState, job: Record) -> str | None:
@@ -199,6 +220,7 @@ class GateModel(State):
         super().leave(q, job)
         for name in names_of(job):
             q.buckets[name].owed += q.buckets[name].rate_ms
+            self.touched[name] |= is_window(name)
 
     def park(self, q: QueueState, job: Record, line: str) -> None:
         """Take a ready job to the line of a gate that does not let it start."""
@@ -217,9 +239,15 @@ class GateModel(State):
             if job.is_overdue(self.now):
                 self.fail(q, job, "expired", None)
                 continue
-            self._come(q, job, job.number)
+            self._come(q, job, job.number, is_let_in=True)
             if job.state is JobState.QUEUED:
                 self.note("queued", job, detail="admitted")
+
+    def let_next_in(self, q: QueueState) -> None:
+        """Let the next of a key in whose turn is over."""
+        for name in [name for name, freed in self.touched.items() if freed and is_window(name)]:
+            self.touched[name] = False
+            self._open(q, name)
 
     def open_due(self, q: QueueState) -> None:
         """Open the gates whose time has come."""

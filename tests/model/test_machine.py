@@ -32,6 +32,7 @@ from tests.model.schedule_rules import EDGES
 from tests.model.slot_mutants import SLOT_MUTANTS
 from tests.model.soak import run_round
 from tests.model.subjects import ModelSubject, SqliteSubject
+from tests.model.turn_mutants import TURN_MUTANTS
 from tests.model.update_mutants import UPDATE_MUTANTS
 from tests.model.update_rules import ENDS
 from tests.model.why_mutants import WHY_MUTANTS
@@ -142,6 +143,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *BULK_MUTANTS,
         *UPDATE_MUTANTS,
         *GATE_MUTANTS,
+        *TURN_MUTANTS,
         *SLOT_MUTANTS,
         *LENGTH_MUTANTS,
         *CANCEL_MUTANTS,

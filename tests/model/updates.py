@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobState
-from headrace.limit import read_gates
 from headrace.request import JobRequest
 from headrace.storage.values import End
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
-from tests.model.gates import GateModel
+from tests.model.gates import GateModel, stored_names
 from tests.model.places import WAITING, Dump, QueueState, Record, Successor
 
 DATA = ("task", "payload", "tier", "lane", "keep", "on_failed", "gates", "slots")
@@ -44,12 +43,13 @@ class UpdateModel(GateModel):
     def said(self, q: QueueState, job: JobRequest) -> Record:
         """Return what a request asks for, as a job of its own; ``due`` is None for now."""
         due = self.now + job.delay_ms if job.delay_ms else job.run_at_ms
+        lane = job.lane or q.lanes.get(job.task, DEFAULT_LANE)
         return Record(
             id=job.id,
             task=job.task,
             payload=job.payload,
             tier=job.priority,
-            lane=job.lane or q.lanes.get(job.task, DEFAULT_LANE),
+            lane=lane,
             created=self.now,
             at=self.now,
             state=JobState.BLOCKED,
@@ -60,7 +60,7 @@ class UpdateModel(GateModel):
             due=due if due > self.now else None,
             channels=[job.channel] if job.channel else [],
             on_failed=job.on_failed or None,
-            gates="\n".join(f"{gate.name}\t{gate.key}" for gate in read_gates(job.gates)),
+            gates=stored_names(job.gates, lane, job.priority),
             slots=job.slots,
         )
 
