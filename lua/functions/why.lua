@@ -1,6 +1,7 @@
 -- How a job stands, and what may keep it from running, at one instant. Reply: nothing where there is no record, else
 -- what `reading` returns, the time, whether the queue is paused, its max_active, its active jobs, how many come before
--- the job, the successor, the gates, its owner, live workers, and whether there are more of these.
+-- the job, the successor, the gates, strikes and the place in the line of one, its owner, live workers, and whether
+-- there are more of these.
 local WORKERS = limits.WHY_WORKERS
 local NOTHING = {}
 
@@ -34,6 +35,17 @@ local function its_gates(unit, job)
   return words
 end
 
+-- The strikes of a job's task or of any, flat, and how many stand before it in the line of one.
+local function its_strikes(unit, job)
+  local set, words, line = settings.of(unit), {}, job.state == 'blocked' and parking.line(unit, job)
+  for _, strike in ipairs((set.is_struck or set.strikes_version ~= 0) and strikes.all(unit) or NOTHING) do
+    if strike.task == '' or strike.task == job.task then
+      strikes.append(words, strike)
+    end
+  end
+  return words, line and strikes.has_line(line) and before.parked(unit, job, { name = line }) or ''
+end
+
 -- The live workers of the queue, by their ids, as far as the bound goes, and whether there are more.
 local function live_workers(unit, beats)
   local names, found = {}, {}
@@ -59,11 +71,16 @@ function functions.why(roots, args)
   local beats = record.fields(unit, keys.beats(unit.root)) or NOTHING
   local owner = job.state == 'active' and record.owner(job)
   local workers, has_more = live_workers(unit, beats)
+  local struck, struck_before = NOTHING, ''
+  if job.state ~= 'active' and not record.is_terminal(job.state) then
+    struck, struck_before = its_strikes(unit, job)
+  end
   return {
     words, unit.now_text, set.is_paused and '1' or '0', numbers.text(set.max_active),
     unit.call('HGET', keys.counts(unit.root), 'active') or '0',
     job.state == 'queued' and before.ready(unit, job) or '', job.has_next and successor(unit, id) or NOTHING,
-    its_gates(unit, job), owner and beats[owner] and incarnations.words(unit, owner, beats[owner]) or NOTHING, workers,
+    its_gates(unit, job), struck, struck_before,
+    owner and beats[owner] and incarnations.words(unit, owner, beats[owner]) or NOTHING, workers,
     has_more and '1' or '0',
   }
 end

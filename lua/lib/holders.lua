@@ -8,7 +8,8 @@ local function note(unit, found, id)
   local state, notes = v[2] and record.parts(v[1]), 0
   for name in string.gmatch((state == 'active' or state == 'queued') and v[2] or '', '[^\n]+') do
     local ids = found[name]
-    if ids and #ids < MOST then
+    -- What is active has no place in a window.
+    if ids and #ids < MOST and (state == 'queued' or not turns.terms(name)) then
       ids[#ids + 1], notes = id, notes + 1
     end
   end

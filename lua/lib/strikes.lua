@@ -21,6 +21,13 @@ function strikes.all(unit)
   return found
 end
 
+-- Add the words of a strike to a reply: id, since when, action, task, and what arguments are to be.
+function strikes.append(reply, strike)
+  for _, word in ipairs({ strike.id, strike.since_ms, strike.action, strike.task, strike.where }) do
+    reply[#reply + 1] = word
+  end
+end
+
 -- Derive what claims look at from the strikes that there are.
 local function note(unit, changes_conditions)
   local key, has_conditions, is_met = keys.struck(unit.root), false, {}

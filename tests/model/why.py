@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.fairness import is_window
 from headrace.job import JobState
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
 from tests.model.gates import GateModel, names_of
@@ -34,6 +35,8 @@ class WhyModel(GateModel, InspectorModel):
             before=_before(q, job),
             next=NextRun(followed.job.created, followed.job.due or 0) if followed else None,
             gates=self._standings(q, job),
+            strikes=[],
+            struck_before=None,
             owner=known.get(job.owner) if job.state is JobState.ACTIVE else None,
             workers=live,
             has_more_workers=False,
@@ -46,10 +49,12 @@ class WhyModel(GateModel, InspectorModel):
 
     def _standing(self, q: QueueState, job: Record, name: str) -> GateStanding:
         limit, _, key = name.partition("\t")
+        is_turn = is_window(name)
         holders = [
             one
             for one in q.jobs.values()
-            if one.state in (JobState.QUEUED, JobState.ACTIVE) and name in names_of(one)
+            if name in names_of(one)
+            and (one.state is JobState.QUEUED or (one.state is JobState.ACTIVE and not is_turn))
         ]
         ready = sum(one.state is JobState.QUEUED for one in holders)
         line = [one.id for one in self._line(q, name)]

@@ -7,6 +7,7 @@ import msgspec
 from headrace.job import JobRecord
 from headrace.limit import Terms
 from headrace.storage.values import IncarnationInfo
+from headrace.strike import Strike
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -80,6 +81,10 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             has lost its place.
         next: the job that follows it, None without one.
         gates: those of a job that is queued or blocked, in their order.
+        strikes: those of a job that waits: of its task, or of any; in the order in which they were
+            set. What arguments they ask for was not compared with the job's.
+        struck_before: how many stand before it in the line of the strike that ``record.parked``
+            names; None: it is in no such line.
         owner: the worker that runs it, None if it is not active or that one is not known.
         workers: live workers of its queue, by their ids: `WHY_WORKERS` at most. Live are those that
             have beaten within their lease, and were not condemned.
@@ -94,6 +99,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     before: Before | None
     next: NextRun | None
     gates: list[GateStanding]
+    strikes: list[Strike]
+    struck_before: Before | None
     owner: IncarnationInfo | None
     workers: list[IncarnationInfo]
     has_more_workers: bool

@@ -24,10 +24,15 @@ def strikes(root: str) -> Call[StrikeList]:
     """Build ``strikes``."""
 
     def read(reply: list[bytes]) -> StrikeList:
-        rows = (reply[at : at + STRIKE_WIDTH] for at in range(1, len(reply), STRIKE_WIDTH))
-        return StrikeList(int(reply[0]), [_strike(*map(text, row)) for row in rows])
+        return StrikeList(int(reply[0]), read_strikes(reply[1:]))
 
     return Call("strikes", root, [], read)
+
+
+def read_strikes(words: list[bytes]) -> list[Strike]:
+    """Read what ``strikes.words`` in Lua returns."""
+    rows = (words[at : at + STRIKE_WIDTH] for at in range(0, len(words), STRIKE_WIDTH))
+    return [_strike(*map(text, row)) for row in rows]
 
 
 def _strike(strike_id: str, since_ms: str, action: str, task: str, where: str) -> Strike:

@@ -9,6 +9,7 @@ from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, read_number, text
 from headrace.storage.redis.calls.inspector import read_worker
 from headrace.storage.redis.calls.reading import read_record
+from headrace.storage.redis.calls.striker import read_strikes
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
 
 
@@ -22,7 +23,8 @@ def why(root: str, job_id: str) -> Call[Situation | None]:
 
 
 def _situation(queue: str, reply: list[Any]) -> Situation:
-    record, now, paused, max_active, active, before, successor, gates, owner, workers, more = reply
+    record, now, paused, max_active, active, before, successor, gates = reply[:8]
+    struck, struck_before, owner, workers, more = reply[8:]
     return Situation(
         record=read_record(queue, record),
         now_ms=int(now),
@@ -32,6 +34,8 @@ def _situation(queue: str, reply: list[Any]) -> Situation:
         before=_before(before),
         next=NextRun(*map(read_number, successor)) if successor else None,
         gates=[_gate(*words) for words in gates],
+        strikes=read_strikes(struck),
+        struck_before=_before(struck_before),
         owner=read_worker(owner) if owner else None,
         workers=[read_worker(words) for words in workers],
         has_more_workers=more == b"1",

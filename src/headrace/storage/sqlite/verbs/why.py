@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.fairness import is_window
 from headrace.job import JobRecord, JobState
 from headrace.storage.limits import (
     BEFORE_REACH,
@@ -12,13 +13,16 @@ from headrace.storage.limits import (
     WHY_WORKERS,
 )
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
+from headrace.storage.sqlite import strikes
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.gates import GateState
+from headrace.storage.sqlite.record import WAITING
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.verbs import reading
 from headrace.storage.sqlite.verbs.inspector import WORKERS, read_worker
 from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import IncarnationInfo
+from headrace.strike import Strike
 
 _LIVE = f"{WORKERS} AND NOT is_condemned AND ? - beat_ms <= lease_ms ORDER BY name LIMIT ?"
 _OWNER = f"{WORKERS} AND name = ?"
@@ -41,11 +45,11 @@ SELECT count(*) FROM (
 )
 """
 _ACTIVE = """
-SELECT jobs.id, jobs.gates FROM incarnations JOIN jobs ON jobs.owner = incarnations.key
+SELECT jobs.id, jobs.state, jobs.gates FROM incarnations JOIN jobs ON jobs.owner = incarnations.key
 WHERE incarnations.queue = ? ORDER BY incarnations.key LIMIT ?
 """
 _READY = """
-SELECT id, gates FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
+SELECT id, state, gates FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
 ORDER BY tier DESC, seq LIMIT ?
 """
 _HOLDS = (JobState.QUEUED, JobState.BLOCKED)
@@ -68,6 +72,8 @@ def why(step: Step, name: QueueName, job_id: str) -> Situation | None:
         before=None if seq is None else _ready_before(unit, record, seq),
         next=_next(unit, record) if record.has_next else None,
         gates=_gates(unit, record, number) if record.state in _HOLDS else [],
+        strikes=_strikes(unit, record) if record.state in WAITING else [],
+        struck_before=_struck_before(unit, record, number),
         owner=_owner(step, unit, record) if record.state is JobState.ACTIVE else None,
         workers=workers[:WHY_WORKERS],
         has_more_workers=len(workers) > WHY_WORKERS,
@@ -100,6 +106,15 @@ def _parked_before(unit: UnitOfWork, record: JobRecord, number: int) -> Before:
     values = (unit.key, record.parked, record.priority, number, BEFORE_REACH + 1)
     [n] = unit.db.execute(_PARKED_BEFORE, values).fetchone()
     return _before(n)
+
+
+def _strikes(unit: UnitOfWork, record: JobRecord) -> list[Strike]:
+    return [one for one in strikes.read_all(unit.db, unit.key) if one.task in ("", record.task)]
+
+
+def _struck_before(unit: UnitOfWork, record: JobRecord, number: int | None) -> Before | None:
+    is_in_line = number is not None and record.parked and "\t" not in record.parked
+    return _parked_before(unit, record, number or 0) if is_in_line else None
 
 
 def _before(n: int) -> Before:
@@ -142,12 +157,13 @@ def _holders(unit: UnitOfWork, gates: list[GateState]) -> dict[str, list[str]]:
     return found
 
 
-def _note(found: dict[str, list[str]], rows: Iterable[tuple[str, str | None]]) -> int:
+def _note(found: dict[str, list[str]], rows: Iterable[tuple[str, str, str | None]]) -> int:
     """Note jobs with their gates; return how many were looked at."""
     n = 0
-    for job_id, names in rows:
+    for job_id, state, names in rows:
         n += 1
         for name in names.split("\n") if names else ():
-            if name in found and len(found[name]) < HOLDERS_LIMIT:
+            has_place = state != JobState.ACTIVE or not is_window(name)
+            if has_place and name in found and len(found[name]) < HOLDERS_LIMIT:
                 found[name].append(job_id)
     return n
