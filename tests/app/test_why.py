@@ -11,7 +11,8 @@ import pytest_asyncio
 
 from headrace import App, JobNotFound, JobState, Limit, ReasonKind, Why
 from headrace.limit import Gate, Terms, gates_text
-from headrace.storage import QueueSettings, Storage, Update, open_storage
+from headrace.storage import QueueSettings, Storage, Struck, Update, open_storage
+from headrace.strike import pause_of, strike_of
 from headrace.testing import Kit
 from headrace.testing.contract.steps import (
     HOUR_MS,
@@ -26,6 +27,7 @@ from headrace.testing.contract.steps import (
     started,
     unknown_task,
 )
+from headrace.testing.contract.turns import a_fair_job
 
 ONE, TWO = Terms(1), Terms(2)
 TEN_A_MINUTE = Terms(0, 10, MINUTE_MS, 1)
@@ -305,6 +307,58 @@ async def test_what_is_ready_may_wait_for_a_limit_that_was_lowered(
     await storage.set_limit(QUEUE, "stripe", ONE)
     text, _ = await told(storage)
     assert text == "Limit stripe allows 1 at once of key k, and 1 runs and 1 is ready (a, x)."
+
+
+async def test_its_task_is_paused(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    await client.enqueue(a_job("a"), a_job())
+    await storage.strike(QUEUE, pause_of("send"))
+    found = await why(storage)
+    assert [reason.kind for reason in found.reasons] == [PAUSED, BEHIND]
+    assert found.reasons[0].text == "Task send is paused in queue mail."
+    assert found.reasons[0].advice == "Resume it: headrace queue resume mail --task send"
+    assert await worker.claim() == []
+    text, _ = await told(storage)
+    assert text == "Task send is paused in queue mail; 1 other job is in line before it."
+
+
+async def test_a_strike_holds_it_back_or_cancels_it(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    await client.enqueue(a_job())
+    of_task = strike_of("send", None, "cancel")
+    await storage.strike(QUEUE, of_task)
+    assert await told(storage) == (
+        f"Strike {of_task.name} cancels jobs of task send.",
+        f"Lift it: headrace queue lift mail {of_task.name}",
+    )
+    await storage.lift(QUEUE, of_task.id)
+    strike = strike_of(None, {"customer_id": "42", "region": None}, "wait")
+    await storage.strike(QUEUE, strike)
+    which = f'Strike {strike.name} holds back jobs with customer_id="42", region=null'
+    text, _ = await told(storage)
+    assert text == f"{which}: whether this is one a worker sees as it claims it."
+    job = await worker.claim_one()
+    await worker.settle(job, Struck(strike.id))
+    [reason] = (await why(storage)).reasons
+    assert (reason.kind, reason.text) == (ReasonKind.STRUCK, f"{which}; it is the first in line.")
+
+
+async def test_another_job_of_its_key_has_the_turn(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    await client.enqueue(*(a_fair_job(name, "42") for name in "abx"), a_fair_job("c"))
+    await client.enqueue(a_fair_job("d"))
+    [reason] = (await why(storage)).reasons
+    assert reason.text == (
+        "Keys take turns, and 1 is ready (a) of key 42; 1 other job is in line before it."
+    )
+    assert (reason.kind, reason.limit, reason.key) == (ReasonKind.TURN, "fair", "42")
+    text, _ = await told(storage, "d")
+    assert text == (
+        "Keys take turns, and 1 is ready (c) of those without a key; it is the first in line."
+    )
 
 
 async def test_it_runs(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.clock import datetime_of
+from headrace.fairness import FAIR_LIMIT, is_window
 from headrace.job import JobState
 from headrace.limit import Terms
 from headrace.storage.situation import GateStanding, Situation
 from headrace.views.reason import Reason, ReasonKind
-from headrace.views.wording import command, instant_words, others
+from headrace.views.wording import command, in_line, instant_words
 
 IDS_IN_WORDS = 3
 """Most ids in a sentence."""
@@ -18,6 +19,9 @@ IDS_IN_WORDS = 3
 def held_up(situation: Situation) -> Iterator[Reason]:
     """Tell of every gate that has no room for the job, and of that in whose line it waits."""
     for gate in situation.gates:
+        if is_window(gate.name):
+            yield from _not_its_turn(situation, gate)
+            continue
         found = [*_full(situation, gate), *_too_fast(situation, gate)]
         if not found and gate.before is not None:
             found = [_in_line(situation, gate)]
@@ -33,7 +37,7 @@ def _full(situation: Situation, gate: GateStanding) -> Iterator[Reason]:
             gate,
             ReasonKind.LIMIT,
             text=f"Limit {gate.name} allows {terms.concurrency:,} at once{_of_key(gate)}, and "
-            f"{_holders(gate)}{_line(gate)}.",
+            f"{_holders(gate)}{in_line(gate.before)}.",
             advice="It goes on as they end. To allow more: "
             + _raised(situation, gate, "--concurrency", "N"),
         )
@@ -45,11 +49,11 @@ def _too_fast(situation: Situation, gate: GateStanding) -> Iterator[Reason]:
         return
     until_ms = None
     if gate.token_in_ms is None:
-        why = f", and {_holders(gate)}: those that are ready start first{_line(gate)}."
+        why = f", and {_holders(gate)}: those that are ready start first{in_line(gate.before)}."
     else:
         ahead = gate.before.n if gate.before else 0
         until_ms = situation.now_ms + gate.token_in_ms + ahead * terms.rate_ms // terms.rate
-        why = f", and as many have{_line(gate)}. At this rate it starts no earlier than "
+        why = f", and as many have{in_line(gate.before)}. At this rate it starts no earlier than "
         why += f"{instant_words(until_ms, situation.now_ms)}."
     yield _reason(
         gate,
@@ -60,12 +64,26 @@ def _too_fast(situation: Situation, gate: GateStanding) -> Iterator[Reason]:
     )
 
 
+def _not_its_turn(situation: Situation, gate: GateStanding) -> Iterator[Reason]:
+    """Tell of a key that has its turn, in a queue whose keys take turns."""
+    if _is_ready(situation) or not (gate.ready or gate.before):
+        return
+    whose = _of_key(gate) or " of those without a key"
+    yield _reason(
+        gate,
+        ReasonKind.TURN,
+        text=f"Keys take turns, and {_holders(gate)}{whose}{in_line(gate.before)}.",
+        advice="Its turn comes as those of its key before it are claimed. More workers or slots "
+        "bring all turns sooner.",
+    )
+
+
 def _in_line(situation: Situation, gate: GateStanding) -> Reason:
     queue = situation.record.queue
     return _reason(
         gate,
         ReasonKind.LINE,
-        text=f"Limit {gate.name} has room again{_of_key(gate)}{_line(gate)}.",
+        text=f"Limit {gate.name} has room again{_of_key(gate)}{in_line(gate.before)}.",
         advice=f"The next claim of a worker of queue {queue} lets those in line go on.",
     )
 
@@ -78,7 +96,7 @@ def _reason(
         text=text,
         advice=advice,
         until=None if until_ms is None else datetime_of(until_ms),
-        limit=gate.name,
+        limit=FAIR_LIMIT if is_window(gate.name) else gate.name,
         key=gate.key,
         jobs=tuple(gate.holders),
         before=gate.before.n if gate.before else None,
@@ -103,15 +121,8 @@ def _holders(gate: GateStanding) -> str:
         counts.append(f"{gate.ready:,} {'is' if gate.ready == 1 else 'are'} ready")
     ids = gate.holders[:IDS_IN_WORDS]
     more = ["…"] if gate.active + gate.ready > len(ids) else []
+    counts = counts or ["none is ready"]
     return " and ".join(counts) + (f" ({', '.join([*ids, *more])})" if ids else "")
-
-
-def _line(gate: GateStanding) -> str:
-    if gate.before is None:
-        return ""
-    if not gate.before.n:
-        return "; it is the first in line"
-    return f"; {others(gate.before)} {'is' if gate.before.n == 1 else 'are'} in line before it"
 
 
 def _raised(situation: Situation, gate: GateStanding, option: str, value: str) -> str:

@@ -12,6 +12,7 @@ from headrace.job import DEFAULT_LANE, PROCESS_LANE, ErrorInfo, JobRecord, JobSt
 from headrace.storage.situation import Situation
 from headrace.views.blocked import held_up
 from headrace.views.reason import Reason, ReasonKind
+from headrace.views.struck import struck
 from headrace.views.wording import beginning, command, instant_words, others, plural, span
 
 Look = Callable[[Situation], Iterator[Reason]]
@@ -178,6 +179,7 @@ def _behind(situation: Situation) -> Iterator[Reason]:
 
 LOOKS: tuple[Look, ...] = (
     _paused,
+    struck,
     _workers,
     _expired,
     _until,

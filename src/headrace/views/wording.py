@@ -39,6 +39,15 @@ def others(before: Before) -> str:
     return ("at least " if before.is_least else "") + plural(before.n, "other job")
 
 
+def in_line(before: Before | None) -> str:
+    """Return how many stand before a job in a line, as the end of a sentence; "" for no line."""
+    if before is None:
+        return ""
+    if not before.n:
+        return "; it is the first in line"
+    return f"; {others(before)} {'is' if before.n == 1 else 'are'} in line before it"
+
+
 def instant_words(instant_ms: int, now_ms: int) -> str:
     """Return an instant in UTC, and how far it is from another one."""
     distance = instant_ms - now_ms
