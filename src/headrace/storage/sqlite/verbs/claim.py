@@ -120,8 +120,8 @@ def _reply(
         next_due_ms=due_ms,
         jobs=jobs,
         awaited=awaited or {},
-        strikes=unit.strikes_version,
-        weight=unit.settings.weight,
+        strikes=0 if is_paused else unit.strikes_version,
+        weight=0 if is_paused else unit.settings.weight,
     )
 
 
