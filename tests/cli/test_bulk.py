@@ -119,6 +119,14 @@ def test_a_purge_deletes_what_waits_and_keeps_dead_letters(cli: Cli, here: Cli) 
     assert here("queue", "purge", "mail").out == "0 jobs deleted.\n"
 
 
+def test_a_purge_deletes_what_a_limit_holds_up(here: Cli) -> None:
+    here("queue", "limit", "held", "one", "--concurrency", "1")
+    for _ in range(3):
+        here("enqueue", "t", "-q", "held", "--limit-key", "one=x")
+    assert "3 jobs deleted" in here("queue", "purge", "held", "-y").out
+    assert here("queue", "list", "-o", "json").json[0]["blocked"] == 0
+
+
 def test_one_job_is_cancelled_without_a_question(cli: Cli, here: Cli) -> None:
     assert cli("job", "cancel", "wait0").out == "1 job cancelled.\n"
     assert here("job", "cancel", "-q", "mail", "--all", "-y").out == "3 jobs cancelled.\n"

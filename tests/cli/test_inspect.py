@@ -50,10 +50,10 @@ pytestmark = pytest.mark.usefixtures("stocked")
 def test_queues_are_listed_with_counts_and_markers(cli: Cli, here: Cli) -> None:
     here("queue", "pause", "other")
     lines = cli("queue", "list").out.splitlines()
-    headers = "QUEUE QUEUED SCHEDULED RETRYING ACTIVE DEAD WORKERS OLDEST NOTE"
+    headers = "QUEUE QUEUED BLOCKED SCHEDULED RETRYING ACTIVE DEAD WORKERS OLDEST NOTE"
     assert lines[0].split() == headers.split()
     assert lines[1].startswith("mail ")
-    assert lines[1].split()[1:7] == ["1", "1", "0", "0", "1", "0"]
+    assert lines[1].split()[1:8] == ["1", "0", "1", "0", "0", "1", "0"]
     assert lines[1].endswith("  no workers")
     assert lines[2].endswith("  paused, no workers")
     assert lines[0].index("NOTE") == lines[1].index("no workers") == lines[2].index("paused")

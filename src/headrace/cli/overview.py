@@ -20,6 +20,7 @@ from headrace.views.value import Percentiles
 QUEUE_COLUMNS = (
     Column("QUEUE"),
     Column("QUEUED"),
+    Column("BLOCKED", rank=11),
     Column("SCHEDULED", rank=9),
     Column("RETRYING", rank=6),
     Column("ACTIVE"),

@@ -34,7 +34,8 @@ from headrace.storage.base import Inspector
 from headrace.views.queues import QueueStats, QueueWork
 from headrace.views.value import Percentiles
 
-WAITING = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
+# Those in line first: the end of others would let them in.
+WAITING = (JobState.BLOCKED, JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING)
 # Dead letters are what is left of failures: they have a command of their own, to be named.
 PURGE = Change("delete", "deleted", "job")
 CHOICES = [state.value for state in PURGEABLE if state is not JobState.FAILED]
@@ -43,6 +44,7 @@ CHOICES = [state.value for state in PURGEABLE if state is not JobState.FAILED]
 COLUMNS = (
     Column("QUEUE"),
     Column("QUEUED"),
+    Column("BLOCKED", rank=6),
     Column("SCHEDULED", rank=5),
     Column("RETRYING", rank=3),
     Column("ACTIVE", rank=1),
@@ -103,6 +105,7 @@ def count_cells(stats: QueueStats) -> list[Cell]:
     return [
         stats.queue,
         stats.queued,
+        stats.blocked,
         stats.scheduled,
         count_cell(stats.retrying, "yellow"),
         count_cell(stats.active, "cyan"),
@@ -221,7 +224,7 @@ async def _all_stats(storage: Inspector, names: Sequence[str]) -> list[QueueStat
     "-s",
     multiple=True,
     type=click.Choice(CHOICES),
-    help="Only jobs in this state; may be repeated.  [default: queued, scheduled, retrying]",
+    help="Only jobs in this state; may be repeated.  [default: all that wait]",
 )
 @option("--task", "-t", metavar="NAME", help="Only jobs of this task.")
 @destructive
