@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from headrace.description import told
-from headrace.errors import ReplyLost, StorageError, StorageFault
+from headrace.errors import QueueFull, ReplyLost, StorageError, StorageFault
 from headrace.job import Verdict
 from headrace.outage import ClientOutage
 from headrace.repeat import Doubt, repeat_until_answered
@@ -55,6 +55,8 @@ class Batcher:
         self._retry_for_s = retry_for_s
         self._outage = outage
         self._pending: deque[tuple[Sequence[JobRequest], Answer]] = deque()
+        # How many of these, the first, go in calls of their own.
+        self._alone = 0
         self._number = 0
         # A first call may have to load the library, and the second must not overtake it.
         self._window = 1
@@ -118,6 +120,9 @@ class Batcher:
         self._flush()
 
     def _take(self) -> list[tuple[Sequence[JobRequest], Answer]]:
+        if self._alone:
+            self._alone -= 1
+            return [self._pending.popleft()]
         count = fitting(
             (len(jobs), sum(len(job.payload) for job in jobs)) for jobs, _ in self._pending
         )
@@ -128,6 +133,11 @@ class Batcher:
         try:
             outcomes = await self._repeat(CallId(self._client, number), jobs)
         except BaseException as error:
+            if isinstance(error, QueueFull) and len(batch) > 1:
+                # Nothing was stored, and there may be room for some of those who shared the call.
+                self._pending.extendleft(reversed(batch))
+                self._alone += len(batch)
+                return
             failure = _told(error)
             for _, answer in batch:
                 if not answer.done():

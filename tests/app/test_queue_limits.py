@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -118,3 +119,22 @@ async def test_a_full_queue_refuses_more(app: App[None]) -> None:
 async def test_bounds_of_a_queue_are_whole_numbers(app: App[None], name: str, value: Any) -> None:
     with pytest.raises(InvalidOption, match=name):
         await app.queue("pay").configure(**{name: value})
+
+
+async def test_callers_that_share_a_call_fill_a_queue_up_to_its_bound(app: App[None]) -> None:
+    @app.task(name="note", queue="pay")
+    async def note(number: int) -> None: ...
+
+    queue = app.queue("pay")
+    for bound in (3, 10):
+        await queue.configure(max_length=bound)
+        before = (await queue.stats()).queued
+        calls = [note.enqueue(n) for n in range(20)]
+        calls.append(app.enqueue_many(note.job(n) for n in range(bound + 1)))  # type: ignore[arg-type]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, QueueFull)]
+        assert len(refused) == len(calls) - (bound - before)
+        assert isinstance(answers[-1], QueueFull)
+        assert (await queue.stats()).queued == bound
+    ids = {row.id async for row in queue.jobs("queued")}
+    assert len(ids) == 10
