@@ -115,6 +115,7 @@ class InspectorModel(State):
             on_failed=job.on_failed or "",
             gates=job.gates,
             parked=job.parked,
+            slots=job.slots,
         )
 
     def outcomes(self, queue: str, job_ids: Sequence[str]) -> list[End]:
