@@ -19,6 +19,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.request import JobRequest
 from headrace.storage.values import (
@@ -28,6 +29,7 @@ from headrace.storage.values import (
     Settlement,
     SlotsAsked,
 )
+from headrace.strike import Strike, StrikeAction
 from headrace.update import Update, UpdateRunAt
 from tests.model.places import Record
 from tests.model.subjects import QUEUE
@@ -125,6 +127,16 @@ TERMS = {
 }
 """What an operator sets for limits."""
 
+STRIKES = {
+    "task:send": Strike(id="task:send", task="send"),
+    "task:other": Strike(id="task:other", task="other"),
+    "strike:1": Strike(id="strike:1", task="send", where='{"to":"a"}'),
+    "strike:2": Strike(id="strike:2", task="send", action=StrikeAction.CANCEL),
+    "strike:3": Strike(id="strike:3", where='{"to":"b"}', action=StrikeAction.CANCEL),
+    "strike:4": Strike(id="strike:4", task="send"),
+}
+"""What jobs are struck by."""
+
 UPDATES: dict[str, Update] = {
     "updates": Update(),
     "updates, at the same time": Update(run_at=UpdateRunAt.NEVER),
@@ -169,6 +181,8 @@ OUTCOMES: dict[str, Outcome] = {
     "cancelled, not kept": Cancelled(0),
     "could not be stopped": Cancelled(HOUR_MS, "could_not_stop"),
     "stalled": Stalled(KILLED),
+    "struck": Struck("strike:1"),
+    "struck by what is lifted": Struck("strike:9"),
     "put back at once": PutBack(0, UNKNOWN_TASK),
     "put back": PutBack(5 * SECOND_MS, UNKNOWN_TASK),
     "put back for a minute": PutBack(0, MISFIT, MINUTE_MS, FailReason.UNDECODABLE),
@@ -205,6 +219,7 @@ SETTINGS = {
     "all mourned": QueueSettings(on_failed="other"),
     "two at once": QueueSettings(max_active=2),
     "four wait": QueueSettings(max_length=4),
+    "weighty": QueueSettings(weight=3),
 }
 
 STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)

@@ -18,6 +18,7 @@ from headrace.outcome import (
     Retried,
     Snoozed,
     Stalled,
+    Struck,
 )
 from headrace.storage.values import (
     BeatReply,
@@ -146,6 +147,8 @@ class ConsumerModel(UpdateModel):
             next_due_ms=None if due is None else max(0, due - self.now),
             jobs=jobs,
             awaited=awaited or {},
+            strikes=self.strikes_version(q),
+            weight=q.settings.weight,
         )
 
     def _again(self, q: QueueState, incarnation: str, nonce: str) -> list[ClaimedJob]:
@@ -191,6 +194,8 @@ class ConsumerModel(UpdateModel):
                 break
             if job.is_overdue(self.now):
                 self.fail(q, job, "expired", None)
+            elif strike := self.struck(q, job):
+                self.meet(q, job, strike)
             elif job.slots > room.slots.total:
                 heavy.add(job.id)
             elif job.slots > room.slots.free - room.held:
@@ -275,11 +280,11 @@ class ConsumerModel(UpdateModel):
         if job.stalls:
             q.wake_all()  # one that must wait for this one's end may go on
         outcome, run_ms = settlement.outcome, settlement.run_ms
-        if isinstance(outcome, PutBack):
+        if isinstance(outcome, PutBack | Struck):
             run_ms = 0  # it was never run
         else:
             self.observe(q, "run", run_ms)
-        if job.cancel and isinstance(outcome, Retried | Snoozed | PutBack):
+        if job.cancel and isinstance(outcome, Retried | Snoozed | PutBack | Struck):
             self.end_cancelled(q, job, job.keep, run_ms=run_ms)
         else:
             self._write(q, job, outcome, run_ms)
@@ -313,6 +318,11 @@ class ConsumerModel(UpdateModel):
                 self.stall(q, job, error, run_ms=run_ms)
             case PutBack():
                 self._wait_for_another(q, job, outcome)
+            case Struck():
+                if self.lay_aside(q, job, outcome):
+                    self.apply_next(q, job)
+                else:
+                    self._send_back(q, job)
 
     def _wait_for_another(self, q: QueueState, job: Record, outcome: PutBack) -> None:
         since = self.now if job.cause is None else job.cause.at_ms

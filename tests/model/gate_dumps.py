@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.storage.sqlite.engine.step import Step
+from headrace.strike import Strike, StrikeAction
 from tests.model.places import Dump
 from tests.model.redis_dump import ServerState
 from tests.support.gate_check import rows
@@ -13,7 +14,7 @@ from tests.support.gate_leaks import Gate
 
 def of_server(server: ServerState, root: str, now: int) -> Dump:
     """Return that of one queue, whose keys begin with a root."""
-    kinds: dict[str, dict[str, Any]] = {"gate": {}, "line": {}, "limits": {}}
+    kinds: dict[str, dict[str, Any]] = {"gate": {}, "line": {}, "limits": {}, "strikes": {}}
     for key, (value, _) in server.keys.items():
         kind, _, name = key.removeprefix(f"{root}:").partition(":")
         if key.startswith(f"{root}:") and kind in kinds:
@@ -28,7 +29,11 @@ def of_server(server: ServerState, root: str, now: int) -> Dump:
         name: (gate.ready, gate.active, _owed(gate.owed, gate.rate, gate.at_ms, now))
         for name, gate in gates.items()
     }
-    return {"limits": limits, "gates": _without_idle(found), "lines": lines}
+    strikes = {
+        name.decode(): _strike(name.decode(), *said.decode().split("\t", 3))
+        for name, said in kinds["strikes"].get("", {}).items()
+    }
+    return {"limits": limits, "gates": _without_idle(found), "lines": lines, "strikes": strikes}
 
 
 def of_database(step: Step, queue: str) -> Dump:
@@ -54,7 +59,23 @@ def of_database(step: Step, queue: str) -> Dump:
         "limits": {row["name"]: (row["declared"], row["operator"]) for row in of_queue("limits")},
         "gates": _without_idle(found),
         "lines": lines,
+        "strikes": {
+            row["id"]: _strike(
+                row["id"], row["since_ms"], row["action"], row["task"], row["conditions"]
+            )
+            for row in of_queue("strikes")
+        },
     }
+
+
+def _strike(strike_id: str, since_ms: str | int, action: str, task: str, where: str) -> Strike:
+    return Strike(
+        id=strike_id,
+        task=task,
+        where=where,
+        action=StrikeAction(action),
+        since_ms=int(since_ms),
+    )
 
 
 def _owed(owed: int, rate: int, at_ms: int, now: int) -> int:

@@ -75,7 +75,8 @@ class GateModel(State):
 
     def terms(self, q: QueueState, name: str) -> Terms:
         """Return what a gate's limit allows; where nothing is known, nothing bounds it."""
-        declared, operator = q.limits.get(name.partition("\t")[0], ("", ""))
+        limit, is_gate, _ = name.partition("\t")
+        declared, operator = q.limits.get(limit, ("", "")) if is_gate else ("", "")
         return read_terms(operator or declared) or Terms()
 
     def declare(self, q: QueueState, said: str) -> None:
@@ -92,7 +93,7 @@ class GateModel(State):
             q.limits[limit] = (declared, operator)
         if (operator or declared) != (before[1] or before[0]):
             for name in sorted({job.parked for job in q.jobs.values() if job.parked}):
-                if name.partition("\t")[0] == limit:
+                if name.startswith(f"{limit}\t"):
                     self._open(q, name)
 
     # Room

@@ -20,6 +20,7 @@ from tests.model.gate_rules import GateRules
 from tests.model.length_rules import LengthRules
 from tests.model.memory import CLAIMS_KEPT
 from tests.model.reader_rules import ReaderRules
+from tests.model.strike_rules import StrikeRules
 from tests.model.subjects import LANES, QUEUE
 from tests.model.update_rules import UpdateRules
 
@@ -48,7 +49,7 @@ recent = st.integers(0, CLAIMS_KEPT - 1)
 shown = st.tuples(recent, st.sampled_from(asks.TAMPERING))
 
 
-class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules):
+class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRules):
     """Drives one storage; the arguments are those of `MachineMemory`."""
 
     # Producer

@@ -184,6 +184,8 @@ class InspectorModel(State):
             runs_ms=_histogram(work, "run:"),
             settings=q.settings,
             lanes={k: n for k, n in q.queued_by_lane().items() if k != DEFAULT_LANE},
+            paused_tasks=sorted(filter(None, (one.paused_task for one in q.strikes.values()))),
+            strikes=sum(not one.paused_task for one in q.strikes.values()),
         )
 
     def counts(self, q: QueueState) -> dict[str, int]:

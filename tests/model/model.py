@@ -80,6 +80,7 @@ class Model(
             "bulk": bulk_dump(q),
             "idempotent": dict(q.idempotent),
             **self.gates_dump(q),
+            **self.strikes_dump(q),
             "readers": {name: (known.number, known.at) for name, known in q.readers.items()},
         }
 

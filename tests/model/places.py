@@ -11,6 +11,7 @@ import msgspec
 from headrace.job import ErrorInfo, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.values import IncarnationInfo, QueueSettings
+from headrace.strike import Strike
 from headrace.update import Update
 
 CALLS_TTL_MS = 600_000
@@ -200,7 +201,8 @@ class QueueState:
     due time as they came: of these that are due together, any may come first. ``idempotent`` maps
     callers' keys to the id of the first job with each, and to when that is over. ``limits`` map
     names to the terms that are declared and those that are set; ``gate_due`` is when gates are to
-    open.
+    open. ``strikes_version`` counts the changes of strikes with conditions, and ``front`` the jobs
+    that were struck as they were taken.
     """
 
     name: str
@@ -229,6 +231,9 @@ class QueueState:
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)
     buckets: dict[str, Any] = field(default_factory=dict)
     gate_due: dict[str, int] = field(default_factory=dict)
+    strikes: dict[str, Strike] = field(default_factory=dict)
+    strikes_version: int = 0
+    front: int = 0
     head: int = 0
     tail: int = 0
 

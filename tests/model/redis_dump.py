@@ -172,7 +172,7 @@ class RedisDump:
         """Return all of it; what can't be right is in ``problems``."""
         config = {field.decode(): word for field, word in self._one("config", {}).items()}
         counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
-        for name in ("events", "head", "tail"):
+        for name in ("events", "head", "tail", "old", "front"):
             counts.pop(name, None)
         elsewhere = counts.pop("elsewhere", 0)
         by_lane = {

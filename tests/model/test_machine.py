@@ -31,6 +31,7 @@ from tests.model.schedule_mutants import SCHEDULE_MUTANTS
 from tests.model.schedule_rules import EDGES
 from tests.model.slot_mutants import SLOT_MUTANTS
 from tests.model.soak import run_round
+from tests.model.strike_mutants import STRIKE_MUTANTS
 from tests.model.subjects import ModelSubject, SqliteSubject
 from tests.model.turn_mutants import TURN_MUTANTS
 from tests.model.update_mutants import UPDATE_MUTANTS
@@ -45,7 +46,8 @@ VERBS = (
     "redrive", "purge", "delete_queue", "read_schedules", "list_schedules", "schedule_history",
     "write_schedules", "take_schedules", "fire", "join_release", "leave_release", "stage", "commit",
     "publish", "discard", "read_write", "acknowledge", "forget_reader", "readers",
-    "event_lines", "event_span", "event_place", "set_limit", "limits", "gate",
+    "event_lines", "event_span", "event_place", "set_limit", "limits", "gate", "strike", "lift",
+    "strikes",
 )
 DISTURBANCES = (
     "advance", "advance to where a job due", "advance to where a job dies",
@@ -59,6 +61,7 @@ DISTURBANCES = (
     "stage", "stage, off by 1", "stage, off by -1", "a commit: committed", "a commit: known",
     "a commit: lost", "advance to where a stage dies", "advance to where a write dies",
     *(f"advance to an edge of schedules: {edge}" for edge in EDGES), "crowd", "fill",
+    *(f"advance to an edge of schedules: {edge}" for edge in EDGES), "crowd", "strike some",
 )
 # fmt: on
 REASONS = (FailReason.EXHAUSTED, FailReason.STALLED, FailReason.UNDECODABLE, FailReason.EXPIRED)
@@ -148,6 +151,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
         *LENGTH_MUTANTS,
         *CANCEL_MUTANTS,
         *WHY_MUTANTS,
+        *STRIKE_MUTANTS,
     ],
     ids=lambda mutant: mutant.__name__,
 )

@@ -6,8 +6,9 @@ from headrace.job import DEFAULT_LANE, ErrorInfo, JobState
 from headrace.request import JobRequest
 from headrace.storage.values import End
 from headrace.update import Update, UpdateRunAt, cut_options, join_options
-from tests.model.gates import GateModel, stored_names
+from tests.model.gates import stored_names
 from tests.model.places import WAITING, Dump, QueueState, Record, Successor
+from tests.model.strikes import StrikeModel, is_laid_aside
 
 DATA = ("task", "payload", "tier", "lane", "keep", "on_failed", "gates", "slots")
 DUMPED = (*DATA, "options", "max_stalls", "expires", "due", "joined", "created")
@@ -37,7 +38,7 @@ def successor_dump(successor: Successor) -> Dump:
     }
 
 
-class UpdateModel(GateModel):
+class UpdateModel(StrikeModel):
     """Waiting jobs change in place; an active one has a successor, which its end lets in."""
 
     def said(self, q: QueueState, job: JobRequest) -> Record:
@@ -86,7 +87,7 @@ class UpdateModel(GateModel):
         takes_time = self._takes_time(update, job.due, due)
         was_queued = job.state in (JobState.QUEUED, JobState.BLOCKED)
         its_line, new_line = ((one.lane, one.tier, one.gates) for one in (job, said))
-        is_other_line = update.data and its_line != new_line
+        is_other_line = update.data and (its_line != new_line or is_laid_aside(job))
         self._hear(job, said)
         if update.reset_counts:
             job.failures = job.stalls = 0

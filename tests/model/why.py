@@ -5,12 +5,14 @@ from __future__ import annotations
 from headrace.fairness import is_window
 from headrace.job import JobState
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
-from tests.model.gates import GateModel, names_of
+from headrace.strike import Strike
+from tests.model.gates import names_of
 from tests.model.maintenance import InspectorModel
-from tests.model.places import QueueState, Record
+from tests.model.places import WAITING, QueueState, Record
+from tests.model.strikes import StrikeModel, by_age, is_laid_aside
 
 
-class WhyModel(GateModel, InspectorModel):
+class WhyModel(StrikeModel, InspectorModel):
     """Adds ``why``; the ids of those that have places are sorted."""
 
     def why(self, queue: str, job_id: str) -> Situation | None:
@@ -35,12 +37,17 @@ class WhyModel(GateModel, InspectorModel):
             before=_before(q, job),
             next=NextRun(followed.job.created, followed.job.due or 0) if followed else None,
             gates=self._standings(q, job),
-            strikes=[],
-            struck_before=None,
+            strikes=_strikes(q, job),
+            struck_before=self._struck_before(q, job),
             owner=known.get(job.owner) if job.state is JobState.ACTIVE else None,
             workers=live,
             has_more_workers=False,
         )
+
+    def _struck_before(self, q: QueueState, job: Record) -> Before | None:
+        if not is_laid_aside(job):
+            return None
+        return Before([one.id for one in self._line(q, job.parked)].index(job.id))
 
     def _standings(self, q: QueueState, job: Record) -> list[GateStanding]:
         if job.state not in (JobState.QUEUED, JobState.BLOCKED):
@@ -76,6 +83,12 @@ class WhyModel(GateModel, InspectorModel):
             return None
         missing = bucket.owed - (terms.burst - needed) * bucket.rate_ms
         return max(0, -(-missing // bucket.rate))
+
+
+def _strikes(q: QueueState, job: Record) -> list[Strike]:
+    if job.state not in WAITING:
+        return []
+    return [one for one in by_age(q) if one.task in ("", job.task)]
 
 
 def _before(q: QueueState, job: Record) -> Before | None:
