@@ -5,6 +5,17 @@
 local VALUE, STRUCK = '^(%d+)\t(%l+)\t([^\t]*)\t(.*)$', '^(%l+)\t(.*)$'
 local CLOSED = { is_closed = true, concurrency = 0, rate = 0, rate_ms = 0, burst = 0 }
 
+-- By bytes: how strings compare depends on the server's locale.
+local function is_less(one, other)
+  for at = 1, math.min(#one, #other) do
+    local its, others = string.byte(one, at), string.byte(other, at)
+    if its ~= others then
+      return its < others
+    end
+  end
+  return #one < #other
+end
+
 -- All strikes of a queue, those that were set first before the others.
 function strikes.all(unit)
   local flat, found = unit.call('HGETALL', keys.strikes(unit.root)), {}
@@ -16,7 +27,7 @@ function strikes.all(unit)
   end
   table.sort(found, function(one, other)
     local first, second = tonumber(one.since_ms), tonumber(other.since_ms)
-    return first < second or (first == second and one.id < other.id)
+    return first < second or (first == second and is_less(one.id, other.id))
   end)
   return found
 end
@@ -28,22 +39,50 @@ function strikes.append(reply, strike)
   end
 end
 
--- Derive what claims look at from the strikes that there are.
-local function note(unit, changes_conditions)
-  local key, has_conditions, is_met = keys.struck(unit.root), false, {}
-  unit.call('UNLINK', key)
+-- What claims look at, by the strikes that there are: of each task the one that they meet, whether there is any of
+-- these, and whether any has conditions.
+local function derive(unit)
+  local met, conditions = {}, '0'
   for _, strike in ipairs(strikes.all(unit)) do
     if strike.where ~= '' then
-      has_conditions = true
-    elseif not is_met[strike.task] then
-      is_met[strike.task] = true
-      unit.call('HSET', key, strike.task, strike.action .. '\t' .. strike.id)
+      conditions = '1'
+    elseif not met[strike.task] then
+      met[strike.task] = strike.action .. '\t' .. strike.id
     end
+  end
+  return met, next(met) and '1' or '0', conditions
+end
+
+local function note(unit, changes_conditions)
+  local key = keys.struck(unit.root)
+  local met, is_struck, conditions = derive(unit)
+  unit.call('UNLINK', key)
+  for task, said in pairs(met) do
+    unit.call('HSET', key, task, said)
   end
   if changes_conditions then
     unit.call('HINCRBY', keys.config(unit.root), 'strikes_version', '1')
   end
-  settings.set(unit, 'is_struck', next(is_met) and '1' or '0', 'has_conditions', has_conditions and '1' or '0')
+  settings.set(unit, 'is_struck', is_struck, 'has_conditions', conditions)
+end
+
+-- Bring what claims look at back to the strikes that there are; return whether it was wrong.
+function strikes.mend(unit)
+  local flat, n = unit.call('HGETALL', keys.struck(unit.root)), 0
+  local flags = unit.call('HMGET', keys.config(unit.root), 'is_struck', 'has_conditions')
+  local met, is_struck, conditions = derive(unit)
+  local is_wrong = (flags[1] or '0') ~= is_struck or (flags[2] or '0') ~= conditions
+  for i = 1, #flat, 2 do
+    n, is_wrong = n + 1, is_wrong or met[flat[i]] ~= flat[i + 1]
+  end
+  for _ in pairs(met) do
+    n = n - 1
+  end
+  if is_wrong or n ~= 0 then
+    note(unit, true)
+    return true
+  end
+  return false
 end
 
 local function has_conditions(value)

@@ -258,11 +258,16 @@ end
 
 -- The gates in which anybody is: their places, and whether their lines may go on.
 function stages.gates(unit, work)
+  work.mended = work.mended + (strikes.mend(unit) and 1 or 0)
   local found = settings.of(unit).has_gates and places_of(unit, work)
   if not found then
     return nil
   end
-  for _, name in ipairs(unit.call('ZRANGE', keys.lines(unit.root), '0', BATCH - 1)) do
+  local names = unit.call('ZRANGE', keys.lines(unit.root), '0', BATCH - 1)
+  for _, strike in ipairs(strikes.all(unit)) do
+    names[#names + 1] = strike.id
+  end
+  for _, name in ipairs(names) do
     found[name] = found[name] or { queued = 0, active = 0 }
   end
   for name, n in pairs(found) do

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from headrace.limit import Terms
-from headrace.storage import JobState, Storage
+from headrace.storage import JobState, Storage, Strike
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,
@@ -30,6 +30,17 @@ SPOILED = {
     "parked": ("HDEL", f"{ROOT}:job:b", "parked"),
     "gates": ("HDEL", f"{ROOT}:job:c", "gates"),
     "terms": ("HSET", f"{ROOT}:limits", "stripe", "2 0 0 0\t"),
+}
+
+
+STRUCK = {
+    "line": ("DEL", f"{ROOT}:line:task:send"),
+    "gate": ("DEL", f"{ROOT}:gate:task:send"),
+    "lines": ("DEL", f"{ROOT}:lines"),
+    "parked": ("HDEL", f"{ROOT}:job:b", "parked"),
+    "struck": ("DEL", f"{ROOT}:struck"),
+    "flags": ("HDEL", f"{ROOT}:config", "is_struck", "has_conditions"),
+    "strikes": ("DEL", f"{ROOT}:strikes"),
 }
 
 
@@ -60,6 +71,27 @@ async def test_a_repair_brings_gates_back_to_the_jobs_that_there_are(
     assert await repair(storage) == 0
     assert (await gate_counts(storage, "k"))[1] == 1
     assert await state_of(storage, "a") is JobState.ACTIVE
+
+
+@pytest.mark.parametrize("spoiled", STRUCK)
+async def test_a_repair_brings_strikes_and_their_lines_back(
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    spoiled: str,
+) -> None:
+    await storage.strike(QUEUE, Strike(id="task:send", task="send"))
+    await client.enqueue(*(a_job(name) for name in "abc"))
+    assert await worker.claim() == []
+    server.execute_command(*STRUCK[spoiled])
+    await repair(storage)
+    while await worker.claim():
+        assert spoiled == "strikes"
+    assert leaks.problems(server) == []
+    await storage.lift(QUEUE, "task:send")
+    left = ids(await worker.claim())
+    assert sorted(left) == ([] if spoiled == "strikes" else ["a", "b", "c"])
 
 
 async def test_the_place_of_a_lost_record_comes_free(

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from headrace.limit import Terms
-from headrace.storage import JobState
+from headrace.storage import JobState, Strike
 from headrace.storage.sqlite.engine.step import Step
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -28,6 +28,13 @@ SPOILED = [
     "UPDATE jobs SET parked = NULL, number = NULL WHERE state = 'blocked'",
     "UPDATE jobs SET gates = NULL, parked = NULL, number = NULL WHERE id = 'c'",
     "UPDATE limits SET declared = '2 0 0 0'",
+]
+
+
+STRUCK = [
+    "UPDATE jobs SET parked = NULL, number = NULL WHERE state = 'blocked'",
+    "UPDATE queues SET is_struck = 0",
+    "DELETE FROM strikes",
 ]
 
 
@@ -62,6 +69,26 @@ async def test_a_repair_brings_gates_back_to_the_jobs_that_there_are(
     assert await state_of(subject.storage, "a") is JobState.ACTIVE
 
 
+@pytest.mark.parametrize("sql", STRUCK)
+async def test_a_repair_brings_strikes_and_their_lines_back(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation, sql: str
+) -> None:
+    await subject.storage.strike(QUEUE, Strike(id="task:send", task="send"))
+    await client.enqueue(*(a_job(name) for name in "abc"))
+    assert await worker.claim() == []
+
+    def spoil(step: Step) -> None:
+        step.db.execute(sql)
+
+    subject._call(spoil)  # noqa: SLF001 (behind its back)
+    await repair(subject)
+    is_lifted = sql.startswith("DELETE")
+    assert ids(await worker.claim()) == (["a", "b", "c"] if is_lifted else [])
+    assert await subject.problems() == []
+    await subject.storage.lift(QUEUE, "task:send")
+    assert ids(await worker.claim()) == ([] if is_lifted else ["a", "b", "c"])
+
+
 async def test_a_job_without_limits_looks_at_nothing_of_them(
     subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
 ) -> None:
@@ -74,8 +101,6 @@ async def test_a_job_without_limits_looks_at_nothing_of_them(
     await client.enqueue(a_job("a"))
     assert await worker.settle(await worker.claim_one(), completed())
     assert asked
-    assert not [
-        sql for sql in asked if re.search(r"FROM (gates|limits)\b|INTO (gates|limits)\b", sql)
-    ]
+    assert not [sql for sql in asked if re.search(r"(FROM|INTO) (gates|limits|strikes)\b", sql)]
     await client.enqueue(a_gated_job("b"))
     assert [sql for sql in asked if re.search(r"INTO gates", sql)]

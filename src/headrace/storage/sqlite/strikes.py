@@ -24,6 +24,7 @@ ON CONFLICT DO UPDATE SET task = excluded.task, conditions = excluded.conditions
 _LIFT = "DELETE FROM strikes WHERE queue = ? AND id = ?"
 _STANDS = "SELECT 1 FROM strikes WHERE queue = ? AND id = ?"
 _FRONT = "UPDATE queues SET front = front + 1 WHERE key = ? RETURNING front"
+_FLAGS = "SELECT is_struck, has_conditions FROM queues WHERE key = ?"
 _NOTE = """
 UPDATE queues SET is_struck = ?, has_conditions = ?, strikes_version = strikes_version + ?
 WHERE key = ?
@@ -91,9 +92,21 @@ def next_front(unit: UnitOfWork) -> int:
     return int(front) - FRONT
 
 
+def mend(unit: UnitOfWork) -> bool:
+    """Bring what claims look at back to the strikes that there are; return whether it was wrong."""
+    said: tuple[int, int] = unit.db.execute(_FLAGS, (unit.key,)).fetchone()
+    is_wrong = said != _flags(unit)
+    if is_wrong:
+        _note(unit, changes_conditions=True)
+    return is_wrong
+
+
+def _flags(unit: UnitOfWork) -> tuple[bool, bool]:
+    """Return whether any strike says no more than a task, and whether any says more."""
+    strikes = read_all(unit.db, unit.key)
+    return any(not strike.where for strike in strikes), any(strike.where for strike in strikes)
+
+
 def _note(unit: UnitOfWork, *, changes_conditions: bool) -> None:
     """Have the queue's row say what claims look at."""
-    strikes = read_all(unit.db, unit.key)
-    is_struck = any(not strike.where for strike in strikes)
-    has_conditions = any(strike.where for strike in strikes)
-    unit.db.execute(_NOTE, (is_struck, has_conditions, changes_conditions, unit.key))
+    unit.db.execute(_NOTE, (*_flags(unit), changes_conditions, unit.key))

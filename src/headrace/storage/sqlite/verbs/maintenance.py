@@ -14,6 +14,7 @@ from headrace.storage.sqlite import (
     moves,
     readers,
     stages,
+    strikes,
     successors,
     writes,
 )
@@ -119,7 +120,7 @@ def recount(step: Step, name: QueueName) -> int:
     unit.flush()
     mended = len(lost) + successors.mend(unit)
     unit.flush()
-    mended += lines.repair(unit)
+    mended += lines.repair(unit) + strikes.mend(unit)
     unit.flush()
     mended += moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
     unit.close()
