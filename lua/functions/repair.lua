@@ -26,14 +26,17 @@ function functions.repair(roots, args)
   if not stage and not may_begin(unit) then
     return { '', '0' }
   end
-  local work = { looked = 0, mended = 0, lanes = { unpack(args, 2) }, seen = seen ~= '' and seen, tally = {} }
+  local work = {
+    looked = 0, mended = 0, lanes = { unpack(args, 2) }, seen = seen ~= '' and seen, tally = {}, is_full = full == 'f',
+  }
   for name, n in string.gmatch(tally or '', '(%S+)=(%d+)') do
     work.tally[name] = tonumber(n)
   end
   for number = tonumber(stage or 1), #ORDER do
     local name = ORDER[number]
     if (place or '') ~= '' or full == 'f' or not walk.has_its_size(unit, name, work) then
-      local next_place = walk.go_on(unit, name, work, place or '')
+      local go_on = name == 'gates' and recounts.go_on or walk.go_on
+      local next_place = go_on(unit, work, place or '', name)
       if next_place then
         lines.close(unit)
         unit.call('SET', keys.walk(unit.root), '1', 'PX', WALK_MS)

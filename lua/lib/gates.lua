@@ -1,16 +1,16 @@
 -- The gates of limits: who has a place in them, who waits in their lines, and when they are due. Nothing here moves a
 -- job. What gives a job its place asks first and tells it after; what a call has changed is written at its end.
 
--- A gate's name is <limit>, a tab, <key>. Its value is ready, active, in line, due_ms; of one with a rate also owed,
--- rate, rate_ms and since when.
-local VALUE, RATE = '^(%d+) (%d+) (%d+) (%d+)(.*)$', '^ (%d+) (%d+) (%d+) (%d+)$'
+-- A gate's name is <limit>, a tab, <key>. Its value is ready, active, in line, due_ms, and since when it has these
+-- places; of one with a rate also owed, rate, rate_ms and since when.
+local VALUE, RATE = '^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$', '^ (%d+) (%d+) (%d+) (%d+)$'
 local SPAN = 2 ^ 49 -- between the scores of two tiers in a line
 local LOOKS = limits.GATE_LOOKS
 local SLACK_MS = 3000 -- a key must not end before its bucket is full by a clock that was set back a little
 
 local function read(unit, gate)
   local value = unit.call('GET', keys.gate(unit.root, gate.name))
-  local ready, active, waiting, due_ms, rest = string.match(value or '', VALUE)
+  local ready, active, waiting, due_ms, placed_ms, rest = string.match(value or '', VALUE)
   if not ready then
     bucket.fill(gate)
     return
@@ -19,7 +19,7 @@ local function read(unit, gate)
   bucket.pay(gate, tonumber(owed or 0), tonumber(rate or 0), tonumber(rate_ms or 0), unit.now_ms - (at_ms or 0))
   gate.ready, gate.active, gate.waiting, gate.due_ms = tonumber(ready), tonumber(active), tonumber(waiting),
     tonumber(due_ms)
-  gate.value, gate.had_line = value, gate.waiting > 0
+  gate.value, gate.placed_ms, gate.had_line = value, placed_ms, gate.waiting > 0
 end
 
 -- The gates that the call has met, by name.
@@ -44,8 +44,8 @@ function gates.of(unit, name)
   if not gate then
     gate = {
       name = name, terms = terms_of(unit, name), ready = 0, active = 0, waiting = 0,
-      due_ms = 0, value = false, had_line = false, looks = 0, head = false, is_head_known = false, owed = 0, rate = 0,
-      rate_ms = 0, burst = 0,
+      due_ms = 0, placed_ms = '0', value = false, had_line = false, looks = 0, head = false, is_head_known = false,
+      owed = 0, rate = 0, rate_ms = 0, burst = 0,
     }
     read(unit, gate)
     known[name] = gate
@@ -159,7 +159,7 @@ function gates.admit(unit, names, tier, number)
     end
   end
   for _, gate in ipairs(found) do
-    gate.ready = gate.ready + 1
+    gate.ready, gate.placed_ms = gate.ready + 1, unit.now_text
   end
 end
 
@@ -181,7 +181,7 @@ function gates.start(unit, names)
     end
   end
   for _, gate in ipairs(found) do
-    gate.ready = math.max(0, gate.ready - 1)
+    gate.ready, gate.placed_ms = math.max(0, gate.ready - 1), unit.now_text
     if gate.terms and gate.terms.is_window then
       note_turn(unit, gate)
     else
@@ -194,7 +194,7 @@ end
 -- Note that an active job is ready again, in its places. It is ready beside the one of its key whose turn it is.
 function gates.hold(unit, names)
   for _, gate in ipairs(all_of(unit, names)) do
-    gate.active, gate.ready = math.max(0, gate.active - 1), gate.ready + 1
+    gate.active, gate.ready, gate.placed_ms = math.max(0, gate.active - 1), gate.ready + 1, unit.now_text
   end
 end
 
@@ -205,7 +205,7 @@ function gates.give_back(unit, names, state)
     local is_window = turns.terms(name)
     if count == 'ready' or not is_window then
       local gate = gates.of(unit, name)
-      gate[count] = math.max(0, gate[count] - 1)
+      gate[count], gate.placed_ms = math.max(0, gate[count] - 1), unit.now_text
       if is_window then
         note_turn(unit, gate)
       else
@@ -240,12 +240,16 @@ function gates.set_due(unit, name, due_ms)
   unit.has_new_due = true
 end
 
--- Bring a gate back to the jobs that there are; return whether anything was wrong. Its line is looked at if that was
--- so, or if nobody else would.
-function gates.recount(unit, name, ready, active)
+-- Bring a gate back to the jobs that there are, if what was counted of them `may_trust` its places; return whether
+-- anything was wrong. Its line is looked at if that was so, or if nobody else would.
+function gates.recount(unit, name, ready, active, may_trust)
   local gate, root = gates.of(unit, name), unit.root
   local waiting = unit.call('ZCARD', keys.line(root, name))
-  active = turns.terms(name) and 0 or active
+  if not may_trust(gate) then
+    ready, active = gate.ready, gate.active
+  elseif turns.terms(name) then
+    active = 0
+  end
   local was_right = gate.ready == ready and gate.active == active and gate.waiting == waiting
   gate.ready, gate.active, gate.waiting, gate.is_head_known = ready, active, waiting, false
   gate.had_line = unit.call('ZSCORE', keys.lines(root), name) ~= false
@@ -259,7 +263,7 @@ end
 
 local function value_of(unit, gate, due_ms)
   local value = numbers.text(gate.ready) .. ' ' .. numbers.text(gate.active) .. ' ' .. numbers.text(gate.waiting)
-    .. ' ' .. numbers.text(due_ms)
+    .. ' ' .. numbers.text(due_ms) .. ' ' .. gate.placed_ms
   if gate.rate ~= 0 then
     value = value .. ' ' .. numbers.text(gate.owed) .. ' ' .. numbers.text(gate.rate) .. ' '
       .. numbers.text(gate.rate_ms) .. ' ' .. unit.now_text

@@ -21,6 +21,8 @@ function keys.limits(root) return root .. ':limits' end
 function keys.gate(root, name) return root .. ':gate:' .. name end
 function keys.line(root, name) return root .. ':line:' .. name end
 function keys.lines(root) return root .. ':lines' end
+-- What a recount of gates has found up to now, by gate.
+function keys.tally(root) return root .. ':tally' end
 function keys.gates(root) return root .. ':gates' end
 
 -- Strikes by id, and by its task the one that claims meet.

@@ -24,7 +24,7 @@ local function count_delayed(unit)
 end
 
 -- What changes with every move of a job; of those that must wait only the end of their line does.
-local function fingerprint(unit, lists)
+function walk.fingerprint(unit, lists)
   local names = { 'events', 'queued', 'elsewhere', 'scheduled', 'retrying', 'active' }
   local words = {}
   for i, word in ipairs(unit.call('HMGET', keys.counts(unit.root), unpack(names))) do
@@ -78,7 +78,7 @@ end
 function stages.delayed(unit, work, from)
   local key, offset = keys.delayed(unit.root), tonumber(from) or 0
   if not work.seen then
-    work.seen, work.tally = fingerprint(unit, {}), {}
+    work.seen, work.tally = walk.fingerprint(unit, {}), {}
   end
   while work.looked < BATCH do
     local members = unit.call('ZRANGE', key, offset, offset + BATCH - work.looked - 1)
@@ -105,7 +105,7 @@ function stages.delayed(unit, work, from)
   end
   local n = count_delayed(unit)
   local retrying = math.min(n, tonumber(unit.call('HGET', keys.counts(unit.root), 'retrying') or 0))
-  if work.seen == fingerprint(unit, {}) then
+  if work.seen == walk.fingerprint(unit, {}) then
     retrying = work.tally.retrying or 0
   end
   set_count(unit, work, 'retrying', math.max(0, retrying))
@@ -113,7 +113,8 @@ function stages.delayed(unit, work, from)
   return nil
 end
 
-local function lanes_of(unit, named)
+-- The lanes in which anything may stand: those that are named, have jobs, or are any task's.
+function walk.lanes(unit, named)
   local is_lane, lanes = {}, {}
   for _, names in ipairs({ named, counts.lanes(unit), unit.call('HVALS', keys.lanes(unit.root)) }) do
     for _, lane in ipairs(names) do
@@ -143,7 +144,7 @@ end
 
 -- While jobs move, a count is only held against the lengths of its lines, which are too long by what is left over.
 local function count_ready(unit, work, lanes, lists)
-  local is_exact = work.seen == fingerprint(unit, lists)
+  local is_exact = work.seen == walk.fingerprint(unit, lists)
   local elsewhere, here = 0, 0
   for i, lane in ipairs(lanes) do
     local n = is_exact and work.tally[lane] or 0
@@ -167,10 +168,10 @@ end
 
 -- The ready entries, each line from its tail: what is claimed or put back at the head moves none that is to come.
 function stages.ready(unit, work, from)
-  local lanes = lanes_of(unit, work.lanes)
+  local lanes = walk.lanes(unit, work.lanes)
   local lists = lists_of(unit, lanes)
   if not work.seen then
-    work.seen, work.tally = fingerprint(unit, lists), {}
+    work.seen, work.tally = walk.fingerprint(unit, lists), {}
   end
   local at, offset = string.match(from, '^(%d+)/(%d+)$')
   at, offset = tonumber(at or 1), tonumber(offset or 0)
@@ -222,60 +223,6 @@ function stages.blocked(unit, work, from)
   return nil
 end
 
--- Count the places that the active jobs of a queue and those in its lines have, by gate; nil of more than a call may
--- look at.
-local function places_of(unit, work)
-  local ids, found = {}, {}
-  for _, name in ipairs(unit.call('HKEYS', keys.beats(unit.root))) do
-    local key = keys.processing(unit.root, name)
-    if #ids + unit.call('SCARD', key) > BATCH then
-      return nil
-    end
-    for _, id in ipairs(unit.call('SMEMBERS', key)) do
-      ids[#ids + 1] = { id = id, state = 'active', place = name }
-    end
-  end
-  for _, key in ipairs(lists_of(unit, lanes_of(unit, work.lanes))) do
-    if #ids + entries.size(unit, key) > BATCH then
-      return nil
-    end
-    for _, entry in ipairs(entries.from_tail(unit, key, 0, BATCH)) do
-      local generation, id = string.match(entry, '^(%d+):(.*)$')
-      ids[#ids + 1] = { id = id or '', state = 'queued', place = generation }
-    end
-  end
-  for _, its in ipairs(ids) do
-    local job = record.load(unit, its.id)
-    local is_there = job and job.state == its.state
-      and (its.state == 'active' and record.owner(job) or job.generation) == its.place
-    for name in string.gmatch(is_there and job.gates or '', '[^\n]+') do
-      found[name] = found[name] or { queued = 0, active = 0 }
-      found[name][its.state] = found[name][its.state] + 1
-    end
-  end
-  return found
-end
-
--- The gates in which anybody is: their places, and whether their lines may go on.
-function stages.gates(unit, work)
-  work.mended = work.mended + (strikes.mend(unit) and 1 or 0)
-  local found = settings.of(unit).has_gates and places_of(unit, work)
-  if not found then
-    return nil
-  end
-  local names = unit.call('ZRANGE', keys.lines(unit.root), '0', BATCH - 1)
-  for _, strike in ipairs(strikes.all(unit)) do
-    names[#names + 1] = strike.id
-  end
-  for _, name in ipairs(names) do
-    found[name] = found[name] or { queued = 0, active = 0 }
-  end
-  for name, n in pairs(found) do
-    work.mended = work.mended + (gates.recount(unit, name, n.queued, n.active) and 1 or 0)
-  end
-  return nil
-end
-
 -- Whether a list or set has as many places as its count says. Lost records leave both as they are until their places
 -- come up and stand for nothing, and then the count is too high.
 local sizes = {}
@@ -287,7 +234,7 @@ end
 
 function sizes.ready(unit, work)
   local all = 0
-  for _, lane in ipairs(lanes_of(unit, work.lanes)) do
+  for _, lane in ipairs(walk.lanes(unit, work.lanes)) do
     local n = 0
     for _, list in ipairs(lists_of(unit, { lane })) do
       n = n + entries.size(unit, list)
@@ -305,6 +252,6 @@ function walk.has_its_size(unit, name, work)
   return sizes[name] ~= nil and sizes[name](unit, work)
 end
 
-function walk.go_on(unit, name, work, place)
+function walk.go_on(unit, work, place, name)
   return stages[name](unit, work, place)
 end

@@ -27,6 +27,7 @@ class Gate(msgspec.Struct):
     active: int = 0
     waiting: int = 0
     due_ms: int = 0
+    placed_ms: int = 0
     owed: int = 0
     rate: int = 0
     rate_ms: int = 0

@@ -36,7 +36,7 @@ LASTING = {
 }
 OF_A_WORKER = {"worker", "processing", "cancels"}
 OF_A_JOB = {"job", "payload", "errors"}
-PASSING = {"stats", "calls", "result", "output", "damaged", "walk", "fired", "idempotent"}
+PASSING = {"stats", "calls", "result", "output", "damaged", "walk", "tally", "fired", "idempotent"}
 OF_A_WRITE = {"stage", "write"}
 OF_A_SUCCESSOR = {"next"}
 OF_A_TENANT = {"queues", *schedule_leaks.LASTING, *schedule_leaks.PASSING}

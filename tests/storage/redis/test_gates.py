@@ -6,7 +6,8 @@ import pytest
 import redis
 
 from headrace.limit import Terms
-from headrace.storage import JobState, Storage, Strike
+from headrace.storage import EnqueueOutcome, JobState, Settlement, Storage, Strike
+from headrace.storage.limits import RECOUNT_LOOKS
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,
@@ -23,7 +24,7 @@ from tests.support import leaks
 
 GATE, LINE = f"{ROOT}:gate:stripe\tk", f"{ROOT}:line:stripe\tk"
 SPOILED = {
-    "counts": ("SET", GATE, "7 3 2 0"),
+    "counts": ("SET", GATE, "7 3 2 0 0"),
     "gate": ("DEL", GATE),
     "line": ("DEL", LINE),
     "lines": ("DEL", f"{ROOT}:lines"),
@@ -48,7 +49,7 @@ async def repair(storage: Storage) -> int:
     """Repair thoroughly, and return how much was put right."""
     cursor, mended = "", 0
     while True:
-        done = await storage.repair(QUEUE, cursor=cursor, is_full=True)
+        done = await storage.repair(QUEUE, cursor=cursor, is_full=not cursor)
         mended += done.mended
         cursor = done.cursor
         if not cursor:
@@ -146,3 +147,69 @@ async def test_a_queue_without_limits_keeps_nothing_of_them(
     kinds = {key.removeprefix(f"{ROOT}:").split(":")[0] for key in leaks.dump(server)}
     assert "counts" in kinds
     assert not kinds & {"gate", "gates", "line", "lines", "limits", "ordered"}
+
+
+MANY, KEYS = 700, 7
+"""More jobs with places than a call looks at, and their keys."""
+
+
+async def fill_many(client: ContractClient, worker: ContractIncarnation) -> None:
+    """Have every gate 50 active jobs, 50 ready ones, and 20 in line."""
+    terms = Terms(MANY // KEYS)
+    for first in range(0, MANY, 350):
+        await client.enqueue(
+            *(a_gated_job(f"{n}", f"k{n % KEYS}", terms) for n in range(first, first + 350))
+        )
+        await worker.claim(175)
+    await client.enqueue(*(a_gated_job(f"b{n}", f"k{n % KEYS}", terms) for n in range(20 * KEYS)))
+
+
+def spoil_counts(server: redis.Redis) -> None:
+    """Have each gate say that it has more or fewer jobs than there are."""
+    for key in range(KEYS):
+        value = f"{key * 10} {key * 12} {key} 0 0"
+        server.set(f"{ROOT}:gate:stripe\tk{key}", value)
+
+
+async def test_the_places_of_many_jobs_are_counted_over_several_calls(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
+) -> None:
+    await fill_many(client, worker)
+    assert await repair(storage) == 0
+    spoil_counts(server)
+    assert await repair(storage) == KEYS
+    assert leaks.problems(server) == []
+    assert await gate_counts(storage, "k3") == (50, 50, 20)
+    assert await repair(storage) == 0
+
+
+async def test_a_sweep_counts_the_places_of_many_jobs_too(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
+) -> None:
+    await fill_many(client, worker)
+    spoil_counts(server)
+    cursor, mended, calls = "", 0, 0
+    while cursor or not calls:
+        done = await storage.repair(QUEUE, cursor=cursor)
+        cursor, mended, calls = done.cursor, mended + done.mended, calls + 1
+    assert calls > MANY // RECOUNT_LOOKS
+    assert mended == KEYS
+    assert leaks.problems(server) == []
+
+
+async def test_a_recount_while_jobs_move_frees_what_nobody_has_and_nothing_else(
+    storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
+) -> None:
+    await fill_many(client, worker)
+    server.set(f"{ROOT}:gate:other\tlost", "0 1 0 0 0")
+    stuck = a_gated_job("stuck", "lost", Terms(1), name="other")
+    assert await client.enqueue(stuck) == [EnqueueOutcome.BLOCKED]
+    cursor, calls = "", 0
+    while cursor or not calls:
+        done = await storage.repair(QUEUE, cursor=cursor, is_full=not calls)
+        cursor, calls = done.cursor, calls + 1
+        jobs = await worker.claim(3)
+        await worker.settle_all(*(Settlement(job.id, job.claim, 7, completed()) for job in jobs))
+    assert calls > MANY // RECOUNT_LOOKS
+    assert leaks.problems(server) == []
+    assert await state_of(storage, "stuck") is not JobState.BLOCKED

@@ -36,7 +36,7 @@ LIB_ORDER = (
     *("readers", "updates", "successors", "idempotency", "batch"),
     *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due"),
     *("slots", "starts", "incarnations"),
-    *("pages", "reading", "before", "holders", "walk"),
+    *("pages", "reading", "before", "holders", "walk", "recounts"),
     *("schedules", "releases", "staged"),
 )
 """The files of ``lua/lib``: each knows only those before it."""
