@@ -7,7 +7,8 @@ import re
 import pytest
 
 from headrace.limit import Terms
-from headrace.storage import JobState, Strike
+from headrace.storage import JobState, Repaired, Strike
+from headrace.storage.limits import GATES_LOOKS
 from headrace.storage.sqlite.engine.step import Step
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -41,7 +42,7 @@ STRUCK = [
 async def repair(subject: SqliteSubject) -> int:
     cursor, mended = "", 0
     while True:
-        done = await subject.storage.repair(QUEUE, cursor=cursor, is_full=True)
+        done = await subject.storage.repair(QUEUE, cursor=cursor, is_full=not cursor)
         mended += done.mended
         cursor = done.cursor
         if not cursor:
@@ -87,6 +88,44 @@ async def test_a_repair_brings_strikes_and_their_lines_back(
     assert await subject.problems() == []
     await subject.storage.lift(QUEUE, "task:send")
     assert ids(await worker.claim()) == ([] if is_lifted else ["a", "b", "c"])
+
+
+async def test_a_repair_counts_the_places_of_many_jobs(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    for first in (0, 350):
+        await client.enqueue(
+            *(a_gated_job(f"{n}", f"{n % 7}", Terms(100)) for n in range(first, first + 350))
+        )
+        await worker.claim(175)
+
+    def spoil(step: Step) -> None:
+        step.db.execute("UPDATE gates SET ready = 7, active = 3")
+
+    subject._call(spoil)  # noqa: SLF001 (behind its back)
+    assert await repair(subject) == 7
+    assert await gate_counts(subject.storage, "3") == (50, 50, 0)
+    assert await subject.problems() == []
+
+
+async def test_a_sweep_opens_lines_that_have_room_and_that_nobody_comes_for(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    for n in range(GATES_LOOKS + 20):
+        await client.enqueue(*(a_gated_job(f"{name} {n}", f"{n}", Terms(1)) for name in "abc"))
+    assert await gate_counts(subject.storage, f"{GATES_LOOKS}") == (1, 0, 2)
+
+    def spoil(step: Step) -> None:
+        step.db.execute("UPDATE limits SET declared = '2 0 0 0'")
+
+    subject._call(spoil)  # noqa: SLF001 (behind its back)
+    done = await subject.storage.repair(QUEUE)
+    assert (done.mended, bool(done.cursor)) == (0, True)
+    assert (await subject.storage.stats(QUEUE)).blocked == 2 * (GATES_LOOKS + 20) - GATES_LOOKS
+    done = await subject.storage.repair(QUEUE, cursor=done.cursor)
+    assert done == Repaired("", 0)
+    assert (await subject.storage.stats(QUEUE)).blocked == GATES_LOOKS + 20
+    assert await subject.problems() == []
 
 
 async def test_a_job_without_limits_looks_at_nothing_of_them(

@@ -171,6 +171,10 @@ class Gates:
             gate = self._known[name] = self._load(name)
         return gate
 
+    def look_at(self, name: str) -> GateState:
+        """Return one gate as it is now, which is not written."""
+        return self._known.get(name) or self._load(name)
+
     def admit(self, names: str, place: Standing) -> str | None:
         """Take a place in each of a job's gates, or return that in whose line it has to wait."""
         gates = [self.gate(name) for name in names.split("\n")]

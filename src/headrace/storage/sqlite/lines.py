@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from headrace.storage.limits import GATES_LOOKS
+from headrace.storage.limits import GATE_LOOKS, GATES_LOOKS
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.moves import ADMITTED, Ready, move
 from headrace.storage.sqlite.record import FIELDS, Record, load_one
 from headrace.storage.sqlite.unit import UnitOfWork
+
+_LAST = "\U0010ffff"
+"""Behind the names of all gates."""
 
 _FIRST = f"""
 SELECT {FIELDS}, number FROM jobs
@@ -39,6 +42,7 @@ _NAMES = """
 SELECT name FROM gates WHERE queue = ?1
 UNION SELECT parked FROM jobs WHERE queue = ?1 AND parked IS NOT NULL
 """
+_IS_DUE = "SELECT due_ms IS NOT NULL FROM gates WHERE queue = ? AND name = ?"
 _LIMITS = "SELECT name, opened FROM limits WHERE queue = ? AND opened IS NOT NULL ORDER BY name"
 _OPENED = "UPDATE limits SET opened = ? WHERE queue = ? AND name = ?"
 
@@ -150,6 +154,23 @@ def repair(unit: UnitOfWork) -> int:
         wrong += (gate.ready, gate.active) != counts
         gate.ready, gate.active = counts
     return len(lost) + wrong
+
+
+def open_forgotten(unit: UnitOfWork, opened: str) -> str:
+    """Open some lines behind one that have room, and that nobody else would come for.
+
+    Returns:
+        The last that was looked at, "" at the end.
+    """
+    for _ in range(GATES_LOOKS):
+        [name] = unit.db.execute(_NEXT, (unit.key, opened, _LAST)).fetchone()
+        if name is None:
+            return ""
+        opened = name
+        row = unit.db.execute(_IS_DUE, (unit.key, name)).fetchone()
+        if not (row and row[0]) and unit.gates.look_at(name).has_room:
+            unit.gates.gate(name).looks = GATE_LOOKS
+    return opened
 
 
 def forget_full(unit: UnitOfWork, limit: int) -> int:

@@ -39,9 +39,10 @@ class SqliteMaintenance(SqliteRole):
         lanes: Collection[str] = (),
         is_full: bool = False,
     ) -> Repaired:
-        # No row is lost but by hand: nothing to look for at every sweep.
+        name = self._name(queue)
+        # No row is lost but by hand: nothing more to look for at every sweep.
         if not is_full:
-            return Repaired("", 0)
-        return Repaired(
-            "", await self._do("repair", lambda s: maintenance.recount(s, self._name(queue)))
-        )
+            return Repaired(
+                await self._do("repair", lambda s: maintenance.open_lines(s, name, cursor)), 0
+            )
+        return Repaired("", await self._do("repair", lambda s: maintenance.recount(s, name)))

@@ -108,6 +108,16 @@ def prune(step: Step, name: QueueName) -> str:
     return "more" if has_more else ""
 
 
+def open_lines(step: Step, name: QueueName, cursor: str) -> str:
+    """Open a bounded piece of the lines that have room and that nobody comes for."""
+    unit = find_unit(step, name)
+    if unit is None:
+        return ""
+    cursor = lines.open_forgotten(unit, cursor)
+    lines.close(unit)
+    return cursor
+
+
 def recount(step: Step, name: QueueName) -> int:
     """Bring counts back to the rows that are there; return how many things were put right."""
     unit = find_unit(step, name)
