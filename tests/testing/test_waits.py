@@ -161,3 +161,16 @@ async def test_a_job_that_expires_while_somebody_waits_raises(kit: Kit) -> None:
     with pytest.raises(JobFailed, match="expired"):
         await job.result()
     assert shop_app.order == []
+
+
+async def test_time_passes_for_who_waits_for_a_job_that_a_rate_holds_up(kit: Kit) -> None:
+    await app.queue("orders").set_limit("till", rate="1/min", burst=1)
+    call = bill.options(limit_keys={"till": None})
+    begin = kit.now
+    jobs = [await call.enqueue(n) for n in (1, 2, 3)]
+    with pytest.raises(WaitTimeout, match="within 90 s"):
+        await jobs[2].result(timeout=90)
+    assert kit.now - begin == timedelta(seconds=90)
+    assert await jobs[1].result(timeout=1) == "bill 2"
+    assert await jobs[2].result() == "bill 3"
+    assert kit.now - begin == timedelta(seconds=120)

@@ -32,6 +32,8 @@ from headrace.waiting import is_end
 
 LOOK_S = 0.005
 LIMIT = 10_000
+WAITS_FOR_OTHERS = (JobState.ACTIVE, JobState.BLOCKED)
+"""Where time may bring a job on that is due at no time of its own: by a sweep, or a token."""
 
 _in_kits: WeakSet[App[Any]] = WeakSet()
 
@@ -272,14 +274,14 @@ class Simulation:
             await anyio.sleep(LOOK_S)  # another run has it
             return
         waits = [] if give_up_at is None else [give_up_at - self.clock()]
-        if record.state is JobState.ACTIVE or record.due_ms > self.clock():
+        if record.state in WAITS_FOR_OTHERS or record.due_ms > self.clock():
             next_ms = await self._next_ms(worker)
             waits += [] if next_ms is None else [next_ms]
             waits += [record.due_ms - self.clock()] if record.due_ms else []
         if not waits:
             raise WaitTimeout(
                 f"job {end.id!r} is {record.state} and nothing in this kit will ever run it: is "
-                f"queue {end.queue!r} paused, or the task another program's?",
+                f"queue {end.queue!r} paused, or the task another program's? Its why() tells",
                 job_id=end.id,
                 queue=end.queue,
             )
