@@ -11,6 +11,19 @@ local function has_new(unit)
   return unit.gates or (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered))
 end
 
+-- Take up to `most` entries of a lane: of its best tier, or of the one that is due by its age.
+local function pop(unit, call, words, lane, most)
+  if call.aging then
+    local list, popped, its_numbers = aging.pop(unit, call.aging, lane)
+    if list then
+      return list, popped, its_numbers, true
+    end
+    most = aging.most(call.aging, most)
+  end
+  words[#words] = numbers.text(most)
+  return entries.pop(unit, words, lane)
+end
+
 -- Take up to `limit` jobs of one lane, best tier first. Return how many, and whether to look for more: not who took
 -- nothing although it had room, since that can't take what is left, and to wake it again would never end.
 local function drain(unit, call, lane, limit, room)
@@ -18,8 +31,8 @@ local function drain(unit, call, lane, limit, room)
   local taken, looks, waiting, is_drained = 0, LOOKS, {}, false
   call.room = room
   while taken < room.limit and looks > 0 and call.bytes > 0 and call.turns > 0 do
-    words[#words] = numbers.text(math.min(room.limit - taken, looks, 50))
-    local list, popped, its_numbers = entries.pop(unit, words, lane)
+    local before, most = taken, math.min(room.limit - taken, looks, 50)
+    local list, popped, its_numbers, is_aged = pop(unit, call, words, lane, most)
     if not list then
       is_drained = true
       break
@@ -40,6 +53,9 @@ local function drain(unit, call, lane, limit, room)
         entries.push_back(unit, list, popped, its_numbers, i)
         break
       end
+    end
+    if call.aging then
+      aging.note(call.aging, taken - before, is_aged)
     end
     if unit.turns_over then
       call.turns = call.turns - #unit.turns_over
@@ -114,7 +130,7 @@ function functions.claim(roots, args)
   if its.is_paused then
     return { 'paused', '0', '-1' }
   end
-  call.is_struck = its.is_struck
+  call.is_struck, call.aging = its.is_struck, aging.open(unit)
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
   local most = its.max_active == 0 and BATCH or may_start(unit, its.max_active)
@@ -127,6 +143,9 @@ function functions.claim(roots, args)
     end
   end
   local taken = #unit.joined
+  if call.aging then
+    aging.close(unit, call.aging)
+  end
   if unit.gates then
     lines.open_freed(unit)
     gates.write(unit, false) -- the reply says when the next is due

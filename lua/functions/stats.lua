@@ -51,6 +51,7 @@ function functions.stats(roots)
     'set:max_active', numbers.text(config.max_active),
     'set:max_length', numbers.text(config.max_length),
     'set:weight', numbers.text(config.weight),
+    'set:aging', numbers.text(config.aging),
   }
   local function append(prefix, values)
     for i = 1, #values, 2 do

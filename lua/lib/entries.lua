@@ -172,20 +172,32 @@ local function read_popped(popped)
   return popped[1], found, its_numbers
 end
 
+-- Take up to n entries of one line, which are in two keys.
+local function pop_keys(unit, old, new, n)
+  local key, found, its_numbers = pop_early(unit, new, n)
+  if key then
+    return key, found, its_numbers
+  end
+  local popped = unit.call('LMPOP', '1', old, 'LEFT', 'COUNT', n)
+  if popped then
+    return popped[1], popped[2], NOTHING
+  end
+  popped = unit.call('ZMPOP', '1', new, 'MIN', 'COUNT', n)
+  if popped then
+    return read_popped(popped)
+  end
+end
+
+function entries.pop_line(unit, line, n)
+  return pop_keys(unit, keys.ready(unit.root, line), keys.ordered(unit.root, line), n)
+end
+
 -- The same from a lane that has entries without numbers, too.
 local function pop_mixed(unit, old, new, n)
   for at = 2, 11 do
-    local key, found, its_numbers = pop_early(unit, new[at], n)
+    local key, found, its_numbers = pop_keys(unit, old[at], new[at], n)
     if key then
       return key, found, its_numbers
-    end
-    local popped = unit.call('LMPOP', '1', old[at], 'LEFT', 'COUNT', n)
-    if popped then
-      return popped[1], popped[2], NOTHING
-    end
-    popped = unit.call('ZMPOP', '1', new[at], 'MIN', 'COUNT', n)
-    if popped then
-      return read_popped(popped)
     end
   end
 end

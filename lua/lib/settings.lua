@@ -2,6 +2,7 @@
 local FIELDS = {
   'paused', 'history', 'dead_letters', 'dead_letter_ttl_ms', 'events', 'events_cap', 'has_readers', 'on_failed',
   'max_active', 'max_length', 'has_gates', 'is_struck', 'has_conditions', 'strikes_version', 'weight',
+  'aging',
 }
 
 local DEFAULTS = {
@@ -9,7 +10,7 @@ local DEFAULTS = {
   dead_letter_ttl_ms = '' .. limits.DEFAULT_DEAD_LETTER_TTL_MS, events = '' .. limits.DEFAULT_EVENTS,
   events_cap = '' .. limits.DEFAULT_EVENTS_CAP, events_now = '' .. limits.DEFAULT_EVENTS, has_readers = false,
   on_failed = '', max_active = 0, max_length = 0, has_gates = false, is_struck = false,
-  strikes_version = 0, weight = 0,
+  strikes_version = 0, weight = 0, aging = 0,
 }
 
 -- Most queues have the defaults: to read one field that says so takes 9,000 instructions less than all.
@@ -39,6 +40,7 @@ function settings.of(unit)
     is_struck = v[12] == '1', -- a strike says no more than a task
     strikes_version = v[13] == '1' and numbers.read(v[14], 0) or 0, -- of those that say more
     weight = numbers.read(v[15], 0),
+    aging = numbers.read(v[16], 0),
   }
   -- What is kept now: a reader may hold more back.
   local is_held = found.has_readers and tonumber(found.events_cap) > tonumber(found.events)

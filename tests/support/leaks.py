@@ -16,7 +16,7 @@ KEY = re.compile(r"hr:\{([^:}]+)(:[^}]+)?\}:([a-z-]+)(?::(.*))?\Z", re.DOTALL)
 TERMINAL = {"completed", "failed", "cancelled"}
 COUNTED = ("queued", "scheduled", "retrying", "active")
 BLOCKED = "blocked"
-NUMBERS = ("events", "head", "tail", "old", "front")
+NUMBERS = ("events", "head", "tail", "old", "front", "aged")
 # Each is deleted by who owns it, or bounded: by the number of queues, lanes and settings.
 LASTING = {
     *(

@@ -241,6 +241,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_length: most jobs that wait at once, whatever for; 0: no bound.
         weight: its share of the slots of workers that serve other queues too, as in their
             ``queues``; 0: as each of them was told.
+        aging: of so many jobs that claims take one is of a lower tier than the best that waits in
+            its lane, of that whose head has waited longest; 0: tiers are strict.
     """
 
     history: int = limits.DEFAULT_HISTORY
@@ -252,6 +254,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_active: int = 0
     max_length: int = 0
     weight: int = 0
+    aging: int = 0
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ LIB_ORDER = (
     ),
     *("readers", "updates", "successors", "idempotency", "batch"),
     *("fail_jobs", "finish", "attempts", "outcomes", "lines", "due"),
-    *("slots", "starts", "incarnations"),
+    *("slots", "aging", "starts", "incarnations"),
     *("pages", "reading", "before", "holders", "walk", "recounts"),
     *("schedules", "releases", "staged"),
 )

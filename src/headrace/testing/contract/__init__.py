@@ -10,6 +10,7 @@ import pytest
 # Before they are imported, so that a failed assertion shows what it compared.
 pytest.register_assert_rewrite(*(f"{__name__}.{part.name}" for part in iter_modules(__path__)))
 
+from headrace.testing.contract.aging import AgingContract
 from headrace.testing.contract.beat import BeatContract
 from headrace.testing.contract.cancel import CancelContract
 from headrace.testing.contract.cancel_in_states import CancelInStatesContract
@@ -81,6 +82,7 @@ __all__ = ["StorageContract", "Subject"]
 
 
 class StorageContract(
+    AgingContract,
     BeatContract,
     CancelContract,
     CancelInStatesContract,

@@ -26,6 +26,7 @@ class ConfigureContract(Contract):
             max_active=2,
             max_length=1,
             weight=8,
+            aging=9,
         )
         await storage.configure(QUEUE, settings)
         assert (await storage.stats(QUEUE)).settings == settings

@@ -183,6 +183,7 @@ def _stats(queue: str, reply: list[bytes]) -> QueueCounts:
             max_active=values["set:max_active"],
             max_length=values["set:max_length"],
             weight=values["set:weight"],
+            aging=values["set:aging"],
         ),
     )
 

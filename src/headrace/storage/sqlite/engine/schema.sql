@@ -3,7 +3,9 @@
 
 -- A queue with its settings, the counts of its jobs, and where its sequences stand: `tail` and
 -- `head` order what is ready, and `front` what was taken from the head and struck; `event` numbers the
--- event entries and `told` the events, `wake` counts the wake-ups. `events` entries are kept, and up to `events_cap` while a reader has not seen them.
+-- event entries and `told` the events, `wake` counts the wake-ups, `aged` the jobs that were taken since
+-- the last of a lower tier. `events` entries are kept, and up to `events_cap` while a reader has not seen
+-- them.
 -- `gate_due_ms` is when the first of its gates is due. `is_struck` says that a strike names no more
 -- than a task, `has_conditions` that one says what arguments are to be, and `strikes_version` counts
 -- the changes of these.
@@ -39,6 +41,8 @@ CREATE TABLE queues (
   strikes_version INTEGER NOT NULL DEFAULT 0,
   front INTEGER NOT NULL DEFAULT 0,
   weight INTEGER NOT NULL DEFAULT 0,
+  aging INTEGER NOT NULL DEFAULT 0,
+  aged INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 ) STRICT;
 

@@ -9,7 +9,8 @@ import msgspec
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
 from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS, CLAIM_TURNS
-from headrace.storage.sqlite import due, finish, lines, moves, strikes, turns
+from headrace.storage.sqlite import aging, due, finish, lines, moves, strikes, turns
+from headrace.storage.sqlite.aging import Aging, IsThere, Look
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import (
     Claimant,
@@ -29,6 +30,7 @@ SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls
   options, max_stalls, gates, seq, slots, tier
 FROM jobs WHERE queue = ? AND lane = ? AND seq <= ? ORDER BY tier DESC, seq LIMIT ?
 """  # noqa: S608
+_READY_OF_TIER = _READY.replace("seq <= ?", "seq <= ? AND tier = ?")
 _OWNED = f"""
 SELECT id, task, {PAYLOAD}, created_ms, epoch, failures, stalls, options, slots
 FROM jobs WHERE owner = ? AND nonce = ?
@@ -58,6 +60,7 @@ class Taking(msgspec.Struct):
     lines: dict[int, str] = {}
     rooms: dict[str, Room] = {}
     struck: dict[str, Strike] = {}
+    aging: Aging | None = None
 
 
 def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
@@ -76,8 +79,11 @@ def claim(step: Step, name: QueueName, call: CallId, nonce: str, slots: SlotsAsk
     due.promote(unit)
     unit.gates.let_in = set()
     taking = Taking(call.client, me, nonce, unit.tail, struck=strikes.by_task(unit))
+    taking.aging = aging.opened(unit)
     # Who has no slot at all passes on whatever token it has.
     may_have_more = [lane for lane, asked in slots.items() if _drain(unit, taking, lane, asked)]
+    if taking.aging is not None:
+        aging.close(unit, taking.aging)
     lines.open_freed(unit)
     unit.write_gates(wakes=False)  # the answer says when the next is due
     left = _left(unit, taking, may_have_more) if slots else ready_lanes(unit.db, unit.key)
@@ -138,16 +144,20 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
     has_waiting = False
     while room.taken < room.limit and looks > 0 and taking.size > 0 and taking.turns > 0:
         first = len(taking.keys)
-        count = min(room.limit - room.taken, looks)
-        found = _take_some(unit, taking, room, lane, count)
+        look = Look(lane, min(room.limit - room.taken, looks))
+        if taking.aging is not None:
+            look = taking.aging.bound(unit, look, _is_there(unit, taking, room))
+        found = _take_some(unit, taking, room, look)
         looks -= len(found)
         has_waiting = has_waiting or "waits" in found
         if len(taking.keys) > first:
             moves.start(unit, taking.keys[first:], owner=taking.me.key, nonce=taking.nonce)
+        if taking.aging is not None:
+            taking.aging.note(len(taking.keys) - first, is_aged=look.tier is not None)
         if unit.gates.turns_over:
             taking.turns -= len(unit.gates.turns_over)
             lines.let_next_in(unit)
-        elif len(found) < count or not any(found):
+        elif len(found) < look.count:
             break
     for key in taking.held:
         moves.pass_over(unit, key)
@@ -156,9 +166,15 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
     return not room.awaited and (limit <= 0 or room.taken > 0 or is_cut)
 
 
-def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: int) -> list[Passed]:
+def _is_there(unit: UnitOfWork, taking: Taking, room: Room) -> IsThere:
+    """Return what tells which ready jobs the claim may take yet."""
+    passed_over, last, let_in = room.passed.union(taking.held), taking.last, unit.gates.let_in
+    return lambda key, seq: key not in passed_over and (seq <= last or seq in let_in)
+
+
+def _take_some(unit: UnitOfWork, taking: Taking, room: Room, look: Look) -> list[Passed]:
     """Take from one look; return of each job why it was passed over, "" if it was not."""
-    found = _look(unit, taking, room, lane, count)
+    found = _look(unit, taking, room, look)
     for passed, row in found:
         _put(unit, taking, passed, row)
     unit.flush()
@@ -166,28 +182,28 @@ def _take_some(unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: i
 
 
 def _look(
-    unit: UnitOfWork, taking: Taking, room: Room, lane: str, count: int
+    unit: UnitOfWork, taking: Taking, room: Room, look: Look
 ) -> list[tuple[Passed, tuple[Any, ...]]]:
     """Return the best jobs of a lane, and of each why it is passed over, "" if it is not."""
     found: list[tuple[Passed, tuple[Any, ...]]] = []
-    let_in, over = unit.gates.let_in, unit.gates.turns_over
-    passed_over = room.passed.union(taking.held)
-    hidden = len(passed_over) + unit.tail - taking.last - len(let_in)
-    cursor = unit.db.execute(_READY, (unit.key, lane, unit.tail, count + hidden))
+    is_there, over = _is_there(unit, taking, room), unit.gates.turns_over
+    hidden = len(room.passed) + len(taking.held) + unit.tail - taking.last - len(unit.gates.let_in)
+    sql, of_tier = (_READY, ()) if look.tier is None else (_READY_OF_TIER, (look.tier,))
+    values = (unit.key, look.lane, unit.tail, *of_tier, look.count + hidden)
+    cursor = unit.db.execute(sql, values)
     for row in cursor:
-        key, gates, number, tier = row[0], row[12], row[13], row[15]
-        if key in passed_over or (number > taking.last and number not in let_in):
+        if not is_there(row[0], row[13]):
             continue
-        if over and found and (tier != found[0][1][15] or len(over) >= taking.turns):
+        if over and found and (row[15] != found[0][1][15] or len(over) >= taking.turns):
             break  # the next of the keys whose turn is over come before other tiers
         passed = _why_not(unit, taking, room, row)
         found.append((passed, row))
         if not passed:
             room.take(row[14])
             taking.size -= len(row[3] or b"")
-        if len(found) == count or taking.size <= 0 or room.taken >= room.limit:
+        if len(found) == look.count or taking.size <= 0 or room.taken >= room.limit:
             break  # what is not there yet may be in another lane
-        if passed in ("expired", "struck", "parked") and turns.are_among(gates):
+        if passed in ("expired", "struck", "parked") and turns.are_among(row[12]):
             break  # its turn is over once that is written, before those behind it
     cursor.close()
     return found

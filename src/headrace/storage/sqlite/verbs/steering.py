@@ -22,7 +22,8 @@ _DELETE_QUEUE = (
     "DELETE FROM readers WHERE queue = ?",
     "DELETE FROM limits WHERE queue = ?",
     "DELETE FROM strikes WHERE queue = ?",
-    "UPDATE queues SET is_struck = 0, has_conditions = 0, strikes_version = 0 WHERE key = ?",
+    """UPDATE queues SET is_struck = 0, has_conditions = 0, strikes_version = 0, aged = 0
+WHERE key = ?""",
     "UPDATE queues SET is_listed = 0, is_paused = 0, told = 0, gate_due_ms = NULL WHERE key = ?",
 )
 
