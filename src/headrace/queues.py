@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from headrace.clock import Duration, duration_ms
+from headrace.errors import InvalidOption
 from headrace.fail_jobs import NamedTask, fail_task_name
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queue_jobs import QueueJobs
@@ -52,6 +53,7 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
         max_active: int | None = None,
         max_length: int | None = None,
         weight: int | None = None,
+        aging: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set; None leaves a setting as it is. Returns its `stats` then.
 
@@ -72,6 +74,9 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
             weight: the queue's share of the slots of workers that serve other queues too, 1 to
                 1,000, over what they were started with; they follow with their next claims of it.
                 Default 0: as each was started.
+            aging: of so many jobs that start one is of a lower priority than the best that waits,
+                of that whose next job has waited longest: 2 to 1,000,000. Default 0: who has a
+                lower priority waits as long as any other does.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -86,11 +91,19 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
         for name, value in counts.items():
             if value is not None:
                 changes[name] = check_count(value, name=name, most=10_000_000)
-        for name, value in (("max_active", max_active), ("max_length", max_length)):
+        bounds = (
+            ("max_active", max_active, 10_000_000),
+            ("max_length", max_length, 10_000_000),
+            ("weight", weight, 1_000),
+            ("aging", aging, 1_000_000),
+        )
+        for name, value, most in bounds:
             if value is not None:
-                changes[name] = check_count(value, name=name, most=10_000_000, least=0)
-        if weight is not None:
-            changes["weight"] = check_count(weight, name="weight", most=1_000, least=0)
+                changes[name] = check_count(value, name=name, most=most, least=0)
+        if changes.get("aging") == 1:
+            raise InvalidOption(
+                "aging=1 leaves the best priority nothing: use 2 to 1,000,000, or 0"
+            )
         if dead_letter_ttl is not None:
             changes["dead_letter_ttl_ms"] = duration_ms(
                 dead_letter_ttl, name="dead_letter_ttl", least_ms=1000

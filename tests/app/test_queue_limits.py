@@ -138,3 +138,13 @@ async def test_callers_that_share_a_call_fill_a_queue_up_to_its_bound(app: App[N
         assert (await queue.stats()).queued == bound
     ids = {row.id async for row in queue.jobs("queued")}
     assert len(ids) == 10
+
+
+async def test_the_share_of_lower_priorities_is_configured(app: App[None]) -> None:
+    async with app:
+        queue = app.queue("default")
+        assert (await queue.configure(aging=2)).aging == 2
+        assert (await queue.configure()).aging == 2
+        for wrong in (1, -1, 1_000_001, 2.5, True):
+            with pytest.raises(InvalidOption, match="aging="):
+                await queue.configure(aging=wrong)  # type: ignore[arg-type]  # 2.5 is none

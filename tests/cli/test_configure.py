@@ -69,3 +69,11 @@ def test_a_task_for_its_dead_letters_is_named_and_taken_back(here: Cli) -> None:
     assert shown("--no-on-failed") is None
     for words in (["--on-failed", "a\tb"], ["--on-failed", "a", "--no-on-failed"]):
         assert here("queue", "configure", "mail", *words).code == 2
+
+
+def test_the_share_of_lower_priorities_is_set_and_taken_back(here: Cli) -> None:
+    ran = here("queue", "configure", "mail", "--aging", "20")
+    assert "of a lower priority     one of 20 jobs\n" in ran.out
+    assert here("queue", "configure", "mail", "-o", "json").json["aging"] == 20
+    assert "lower priority" not in here("queue", "configure", "mail", "--aging", "0").out
+    assert here("queue", "configure", "mail", "--aging", "1").code == 2

@@ -81,7 +81,7 @@ def test_the_queue_documents_are_stable(here: Cli) -> None:
         "oldest_ms", "lanes", "last_minute",
         "keeps_history", "keeps_dead", "keeps_dead_ms", "keeps_events",
         "keeps_events_cap", "on_failed", "max_active", "max_length",
-        "paused_tasks", "strikes", "weight",
+        "paused_tasks", "strikes", "weight", "aging",
     }  # fmt: skip
     assert stats["lanes"] == {}
     work = stats["last_minute"]

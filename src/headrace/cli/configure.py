@@ -42,6 +42,12 @@ BOUND = click.IntRange(0, 10_000_000)
     type=click.IntRange(0, 1_000),
     help="Its share of workers that serve other queues too; 0: as they were started.",
 )
+@option(
+    "--aging",
+    metavar="N",
+    type=click.IntRange(0, 1_000_000),
+    help="Of so many jobs that start one is of a lower priority than the best; 0: none.",
+)
 @output_option
 @on_app_target
 def configure_command(
@@ -74,6 +80,7 @@ def _kept(stats: QueueStats) -> list[tuple[str, str]]:
         ("jobs that run at once", _bound(stats.max_active)),
         ("jobs that wait at once", _bound(stats.max_length)),
         ("weight", f"{stats.weight:,}" if stats.weight else ""),
+        ("of a lower priority", f"one of {stats.aging:,} jobs" if stats.aging else ""),
     ]
 
 

@@ -114,6 +114,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         max_active: int | None = None,
         max_length: int | None = None,
         weight: int | None = None,
+        aging: int | None = None,
     ) -> QueueStats:
         """Change how the queue is set, see `Queue.configure`.
 
@@ -127,6 +128,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
             max_active: jobs that are active at once.
             max_length: jobs that wait at once.
             weight: its share of the slots of workers that serve other queues too.
+            aging: of so many jobs that start one is of a lower priority than the best that waits.
 
         Raises:
             InvalidOption: a value is out of bounds.
@@ -142,6 +144,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
                 max_active=max_active,
                 max_length=max_length,
                 weight=weight,
+                aging=aging,
             )
         )
 

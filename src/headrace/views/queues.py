@@ -61,6 +61,7 @@ class QueueStats(PublicValue):
     max_active: int
     max_length: int
     weight: int
+    aging: int
 
     @classmethod
     def of(cls, counts: QueueCounts) -> QueueStats:
@@ -90,6 +91,7 @@ class QueueStats(PublicValue):
             max_active=counts.settings.max_active,
             max_length=counts.settings.max_length,
             weight=counts.settings.weight,
+            aging=counts.settings.aging,
         )
 
 
