@@ -218,6 +218,8 @@ SETTINGS = {
     "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
     "all mourned": QueueSettings(on_failed="other"),
     "two at once": QueueSettings(max_active=2),
+    "one of two ages": QueueSettings(aging=2),
+    "one of three ages": QueueSettings(aging=3),
     "four wait": QueueSettings(max_length=4),
     "weighty": QueueSettings(weight=3),
 }

@@ -99,7 +99,7 @@ class ConsumerModel(UpdateModel):
                 is_gone=False, is_paused=True, has_more=False, next_due_ms=None, jobs=[]
             )
         self._promote(q)
-        self.let_in = set()
+        self._begin_to_take(q)
         there, passed = frozenset(q.jobs), set[str]()
         jobs: list[ClaimedJob] = []
         # Who had room in a lane and took nothing can't take what is left there.
@@ -189,7 +189,9 @@ class ConsumerModel(UpdateModel):
         behind: list[str] = []
         heavy: set[str] = set()
         while len(jobs) < limit and room.held < room.slots.free:
-            job = self._first(q, lane, there - heavy - set(behind))
+            left = there - heavy - set(behind)
+            aged = self._aged(q, lane, left)
+            job = aged or self._first(q, lane, left)
             if job is None:
                 break
             if job.is_overdue(self.now):
@@ -208,6 +210,8 @@ class ConsumerModel(UpdateModel):
             else:
                 room.held += job.slots
                 jobs.append(self._take(q, job, nonce))
+                if q.settings.aging:
+                    q.aged = 0 if aged else min(q.settings.aging - 1, q.aged + 1)
             self.let_next_in(q)
         room.passed = len(heavy)
         for job_id in behind:
@@ -218,13 +222,26 @@ class ConsumerModel(UpdateModel):
             job.number = q.next_tail()
         return jobs, behind
 
+    def _begin_to_take(self, q: QueueState) -> None:
+        self.let_in = set()
+        if q.settings.aging:
+            q.aged = min(q.settings.aging - 1, q.aged)
+
+    def _heads(self, q: QueueState, lane: str, there: Collection[str]) -> list[Record]:
+        """Return the first of each tier of those that are there, best tier first."""
+        lines = ([i for i in q.ready.get((lane, tier), []) if i in there] for tier in TIERS)
+        return [q.jobs[line[0]] for line in lines if line]
+
     def _first(self, q: QueueState, lane: str, there: Collection[str]) -> Record | None:
         """Return the first of those that are there, best tier first."""
-        for tier in TIERS:
-            for job_id in q.ready.get((lane, tier), []):
-                if job_id in there:
-                    return q.jobs[job_id]
-        return None
+        return next(iter(self._heads(q, lane, there)), None)
+
+    def _aged(self, q: QueueState, lane: str, there: Collection[str]) -> Record | None:
+        """Return who is due by its age, where lower tiers have a share."""
+        if not q.settings.aging or q.aged < q.settings.aging - 1:
+            return None
+        lower = self._heads(q, lane, there)[1:]
+        return min(lower, key=lambda job: (job.at, -job.tier), default=None)
 
     def _sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
         """Sort those who came to the tails in one claim: passed over, or new."""

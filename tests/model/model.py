@@ -39,6 +39,7 @@ class Model(
         return {
             "paused": q.is_paused,
             "settings": q.settings,
+            "aged": q.aged,
             "counts": self.counts(q),
             "queued by lane": q.queued_by_lane(),
             "lanes": dict(q.lanes),

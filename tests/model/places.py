@@ -202,11 +202,13 @@ class QueueState:
     callers' keys to the id of the first job with each, and to when that is over. ``limits`` map
     names to the terms that are declared and those that are set; ``gate_due`` is when gates are to
     open. ``strikes_version`` counts the changes of strikes with conditions, and ``front`` the jobs
-    that were struck as they were taken.
+    that were struck as they were taken. ``aged`` counts the jobs that were taken since the last of
+    a lower tier, where tiers age.
     """
 
     name: str
     settings: QueueSettings = field(default_factory=QueueSettings)
+    aged: int = 0
     is_paused: bool = False
     tokens: set[str] = field(default_factory=set)
     lanes: dict[str, str] = field(default_factory=dict)

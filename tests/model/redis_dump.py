@@ -174,6 +174,7 @@ class RedisDump:
         counts = {name.decode(): int(n) for name, n in self._one("counts", {}).items()}
         for name in ("events", "head", "tail", "old", "front"):
             counts.pop(name, None)
+        aged = counts.pop("aged", 0)
         elsewhere = counts.pop("elsewhere", 0)
         by_lane = {
             name.partition(":")[2]: counts.pop(name)
@@ -189,6 +190,7 @@ class RedisDump:
         return {
             "paused": config.get("paused") == b"1",
             "settings": _settings(config),
+            "aged": aged,
             "counts": {
                 **{state: counts.pop(state, 0) for state in states},
                 **counts,

@@ -62,6 +62,7 @@ def dump(step: Step, name: QueueName) -> Dump:
     return {
         "paused": bool(queue["is_paused"]),
         "settings": QueueSettings(**{field: queue[field] for field in names if field in queue}),
+        "aged": queue.get("aged", 0),
         "counts": {
             **{state: queue.get(state, 0) for state in COUNTS},
             "history": queue.get("finished", 0),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from headrace.limit import gates_text, read_gates
-from headrace.storage.values import CallId, ClaimReply, SlotsAsked
+from headrace.storage.sqlite.storage import SqliteStorage
+from headrace.storage.values import CallId, ClaimReply, QueueSettings, SlotsAsked
 from tests.model.gate_mutants import ChangesGates, SpoilsGates
 
 
@@ -46,10 +47,38 @@ class LetsNobodyInDuringAClaim(SpoilsGates):
         return reply
 
 
+class KeepsTiersStrict(SqliteStorage):
+    """Gives lower tiers no share."""
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        await super().configure(queue, msgspec.structs.replace(settings, aging=0))
+
+
+class ForgetsWhatClaimsTook(SpoilsGates):
+    """Counts for the share of lower tiers by each claim alone."""
+
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
+        await self.spoil("claim", "UPDATE queues SET aged = 0")
+        return await super().claim(queue, call=call, nonce=nonce, slots=slots)
+
+
+class TakesTheNewestOfLowerTiers(SpoilsGates):
+    """Gives the share of lower tiers to that whose head has waited least."""
+
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
+        await self.spoil("claim", "UPDATE jobs SET changed_ms = -changed_ms WHERE seq IS NOT NULL")
+        reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
+        await self.spoil("claim", "UPDATE jobs SET changed_ms = abs(changed_ms)")
+        return reply
+
+
 TURN_MUTANTS = (
     TakesNoTurns,
     HasOneKeyForAll,
     LetsThemInWhereTheyCame,
     LetsNobodyInDuringAClaim,
+    KeepsTiersStrict,
+    ForgetsWhatClaimsTook,
+    TakesTheNewestOfLowerTiers,
 )
 """Each is unfair in one way."""
