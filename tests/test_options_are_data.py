@@ -45,7 +45,7 @@ STORED: list[Patch] = [
         '    @option("--note", metavar="TEXT", help="To be shown.")\n…',
     ),
     (NEW_JOB, "        header: tuple[str, ...],\n", "…        note: str | None,\n"),
-    (NEW_JOB, '            "headers": _headers(header),\n', '…            "note": note,\n'),
+    (NEW_JOB, '            "fair_key": fair_key,\n', '…            "note": note,\n'),
 ]
 
 SEARCHABLE: list[Patch] = [
