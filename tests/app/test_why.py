@@ -82,11 +82,11 @@ async def test_others_come_before_it(
 ) -> None:
     await client.enqueue(a_job("a"), a_job())
     text, _ = await told(storage)
-    assert text.startswith("Before it 1 other job of its lane is to be claimed")
+    assert text.startswith("1 other job of its lane stands before it: those of")
     await client.enqueue(a_job("b", priority=9))
     [reason] = (await why(storage)).reasons
     assert (reason.kind, reason.before, reason.is_least) == (BEHIND, 2, False)
-    assert reason.text.startswith("Before it 2 other jobs of its lane are to be claimed")
+    assert reason.text.startswith("2 other jobs of its lane stand before it: those of")
 
 
 async def test_the_queue_is_paused_which_comes_before_all_else(

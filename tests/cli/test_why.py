@@ -19,7 +19,7 @@ def test_it_tells_people_all_that_is_in_the_way(here: Cli) -> None:
         "  Resume it: headrace queue resume mail\n"
         "- No worker of queue mail is alive.\n"
         "  Start one that serves it: headrace worker MODULE:ATTR --queues mail\n"
-        "- Before it 1 other job of its lane is to be claimed: those of higher priority, and those "
+        "- 1 other job of its lane stands before it: those of higher priority, and those "
         "that came earlier.\n"
         "  Wait; or start more workers, or enqueue what is urgent with a higher priority. "
         "headrace workers shows ACTIVE of SLOTS.\n"

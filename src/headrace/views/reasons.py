@@ -168,8 +168,9 @@ def _behind(situation: Situation) -> Iterator[Reason]:
     elif before is not None and before.n:
         yield Reason(
             kind=ReasonKind.BEHIND,
-            text=f"Before it {others(before)} of its lane {'is' if before.n == 1 else 'are'} to be "
-            "claimed: those of higher priority, and those that came earlier.",
+            text=f"{others(before).capitalize()} of its lane "
+            f"{'stands' if before.n == 1 else 'stand'} before it: those of higher priority, and "
+            "those that came earlier.",
             advice="Wait; or start more workers, or enqueue what is urgent with a higher priority. "
             "headrace workers shows ACTIVE of SLOTS.",
             before=before.n,
