@@ -37,6 +37,7 @@ SCHEDULER_VERBS = (
     "write_schedules",
 )
 BULK_READER_VERBS = ("event_lines", "event_place", "event_span")
+STRIKER_VERBS = ("lift", "strike", "strikes")
 BULK_VERBS = ("commit", "discard", "publish", "read_write", "stage")
 
 
@@ -59,10 +60,10 @@ class CountingStorage:
 
 
 class OldStorage(CountingStorage):
-    """Knows nothing of schedules, bulk writes, bulk reads, and why jobs do not run."""
+    """Knows nothing of schedules, bulk writes and reads, strikes, and why jobs do not run."""
 
     def __getattr__(self, verb: str) -> Any:
-        if verb in (*SCHEDULER_VERBS, *BULK_VERBS, *BULK_READER_VERBS, "why"):
+        if verb in (*SCHEDULER_VERBS, *BULK_VERBS, *BULK_READER_VERBS, *STRIKER_VERBS, "why"):
             raise AttributeError(verb)
         return super().__getattr__(verb)
 

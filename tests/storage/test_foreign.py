@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from headrace import StorageRefused
+from headrace.queues import Queue
 from headrace.storage import Storage, at_once
 from headrace.storage.base import (
     check_keeps_schedules,
@@ -162,6 +163,16 @@ async def test_a_storage_that_keeps_schedules_is_taken() -> None:
     subject = ForeignSubject(CountingStorage)
     assert keeps_schedules(subject.storage)
     check_keeps_schedules(subject.storage)
+    await subject.aclose()
+
+
+async def test_a_storage_without_strikes_pauses_queues_and_says_that_it_pauses_no_task() -> None:
+    subject = ForeignSubject(OldStorage)
+    queue = Queue("mail", lambda: subject.storage)
+    await queue.pause()
+    with pytest.raises(StorageRefused, match="has no strikes, since it lacks lift, strike, strik"):
+        await queue.pause("send")
+    assert (await queue.stats()).paused_tasks == []
     await subject.aclose()
 
 
