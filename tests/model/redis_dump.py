@@ -47,6 +47,9 @@ FIELDS = frozenset({
 QUANTUM_MS = 10_000
 """The TTLs that the machine gives are multiples of this, and no step takes as long."""
 
+OLD = 2**40
+"""The last number of what comes before entries without any."""
+
 
 class Value(NamedTuple):
     """A key's value, and when the server lets it expire, -1 for never."""
@@ -239,10 +242,15 @@ class RedisDump:
         return {member.decode(): int(score) for member, score in self._one(name, [])}
 
     def _ready(self) -> dict[str, list[str]]:
-        """Return the entries that stand for a queued job; left-over ones say nothing."""
+        """Return the entries that stand for a queued job; left-over ones say nothing.
+
+        Those without numbers come behind the heads, and before the tails.
+        """
         ready: dict[str, list[str]] = {}
-        ordered = [(name, [one for one, _ in pairs]) for name, pairs in self._named("ordered")]
-        for name, entries in (*self._named("ready"), *ordered):
+        numbered = list(self._named("ordered"))
+        early = [(name, [one for one, at in pairs if at <= OLD]) for name, pairs in numbered]
+        late = [(name, [one for one, at in pairs if at > OLD]) for name, pairs in numbered]
+        for name, entries in (*early, *self._named("ready"), *late):
             ids = ready.pop(name, [])
             for entry in entries:
                 generation, _, job_id = entry.partition(b":")
