@@ -29,6 +29,7 @@ from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Waiter
 from headrace.storage.values import CallId, ClaimReply
 from headrace.worker.incarnation import Incarnation
+from headrace.worker.shortage import Shortage
 
 BLOCK_S = 2.0
 LATE_S = 0.5  # how long after its time-out a blocking call may end
@@ -55,8 +56,7 @@ class Fetcher:
         self._may_ask_ahead = False
         self._is_alone = len(incarnation.lanes) == 1 and not incarnation.lanes[lane].is_shared
         self._refused_until = -math.inf
-        self._look_at = math.inf  # when to look again although slots are short, by the loop's clock
-        self._needs = 0  # slots that the next job holds, where that is more than were free
+        self._shortage = Shortage()
         self._is_closing = False
         self._asking = anyio.CancelScope()
         self.is_consuming: bool = False
@@ -102,7 +102,7 @@ class Fetcher:
                 elif has_token:
                     await self._claim(0)
                 else:
-                    await self._sleep(self._short_s)
+                    await self._sleep(self._shortage.wait_s(incarnation.allowance.grows_in_s))
         finally:
             self.is_consuming = False
             slots.give_back(incarnation.queue, 0, is_hungry=False)
@@ -133,7 +133,7 @@ class Fetcher:
         if not allowance.is_reduced:
             return self._slots.take(incarnation.queue)
         room = allowance.room(incarnation.held + incarnation.claims.asked)
-        if room < max(1, self._needs):
+        if room < max(1, self._shortage.needs):
             # It comes back by itself, so its turn is another queue's meanwhile.
             self._slots.give_back(incarnation.queue, 0, is_hungry=False)
             return 0
@@ -144,18 +144,9 @@ class Fetcher:
 
     def _take_early(self) -> int:
         """Take what is free although the next job needs more, if it is time to look for another."""
-        if asyncio.get_running_loop().time() < self._look_at:
+        if not self._shortage.is_time():
             return 0
-        self._look_at = asyncio.get_running_loop().time() + BLOCK_S + LATE_S
         return self._slots.take_early(self._incarnation.queue)
-
-    @property
-    def _short_s(self) -> float | None:
-        """How long to wait for slots at most."""
-        look_s = self._look_at - asyncio.get_running_loop().time()
-        grows_s = self._incarnation.allowance.grows_in_s
-        shortest_s = look_s if grows_s is None else min(look_s, grows_s)
-        return None if shortest_s == math.inf else shortest_s
 
     async def _fill(self, count: int, *, is_ahead: bool) -> None:
         """Claim for ``count`` slots that were taken, and note when there was nothing."""
@@ -163,7 +154,7 @@ class Fetcher:
         asked = 1 if is_ahead else count
         got = 0
         is_hungry = False
-        self._needs = 0
+        needs = 0
         asked_at = time.monotonic()
         try:
             reply = await self._claim(asked, is_ahead=is_ahead)
@@ -172,18 +163,15 @@ class Fetcher:
             for job in reply.jobs:
                 incarnation.start(job, self._lane)
             got = sum(job.slots for job in reply.jobs)
-            self._needs = reply.awaited.get(self._lane, 0)
-            is_hungry = reply.has_more or self._needs > 0 or (got == asked and not is_ahead)
+            needs = reply.awaited.get(self._lane, 0)
+            is_hungry = reply.has_more or needs > 0 or (got == asked and not is_ahead)
             if not is_hungry:
                 await asyncio.sleep(0)  # the handlers of an idle worker start before the rest here
         finally:
-            self._slots.give_back(
-                incarnation.queue, count - got, is_hungry=is_hungry, needs=self._needs
-            )
+            queue = incarnation.queue
+            self._slots.give_back(queue, count - got, is_hungry=is_hungry, needs=needs)
+            self._shortage.note(needs)
         self._slots.weigh(incarnation.queue, reply.weight)
-        self._look_at = math.inf
-        if self._needs:
-            self._look_at = asyncio.get_running_loop().time() + BLOCK_S + LATE_S
         if not is_hungry:
             if not got:
                 self.empty_at = asked_at
