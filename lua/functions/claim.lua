@@ -45,7 +45,7 @@ local function drain(unit, call, lane, limit, room)
       end
       if size then
         taken = taken + 1
-        room.taken, call.bytes = taken, call.bytes - size
+        call.bytes = call.bytes - size
       elseif room.is_held then
         slots.hold(room, list, entry, its_numbers[i])
       end
@@ -137,7 +137,7 @@ function functions.claim(roots, args)
   for at = 4, #args, 3 do
     local lane, asked = args[at], tonumber(args[at + 1])
     local limit = math.min(asked, most - #unit.joined)
-    local _, should_look = drain(unit, call, lane, limit, slots.room(asked, tonumber(args[at + 2]), limit))
+    local _, should_look = drain(unit, call, lane, limit, slots.room(unit, asked, args[at + 2], limit))
     if should_look then
       left[#left + 1] = lane
     end

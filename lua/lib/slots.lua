@@ -2,9 +2,10 @@
 -- its caller asks for and has in all, the jobs that it may take yet, and those that it has to put back.
 local MOST, LOOKS = limits.SLOTS_LIMIT, limits.SLOTS_LOOKS
 
--- The room of a claim in a lane, for at most `limit` jobs.
-function slots.room(asked, total, limit)
-  return { asked = asked, total = total, limit = limit, extra = 0, taken = 0, is_held = false, held = false }
+-- The room of a claim in a lane, for at most `limit` jobs; `total` is the word that says how many slots there are. What
+-- only heavy jobs change is not there until one comes, for every claim has a room.
+function slots.room(unit, asked, total, limit)
+  return { asked = asked, total = total, limit = limit, before = #unit.joined }
 end
 
 -- How many slots a field says, nil where that is one, or rubbish.
@@ -14,11 +15,11 @@ function slots.read(word)
 end
 
 -- Whether a job may start that needs n slots. If it needs more than are left, nothing behind it is taken.
-function slots.fit(room, n)
-  if n > room.total then
+function slots.fit(unit, room, n)
+  if n > tonumber(room.total) then
     room.is_held = true
     return false
-  elseif n > room.asked - room.extra - room.taken then
+  elseif n > room.asked - (room.extra or 0) - (#unit.joined - room.before) then
     room.is_held, room.awaited, room.limit = true, n, 0
     return false
   end
@@ -27,7 +28,7 @@ end
 
 -- Note that a job starts which takes n slots.
 function slots.take(room, n)
-  room.extra = room.extra + n - 1
+  room.extra = (room.extra or 0) + n - 1
   room.limit = math.min(room.limit, room.asked - room.extra)
 end
 

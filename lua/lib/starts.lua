@@ -60,7 +60,7 @@ local function look(unit, call, id, generation, lane, number, struck)
     return nil
   end
   local heavy = few[4] and slots.read(few[4])
-  if heavy and not slots.fit(call.room, heavy) then
+  if heavy and not slots.fit(unit, call.room, heavy) then
     return nil
   end
   local is_last, must_wait = false, false
