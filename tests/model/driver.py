@@ -151,7 +151,8 @@ class Driver:
             expected = said_of(refusal)
         self.model.hint, self.model.taken_hint = None, []
         same(f"the reply to {what}", real, expected)
-        self._hits[f"{what} of a full queue"] += isinstance(real, Full)
+        if isinstance(real, Full):
+            self._hits[f"{what} of a full queue"] += 1
         self._compare_told()
         self._compare_events()
         modelled = self.model.dump(QUEUE)
