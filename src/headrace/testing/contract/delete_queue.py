@@ -6,9 +6,15 @@ import time
 
 import pytest
 
-from headrace.limit import Terms
-from headrace.storage import CommitOutcome, EnqueueOutcome, JobState, QueueSettings, Storage
-from headrace.storage.values import Settlement
+from headrace.storage import (
+    CommitOutcome,
+    EnqueueOutcome,
+    JobState,
+    QueueSettings,
+    Settlement,
+    Storage,
+    Terms,
+)
 from headrace.testing.contract.bulk_steps import ContractWriter, commit_stages, publish_all
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from headrace.job import ClaimedJob
-from headrace.storage import Gate, Settlement, Storage, Terms, gates_text
-from headrace.storage.limits import BATCH_LIMIT, GATES_LOOKS
+from headrace.storage import (
+    BATCH_LIMIT,
+    GATES_LOOKS,
+    ClaimedJob,
+    Gate,
+    Settlement,
+    Storage,
+    Terms,
+    gates_text,
+)
 from headrace.testing.contract.fixtures import Contract
 from headrace.testing.contract.steps import (
     ContractClient,
