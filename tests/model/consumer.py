@@ -210,16 +210,10 @@ class ConsumerModel(UpdateModel):
             else:
                 room.held += job.slots
                 jobs.append(self._take(q, job, nonce))
-                if q.settings.aging:
-                    q.aged = 0 if aged else min(q.settings.aging - 1, q.aged + 1)
+                _count_start(q, is_aged=aged is not None)
             self.let_next_in(q)
         room.passed = len(heavy)
-        for job_id in behind:
-            job = q.jobs[job_id]
-            waiting = q.ready[lane, job.tier]
-            waiting.remove(job_id)
-            waiting.append(job_id)
-            job.number = q.next_tail()
+        _move_behind(q, lane, behind)
         return jobs, behind
 
     def _begin_to_take(self, q: QueueState) -> None:
@@ -440,6 +434,22 @@ def _claimed(q: QueueState, job: Record, waited_ms: int) -> ClaimedJob:
         options=job.options,
         slots=job.slots,
     )
+
+
+def _count_start(q: QueueState, *, is_aged: bool) -> None:
+    """Count a start where lower tiers have a share: one of theirs begins the count anew."""
+    if q.settings.aging:
+        q.aged = 0 if is_aged else min(q.settings.aging - 1, q.aged + 1)
+
+
+def _move_behind(q: QueueState, lane: str, job_ids: Sequence[str]) -> None:
+    """Move ready jobs to the tail."""
+    for job_id in job_ids:
+        job = q.jobs[job_id]
+        waiting = q.ready[lane, job.tier]
+        waiting.remove(job_id)
+        waiting.append(job_id)
+        job.number = q.next_tail()
 
 
 def _is_on_last_chance(job: Record) -> bool:
