@@ -44,8 +44,8 @@ function gates.of(unit, name)
   if not gate then
     gate = {
       name = name, terms = terms_of(unit, name), ready = 0, active = 0, waiting = 0,
-      due_ms = 0, placed_ms = '0', value = false, had_line = false, looks = 0, head = false, is_head_known = false,
-      owed = 0, rate = 0, rate_ms = 0, burst = 0,
+      due_ms = 0, placed_ms = '0', value = false, had_line = false, looks = 0, head = false, second = false,
+      is_head_known = false, owed = 0, rate = 0, rate_ms = 0, burst = 0,
     }
     read(unit, gate)
     known[name] = gate
@@ -101,10 +101,11 @@ end
 -- The first in a gate's line, false where nobody is there.
 function gates.head(unit, gate)
   if not gate.is_head_known then
-    gate.head, gate.is_head_known = false, true
-    local first = gate.waiting > 0 and unit.call('ZRANGE', keys.line(unit.root, gate.name), '0', '0', 'WITHSCORES')
-    if first and first[1] then
-      gate.head = { id = first[1], score = tonumber(first[2]) }
+    gate.head, gate.second, gate.is_head_known = false, false, true
+    local two = gate.waiting > 0 and unit.call('ZRANGE', keys.line(unit.root, gate.name), '0', '1', 'WITHSCORES')
+    if two and two[1] then
+      gate.head = { id = two[1], score = tonumber(two[2]) }
+      gate.second = two[3] and { id = two[3], score = tonumber(two[4]) }
     end
   end
   return gate.head
@@ -223,10 +224,12 @@ function gates.join(unit, name, tier, number, id)
   gate.is_head_known = false
 end
 
+-- Whoever leaves is the head most times, and the one behind is known.
 function gates.part(unit, name, id)
   local gate = gates.of(unit, name)
   gate.waiting = math.max(0, gate.waiting - unit.call('ZREM', keys.line(unit.root, name), id))
-  gate.is_head_known = false
+  gate.is_head_known = gate.is_head_known and gate.head and gate.head.id == id and gate.second and true or false
+  gate.head, gate.second = gate.second, false
 end
 
 -- Note or strike out what is to be opened, and from when.

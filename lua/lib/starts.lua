@@ -1,6 +1,5 @@
 -- How ready jobs start: what a claim takes of each entry, and what it says of the job.
-local NOTHING = {}
-local STARTING_FIELDS = { 'expires_at_ms', 'options', 'max_stalls', 'slots' }
+local STARTING_FIELDS = record.with_few({ 'expires_at_ms', 'options', 'max_stalls', 'slots' })
 
 -- Whether one more death would end a job, and whether it must wait, since this incarnation has such a job already: so
 -- one that kills its workers takes none of those along that were claimed with it before.
@@ -41,14 +40,14 @@ end
 
 -- How a job starts that is not as it came. nil: the entry stands for none that may; true behind it: it must stay.
 local function look(unit, call, id, generation, lane, number, struck)
-  local job = record.load(unit, id)
+  local job = record.load(unit, id, STARTING_FIELDS)
   if not job then
     finish.fail_headless(unit, id, 'queued', lane)
     return nil
   elseif job.state ~= 'queued' or job.generation ~= generation then
     return nil
   end
-  local few = job.more ~= '' and unit.call('HMGET', job.key, unpack(STARTING_FIELDS)) or NOTHING
+  local few = job.others
   if not (job.is_sound and numbers.is_valid(few[1]) and numbers.is_valid(few[3])) then
     finish.fail_damaged(unit, record.load_waiting(unit, id))
     return nil
