@@ -115,7 +115,7 @@ class ConsumerModel(UpdateModel):
             if (taken or not limit) and not room.awaited:
                 looked_for.append(lane)
         if passed or self.let_in:
-            self._sort_come(q, passed | self.let_in, there)
+            self.sort_come(q, passed | self.let_in, there)
         self.close_gates(q)
         left = looked_for if self._may_start(q) or not slots else []
         passed_over = {lane: room.passed for lane, room in rooms.items()}
@@ -236,15 +236,6 @@ class ConsumerModel(UpdateModel):
             return None
         lower = self._heads(q, lane, there)[1:]
         return min(lower, key=lambda job: (job.at, -job.tier), default=None)
-
-    def _sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
-        """Sort those who came to the tails in one claim: passed over, or new."""
-        for waiting in q.ready.values():
-            places = [n for n, i in enumerate(waiting) if i in passed or i not in there]
-            come = self.hinted_order([q.jobs[waiting[n]] for n in places])
-            numbers = [q.jobs[waiting[n]].number for n in places]
-            for n, number, job in zip(places, numbers, come, strict=True):
-                waiting[n], job.number = job.id, number
 
     def _must_wait(self, q: QueueState, job: Record, incarnation: str) -> bool:
         """Whether one more death would end this job and another that the incarnation has."""
@@ -410,8 +401,7 @@ class ConsumerModel(UpdateModel):
     def retire(self, queue: str, incarnation: str) -> int:
         """Hand back what an incarnation has, and forget it."""
         q = self.queue(queue)
-        for job in reversed(self.hinted_order(q.held_by(incarnation))):
-            self._send_back(q, job)
+        self.hand_back(q, incarnation, lambda job: self._send_back(q, job))
         self.trim(q)
         q.wake_all()  # a token that ends with it must not leave jobs unseen
         if (me := q.live(incarnation)) is not None:

@@ -46,8 +46,7 @@ class MaintenanceModel(State):
             self.note_incarnation("left", incarnation, known.info, "reaped")
         known.is_condemned, known.info = True, b""
         known.claim, known.settle, known.settled = 0, 0, []
-        for job in reversed(self.hinted_order(q.held_by(incarnation))):
-            self.stall(q, job, error)
+        self.hand_back(q, incarnation, lambda job: self.stall(q, job, error))
         self.trim(q)
         q.wake_all()
         return 0

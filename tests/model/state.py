@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
@@ -146,6 +146,23 @@ class State:
             for n, job_id in enumerate(ids)
         }
         return sorted(jobs, key=lambda job: at.get(job.id, -1))
+
+    def sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
+        """Sort those who came to the tails in one claim: passed over, or new."""
+        for waiting in q.ready.values():
+            places = [n for n, i in enumerate(waiting) if i in passed or i not in there]
+            come = self.hinted_order([q.jobs[waiting[n]] for n in places])
+            numbers = [q.jobs[waiting[n]].number for n in places]
+            for n, number, job in zip(places, numbers, come, strict=True):
+                waiting[n], job.number = job.id, number
+
+    def hand_back(self, q: QueueState, incarnation: str, back: Callable[[Record], None]) -> None:
+        """Hand back what an incarnation has; what comes to tails by that may be in any order."""
+        tail, held = q.tail, self.hinted_order(q.held_by(incarnation))
+        for job in reversed(held):
+            back(job)
+        come = {job.id for job in held if job.id in q.jobs and q.jobs[job.id].number > tail}
+        self.sort_come(q, come, frozenset(q.jobs))
 
     # Ends
 
