@@ -5,6 +5,7 @@ It needs headrace and uvloop only: workers run in an environment that has nothin
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 
@@ -33,6 +34,14 @@ async def limited(x: int, *, key: int) -> int:
 async def fair(x: int, *, key: int) -> int:
     """Return its argument; keys take turns."""
     return x + 0 * key
+
+
+_begun = itertools.count()
+
+
+async def begin(sent_ns: int, *, key: int) -> tuple[int, int]:
+    """Return how many jobs of this kind began before in this process, and `since`."""
+    return next(_begun) + 0 * key, time.monotonic_ns() - sent_ns
 
 
 async def small(text: str) -> None:
@@ -65,6 +74,8 @@ class Workload:
             limits = [headrace.Limit(by="key", concurrency=2)]
             self.limited = self.app.task(queue=QUEUE, limits=limits)(limited)
             self.fair = self.app.task(queue=QUEUE, fair_by="key")(fair)
+            self.begin = self.app.task(queue=QUEUE, fair_by="key", name="begin")(begin)
+        self.begin_in_order = self.app.task(queue=QUEUE, name="begin_in_order")(begin)
         self.small = self.app.task(queue=QUEUE)(small)
         self.since = self.app.task(queue=QUEUE)(since)
         self.busy = self.app.task(queue=QUEUE)(busy)
