@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.limit import gates_text, read_gates
-from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, QueueSettings, SlotsAsked
+from headrace.storage.values import CallId, ClaimReply, SlotsAsked
 from tests.model.gate_mutants import ChangesGates, SpoilsGates
 
 
@@ -47,11 +46,14 @@ class LetsNobodyInDuringAClaim(SpoilsGates):
         return reply
 
 
-class KeepsTiersStrict(SqliteStorage):
-    """Gives lower tiers no share."""
+class KeepsTiersStrict(SpoilsGates):
+    """Gives lower tiers one start in a million."""
 
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        await super().configure(queue, msgspec.structs.replace(settings, aging=0))
+    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
+        await self.spoil("claim", "UPDATE queues SET aging = aging + 1000000 WHERE aging > 0")
+        reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
+        await self.spoil("claim", "UPDATE queues SET aging = aging - 1000000 WHERE aging > 0")
+        return reply
 
 
 class ForgetsWhatClaimsTook(SpoilsGates):
@@ -62,16 +64,6 @@ class ForgetsWhatClaimsTook(SpoilsGates):
         return await super().claim(queue, call=call, nonce=nonce, slots=slots)
 
 
-class TakesTheNewestOfLowerTiers(SpoilsGates):
-    """Gives the share of lower tiers to that whose head has waited least."""
-
-    async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
-        await self.spoil("claim", "UPDATE jobs SET changed_ms = -changed_ms WHERE seq IS NOT NULL")
-        reply = await super().claim(queue, call=call, nonce=nonce, slots=slots)
-        await self.spoil("claim", "UPDATE jobs SET changed_ms = abs(changed_ms)")
-        return reply
-
-
 TURN_MUTANTS = (
     TakesNoTurns,
     HasOneKeyForAll,
@@ -79,6 +71,5 @@ TURN_MUTANTS = (
     LetsNobodyInDuringAClaim,
     KeepsTiersStrict,
     ForgetsWhatClaimsTook,
-    TakesTheNewestOfLowerTiers,
 )
 """Each is unfair in one way."""
