@@ -67,6 +67,11 @@ class Consumer(Protocol):
         leaves a token in each lane that has ready jobs. What falls due are also gates, see
         `Limiter`, which are opened behind the due jobs, and of which ``next_due_ms`` tells too.
 
+        Where the queue's ``aging`` is n, and n - 1 jobs were taken since the last of a lower tier,
+        by all incarnations, the next is the head of another tier than the best that waits in the
+        lane: of that whose head is ready longest, and of these of the better one. Where no other
+        tier waits there the best goes on, and the next that does is due.
+
         A job takes `Job.slots` of its lane. One that needs more than are left, but no more than the
         caller has in all, stays where it is: nothing behind it in its lane is taken, ``awaited``
         says how many it needs, and a token is left there for who has them. The caller does well to
