@@ -152,6 +152,8 @@ VERBS: dict[str, Step] = {
     "forget": lambda s, c, w: s.forget(QUEUE, w.name),
     "prune": lambda s, c, w: s.prune(QUEUE),
     "get": lambda s, c, w: s.get(QUEUE, "x"),
+    "why": lambda s, c, w: s.why(QUEUE, "x"),
+    "why of one that waits": lambda s, c, w: s.why(QUEUE, "q"),
     "output": lambda s, c, w: s.output(QUEUE, "x"),
     "stats": lambda s, c, w: s.stats(QUEUE),
     "workers": lambda s, c, w: s.workers(QUEUE),
