@@ -4,7 +4,7 @@
 -- Behind has_more come, a blank between, each lane and the slots for which its next job waits.
 -- Arguments: incarnation, number, nonce, of each lane its name, how many slots are free, and how many there are.
 local BATCH, BATCH_BYTES, LOOKS = limits.BATCH_LIMIT, limits.BATCH_LIMIT_BYTES, limits.CLAIM_LOOKS
-local TURNS = limits.CLAIM_TURNS
+local TURNS, STRUCK = limits.CLAIM_TURNS, limits.STRUCK_LOOKS
 
 -- Whether this claim has brought jobs in, or may do so as it opens gates.
 local function has_new(unit)
@@ -57,6 +57,10 @@ local function drain(unit, call, lane, limit, room)
     if call.aging then
       aging.note(call.aging, taken - before, is_aged)
     end
+    if call.is_struck then
+      looks = looks - call.laid_aside * (STRUCK - 1)
+      call.laid_aside = 0
+    end
     if unit.turns_over then
       call.turns = call.turns - #unit.turns_over
       lines.let_next_in(unit)
@@ -72,7 +76,7 @@ local function drain(unit, call, lane, limit, room)
   if room.awaited or (is_drained and #waiting == 0 and not has_new(unit)) then
     return taken, false
   end
-  return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks == 0 and #waiting == 0)
+  return taken, taken > 0 or limit == 0 or call.bytes <= 0 or (looks <= 0 and #waiting == 0)
 end
 
 -- How many more jobs may start, where so many may be active in the queue.
@@ -130,7 +134,7 @@ function functions.claim(roots, args)
   if its.is_paused then
     return { 'paused', '0', '-1' }
   end
-  call.is_struck, call.aging = its.is_struck, aging.open(unit)
+  call.is_struck, call.laid_aside, call.aging = its.is_struck, 0, aging.open(unit)
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
   local most = its.max_active == 0 and BATCH or may_start(unit, its.max_active)

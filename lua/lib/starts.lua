@@ -29,8 +29,9 @@ local function note_times(unit, start, since_ms)
 end
 
 -- Keep a job from being run, as the strike that its task meets says.
-local function lay_aside(unit, id, struck, number)
+local function lay_aside(unit, call, id, struck, number)
   local job = record.load_waiting(unit, id)
+  call.laid_aside = call.laid_aside + 1
   if struck.action == 'cancel' then
     finish.cancel(unit, job, '', 'struck')
   else
@@ -55,7 +56,7 @@ local function look(unit, call, id, generation, lane, number, struck)
     finish.fail(unit, record.load_waiting(unit, id), 'expired', '', '', '')
     return nil
   elseif struck then
-    lay_aside(unit, id, struck, number)
+    lay_aside(unit, call, id, struck, number)
     return nil
   end
   local heavy = few[4] and slots.read(few[4])

@@ -194,10 +194,8 @@ class ConsumerModel(UpdateModel):
             job = aged or self._first(q, lane, left)
             if job is None:
                 break
-            if job.is_overdue(self.now):
-                self.fail(q, job, "expired", None)
-            elif strike := self.struck(q, job):
-                self.meet(q, job, strike)
+            if self._is_kept_out(q, job):
+                pass
             elif job.slots > room.slots.total:
                 heavy.add(job.id)
             elif job.slots > room.slots.free - room.held:
@@ -215,6 +213,16 @@ class ConsumerModel(UpdateModel):
         room.passed = len(heavy)
         _move_behind(q, lane, behind)
         return jobs, behind
+
+    def _is_kept_out(self, q: QueueState, job: Record) -> bool:
+        """Put away a ready job that has expired or is struck; whether it is one."""
+        if job.is_overdue(self.now):
+            self.fail(q, job, "expired", None)
+            return True
+        strike = self.struck(q, job)
+        if strike is not None:
+            self.meet(q, job, strike)
+        return strike is not None
 
     def _begin_to_take(self, q: QueueState) -> None:
         self.let_in = set()

@@ -67,6 +67,9 @@ SLOTS_LOOKS = 200
 CLAIM_TURNS = 100
 """Starts of jobs that take turns, after which a claim ends with the look that it is at."""
 
+STRUCK_LOOKS = 10
+"""For how many of these a job counts that a strike keeps from being taken: it is moved."""
+
 GATE_LOOKS = 10
 """Jobs of a line that are looked at for each place that came free in its gate."""
 

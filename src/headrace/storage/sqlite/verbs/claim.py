@@ -8,7 +8,13 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
-from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, CLAIM_LOOKS, CLAIM_TURNS
+from headrace.storage.limits import (
+    BATCH_LIMIT,
+    BATCH_LIMIT_BYTES,
+    CLAIM_LOOKS,
+    CLAIM_TURNS,
+    STRUCK_LOOKS,
+)
 from headrace.storage.sqlite import aging, due, finish, lines, moves, strikes, turns
 from headrace.storage.sqlite.aging import Aging, IsThere, Look
 from headrace.storage.sqlite.engine.step import QueueName, Step
@@ -144,11 +150,13 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
     has_waiting = False
     while room.taken < room.limit and looks > 0 and taking.size > 0 and taking.turns > 0:
         first = len(taking.keys)
-        look = Look(lane, min(room.limit - room.taken, looks))
+        # Of what may be struck, no more is read than this may move.
+        most = looks // STRUCK_LOOKS + 1 if taking.struck else looks
+        look = Look(lane, min(room.limit - room.taken, most))
         if taking.aging is not None:
             look = taking.aging.bound(unit, look, _is_there(unit, taking, room))
         found = _take_some(unit, taking, room, look)
-        looks -= len(found)
+        looks -= len(found) + found.count("struck") * (STRUCK_LOOKS - 1)
         has_waiting = has_waiting or "waits" in found
         if len(taking.keys) > first:
             moves.start(unit, taking.keys[first:], owner=taking.me.key, nonce=taking.nonce)
