@@ -17,6 +17,7 @@ WRITERS: dict[str, set[str]] = {
     "history.lua": {"finished", "dead"},
     "events.lua": {"counts"},  # how many events there have been
     "entries.lua": {"ready", "ordered", "counts"},  # which numbers were given out
+    "aging.lua": {"counts"},  # how many jobs were taken since one of a lower tier
     "gates.lua": {"delayed"},  # when the first gate is due
     "walk.lua": PLACES,
     "restore.lua": PLACES,

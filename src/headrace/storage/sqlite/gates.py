@@ -151,18 +151,9 @@ class Gates:
         """
         gates = read_gates(said)
         for gate in gates:
-            if gate.terms is not None and self.terms(gate.name) is None:
+            if gate.terms is not None and self._terms_of(gate.name) is None:
                 self._declare(gate.name, gate.terms)
         return "\n".join(f"{turns.limit_in(gate.name, lane, tier)}\t{gate.key}" for gate in gates)
-
-    def terms(self, limit: str) -> Terms | None:
-        """Return the terms of a limit that hold now."""
-        if limit not in self._terms and is_window(limit):
-            self._terms[limit] = None
-        elif limit not in self._terms:
-            row = self._db.execute(_TERMS, (self._queue, limit)).fetchone()
-            self._terms[limit] = None if row is None else read_terms(row[1] or row[0])
-        return self._terms[limit]
 
     def gate(self, name: str) -> GateState:
         """Return one gate; what is changed of it is written at the end of the call."""
@@ -281,6 +272,15 @@ class Gates:
             first_ms = self._now_ms if first_ms is None else min(first_ms, self._now_ms)
         return first_ms, "" if first_ms is None else lanes.get(first_ms, "")
 
+    def _terms_of(self, limit: str) -> Terms | None:
+        """Return the terms of a limit that hold now."""
+        if limit not in self._terms and is_window(limit):
+            self._terms[limit] = None
+        elif limit not in self._terms:
+            row = self._db.execute(_TERMS, (self._queue, limit)).fetchone()
+            self._terms[limit] = None if row is None else read_terms(row[1] or row[0])
+        return self._terms[limit]
+
     def _note_turn(self, gate: GateState) -> None:
         gate.looks += GATE_LOOKS
         if gate.ready == 0:
@@ -295,7 +295,7 @@ class Gates:
 
     def _load(self, name: str) -> GateState:
         limit, tab, _ = name.partition("\t")
-        terms = self.terms(limit) if tab else None
+        terms = self._terms_of(limit) if tab else None
         row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
         is_closed = not tab and self._stands(limit)
         if row is None:

@@ -124,7 +124,7 @@ class WhyContract(Contract):
         assert ids(await worker.claim(2)) == ["high", "a"]
         assert await before(storage, "low") == Before(2)
 
-    async def test_one_that_was_put_back_comes_before_the_others(
+    async def test_one_that_went_back_to_the_head_comes_before_the_others(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job("a"), a_job("b"))
