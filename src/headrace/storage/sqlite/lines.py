@@ -68,6 +68,7 @@ def open_freed(unit: UnitOfWork) -> None:
         for gate in freed:
             looks, gate.looks = min(gate.looks, left), 0
             left -= _open(unit, gate.name, looks)
+    unit.flush()
 
 
 def let_next_in(unit: UnitOfWork) -> None:
@@ -77,6 +78,7 @@ def let_next_in(unit: UnitOfWork) -> None:
         gate = unit.gates.gate(name)
         looks, gate.looks = gate.looks, 0
         _open(unit, name, looks)
+    unit.flush()
 
 
 def open_due(unit: UnitOfWork) -> None:
@@ -91,6 +93,7 @@ def open_due(unit: UnitOfWork) -> None:
     for limit, opened in unit.db.execute(_LIMITS, (unit.key,)).fetchall():
         if looks > 0:
             looks -= _open_limit(unit, limit, opened, looks)
+    unit.flush()
     unit.write_gates(wakes=False)
 
 
@@ -116,12 +119,16 @@ def _open_limit(unit: UnitOfWork, limit: str, opened: str, looks: int) -> int:
 
 
 def _open(unit: UnitOfWork, name: str, looks: int) -> int:
-    """Let the first of a line take their places; return how many were looked at."""
-    unit.flush()
+    """Let the first of a line take their places; return how many were looked at.
+
+    Who leaves a line is written at once, so only who joined this one has to be written before.
+    """
     gate = unit.gates.gate(name)
     for look in range(looks):
         if not gate.has_room:
             return look
+        if gate.came:
+            unit.flush()
         row = unit.db.execute(_FIRST, (unit.key, name)).fetchone()
         if row is None:
             return look
@@ -132,7 +139,6 @@ def _open(unit: UnitOfWork, name: str, looks: int) -> int:
             finish.fail(unit, record, "expired")
         else:
             move(unit, record, Ready(number), "queued", detail=ADMITTED)
-        unit.flush()
     return looks
 
 
