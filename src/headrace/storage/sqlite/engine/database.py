@@ -14,7 +14,7 @@ from headrace.storage.sqlite.engine.errors import code_of
 from headrace.storage.sqlite.engine.location import PRIVATE, DatabaseLocation
 
 APPLICATION_ID = 0x68656164  # "head"
-SCHEMA = 11
+SCHEMA = 12
 """The schema's number. Each has a script that makes it of the one before: `steps/<number>.sql`.
 
 `schema.sql` makes the whole of an empty database. Processes of the release before should have ended
