@@ -11,16 +11,13 @@ local function has_new(unit)
   return unit.gates or (unit.tails and next(unit.tails)) or (unit.ordered and next(unit.ordered))
 end
 
--- Take up to `most` entries of a lane: of its best tier, or of the one that is due by its age.
-local function pop(unit, call, words, lane, most)
-  if call.aging then
-    local list, popped, its_numbers = aging.pop(unit, call.aging, lane)
-    if list then
-      return list, popped, its_numbers, true
-    end
-    most = aging.most(call.aging, most)
+-- Take up to `most` entries of a lane whose tiers age: of its best tier, or of the one that is due by its age.
+local function pop_aging(unit, call, words, lane, most)
+  local list, popped, its_numbers = aging.pop(unit, call.aging, lane)
+  if list then
+    return list, popped, its_numbers, true
   end
-  words[#words] = numbers.text(most)
+  words[#words] = numbers.text(aging.most(call.aging, most))
   return entries.pop(unit, words, lane)
 end
 
@@ -32,7 +29,13 @@ local function drain(unit, call, lane, limit, room)
   call.room = room
   while taken < room.limit and looks > 0 and call.bytes > 0 and call.turns > 0 do
     local before, most = taken, math.min(room.limit - taken, looks, 50)
-    local list, popped, its_numbers, is_aged = pop(unit, call, words, lane, most)
+    local list, popped, its_numbers, is_aged
+    if call.aging then
+      list, popped, its_numbers, is_aged = pop_aging(unit, call, words, lane, most)
+    else
+      words[#words] = numbers.text(most)
+      list, popped, its_numbers = entries.pop(unit, words, lane)
+    end
     if not list then
       is_drained = true
       break
@@ -50,7 +53,9 @@ local function drain(unit, call, lane, limit, room)
         slots.hold(room, list, entry, its_numbers[i])
       end
       if call.bytes <= 0 or taken >= room.limit then
-        entries.push_back(unit, list, popped, its_numbers, i)
+        if i < #popped then
+          entries.push_back(unit, list, popped, its_numbers, i)
+        end
         break
       end
     end
@@ -91,7 +96,7 @@ local function pass_on(unit, call, lanes, reply)
     return
   end
   for _, lane in ipairs(lanes) do
-    if counts.ready(unit, lane) > slots.held(call, lane) then
+    if counts.ready(unit, lane) > (call.held and slots.held(call, lane) or 0) then
       wake.leave(unit, lane, unit.call)
       reply[2] = '1'
     end
@@ -100,8 +105,8 @@ end
 
 -- The status of a claim that is made. Behind it come, a blank before each, `strikes=<version>` where any has
 -- conditions, and `weight=<n>` where one is set.
-local function status(unit)
-  local its, word = settings.of(unit), 'ok'
+local function status(its)
+  local word = 'ok'
   if its.strikes_version ~= 0 then
     word = word .. ' strikes=' .. numbers.text(its.strikes_version)
   end
@@ -115,10 +120,12 @@ function functions.claim(roots, args)
   if not last then
     return { 'gone', '0', '-1' }
   end
-  local reply = { status(unit), '0', '-1' }
+  local its = settings.of(unit)
+  local reply = { (its.strikes_version ~= 0 or its.weight ~= 0) and status(its) or 'ok', '0', '-1' }
   local call = {
     incarnation = incarnation, nonce = nonce, bytes = BATCH_BYTES, turns = TURNS, has_last_chance = false,
-    reply = reply, starts = plain.starts('1\t' .. nonce),
+    reply = reply, starts = plain.starts('1\t' .. nonce), room = false, aging = false, is_struck = its.is_struck,
+    laid_aside = 0,
   }
   unit.joined, unit.joiner = {}, incarnation
   if number + 0 < numbers.read(last, 0) then
@@ -130,11 +137,12 @@ function functions.claim(roots, args)
   end
   unit.raw('DEL', keys.woken(unit.root))
   unit.raw('HSET', keys.worker(unit.root, incarnation), 'claim_number', number)
-  local its = settings.of(unit)
   if its.is_paused then
     return { 'paused', '0', '-1' }
   end
-  call.is_struck, call.laid_aside, call.aging = its.is_struck, 0, aging.open(unit)
+  if its.aging ~= 0 then
+    call.aging = aging.open(unit)
+  end
   reply[3] = due.promote(unit)
   local left = {} -- lanes that may have more for the caller
   local most = its.max_active == 0 and BATCH or may_start(unit, its.max_active)
@@ -162,6 +170,8 @@ function functions.claim(roots, args)
   elseif most == BATCH or taken < most then
     pass_on(unit, call, left, reply)
   end
-  reply[2] = call.awaited and reply[2] .. call.awaited or reply[2]
+  if call.awaited then
+    reply[2] = reply[2] .. call.awaited
+  end
   return reply
 end
