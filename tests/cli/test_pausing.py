@@ -26,6 +26,18 @@ def test_a_task_is_paused_shown_and_resumed(here: Cli) -> None:
     assert "paused" not in here("queue", "list").out
 
 
+def test_a_job_says_what_keeps_it_from_being_run(here: Cli) -> None:
+    word = ("worker", "tests.apps.cli_app:app", "--burst", "--log-level", "error")
+    here("enqueue", "add", "-q", "quick", "--id", "x", "--args", '{"a": 1, "b": 2}')
+    here("queue", "pause", "quick", "--task", "add")
+    assert here(*word).code == 0
+    assert "blocked since its task is paused" in here("job", "show", "x").out
+    here("queue", "resume", "quick", "--task", "add")
+    strike = here("queue", "strike", "quick", "--where", '{"a": 1}').out.strip()
+    assert here(*word).code == 0
+    assert f"blocked by the strike {strike}" in here("job", "show", "x").out
+
+
 def test_a_strike_is_set_listed_and_lifted(here: Cli) -> None:
     assert here("enqueue", "shop.send", "-q", "mail").code == 0
     ran = here("queue", "strike", "mail", "-t", "shop.send", "--where", '{"customer": "42"}')

@@ -122,10 +122,8 @@ def _show(job: JobStatus, worker: str) -> None:
         state += ", asked to stop"
     if job.has_next:
         state += ", another of its id follows"
-    if job.blocked_by == FAIR_LIMIT:
-        state += " until its key has its turn"
-    elif job.blocked_by:
-        state += f" by the limit {job.blocked_by}"
+    if job.blocked_by:
+        state += f" {_held_up(job)}"
     pairs: list[tuple[str, str | Coloured]] = [
         ("job", job.id),
         ("queue", job.queue),
@@ -173,6 +171,16 @@ def _progress(job: JobStatus) -> str:
     bar = "#" * done + "." * (BAR - done)
     text = one_line(job.progress_text or "")
     return f"[{bar}] {job.progress:.0%} {text}".rstrip()
+
+
+def _held_up(job: JobStatus) -> str:
+    by = job.blocked_by or ""
+    kind, _, struck = by.partition(":")
+    if by == FAIR_LIMIT:
+        return "until its key has its turn"
+    if by in job.limits or kind not in ("task", "strike"):
+        return f"by the limit {by}"
+    return "since its task is paused" if kind == "task" else f"by the strike {struck}"
 
 
 def _show_error(error: ErrorEntry) -> None:
