@@ -31,7 +31,7 @@ install_it >/dev/null 2>&1 || { $$as_root apt-get update -q && install_it; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo flights quick test test-spark test-slow test-spark-slow test-spark-oldest test-mutants check lint bench bench-peers bench-sync bench-growth bench-instructions bench-schedules bench-spark \
+.PHONY: help setup setup-spark demo flights quick test test-spark test-slow test-spark-slow test-spark-oldest test-mutants check lint bench bench-peers bench-sync bench-fairness bench-growth bench-instructions bench-schedules bench-spark \
 	soak-linearizability soak-model soak-chaos lua clean redis luacheck valgrind java
 
 help: ## Show the targets
@@ -90,6 +90,9 @@ bench-peers: $(VENV)/.dev redis ## Run other job queues and ours side by side (A
 
 bench-sync: $(VENV)/.dev redis ## Run what enqueues without an event loop side by side (ARGS="--rounds 5")
 	@$(BIN)/python -m benchmarks.peers --sync $(ARGS)
+
+bench-fairness: $(VENV)/.dev redis ## Measure how long 10 jobs wait for 100,000 of another, beside other job queues
+	@$(BIN)/python -m benchmarks.peers.behind $(ARGS)
 
 bench-growth: $(VENV)/.dev redis ## Measure how cost grows (ARGS="backlog slots --write")
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
