@@ -77,11 +77,9 @@ async def _steer(target: Target, names: Sequence[str], task: str | None, *, is_p
 @click.argument("name", metavar="QUEUE")
 @task_option
 @option("--where", metavar="JSON", help="Only jobs with these arguments, an object by name.")
-@option("--cancel", "cancels", is_flag=True, help="Cancel them, instead of having them wait.")
+@option("--cancel", is_flag=True, help="Cancel them, instead of having them wait.")
 @on_app_target
-def strike(
-    *, target: Target, name: str, task: str | None, where: str | None, cancels: bool
-) -> None:
+def strike(*, target: Target, name: str, task: str | None, where: str | None, cancel: bool) -> None:
     """Have jobs of a task, or with some arguments, not be run until that is lifted.
 
     It prints the strike's id, for "headrace queue lift". What is active goes on; the others are
@@ -92,9 +90,9 @@ def strike(
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     check_name(name, what="queue")
     conditions = None if where is None else _read(where)
-    action = "cancel" if cancels else "wait"
+    action = "cancel" if cancel else "wait"
     strike_of(task, conditions, action)
-    echo(run(_strike(target, name, task, conditions, cancels=cancels)))
+    echo(run(_strike(target, name, task, conditions, cancels=cancel)))
 
 
 def _read(where: str) -> dict[str, Any]:
