@@ -201,7 +201,9 @@ class Fetcher:
         return reply
 
     async def _meet_strikes(self, version: int) -> bool | None:
-        """Know the strikes that hold for what was claimed; None: the incarnation is over."""
+        """Know the strikes that hold for what was claimed; None: it does not, and is over."""
+        if self._incarnation.knows_strikes(version):
+            return True
         return await repeat_until_answered(
             partial(self._incarnation.meet_strikes, version),
             is_over=lambda: self._is_over,

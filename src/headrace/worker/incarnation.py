@@ -169,6 +169,10 @@ class Incarnation:
         """How many slots its attempts hold."""
         return sum(attempt.job.slots for attempt in self.attempts.values())
 
+    def knows_strikes(self, version: int) -> bool:
+        """Whether what a claim has brought is held against this version of strikes; 0: none."""
+        return version == (0 if self._strikes is None else self._strikes.version)
+
     async def meet_strikes(self, version: int) -> bool:
         """See that what a claim has brought is held against this version of strikes, or a newer.
 
@@ -177,7 +181,7 @@ class Incarnation:
         """
         if version == 0:
             self._strikes = None
-        elif self._strikes is None or self._strikes.version != version:
+        else:
             found = await self.storage.strikes(self.queue)
             self._strikes = KnownStrikes.of(found.version, found.strikes)
         return True
