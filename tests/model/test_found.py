@@ -236,3 +236,35 @@ def test_jobs_that_are_published_into_a_full_queue_stay_until_there_is_room(
     assert driver.call("publish") == Full(QUEUE, 4, 4)
     driver.call("cancel", ["v"])
     assert driver.call("publish") == 0
+
+
+def test_several_of_a_key_that_came_back_are_all_struck_in_one_claim(driver: Driver) -> None:
+    register(driver, "w1")
+    for name in "abc":
+        enqueue(driver, name, "fair")
+    claim(driver)
+    driver.call("reap", "w1", seen=0, error=asks.DEATH)
+    driver.call("strike", asks.STRIKES["strike:2"])
+    register(driver, "w1")
+    assert not claim(driver, limit=2)
+    assert all(job.state is JobState.CANCELLED for job in driver.model.queue(QUEUE).jobs.values())
+
+
+def test_jobs_of_two_lanes_that_came_back_are_struck_in_the_order_of_their_numbers(
+    driver: Driver,
+) -> None:
+    driver.call("strike", asks.STRIKES["strike:1"])
+    register(driver, "w1")
+    for name in "abcdef":
+        enqueue(driver, name, *(["in a process"] if name in "bdf" else []))
+    claim_lanes(driver)
+    driver.call("reap", "w1", seen=0, error=asks.DEATH)
+    driver.call("strike", asks.STRIKES["strike:4"])
+    register(driver, "w1")
+    claim_lanes(driver)
+
+
+def claim_lanes(driver: Driver) -> None:
+    number = next(numbers)
+    call = CallId("w1", number)
+    driver.call("claim", call=call, nonce=f"w1/{number}", slots={"default": 10, "process": 10})

@@ -44,6 +44,8 @@ FROM jobs WHERE owner = ? AND nonce = ?
 
 
 Passed = Literal["", "expired", "struck", "waits", "parked", "heavy", "short"]
+_LAID_ASIDE = ("expired", "struck", "parked")
+"""Those that are gone from the line: a look may end at one although there are more behind it."""
 
 
 class Taking(msgspec.Struct):
@@ -165,7 +167,7 @@ def _drain(unit: UnitOfWork, taking: Taking, lane: str, asked: int | FreeSlots) 
         if unit.gates.turns_over:
             taking.turns -= len(unit.gates.turns_over)
             lines.let_next_in(unit)
-        elif len(found) < look.count:
+        elif len(found) < look.count and not (found and found[-1] in _LAID_ASIDE):
             break
     for key in taking.held:
         moves.pass_over(unit, key)
@@ -211,7 +213,7 @@ def _look(
             taking.size -= len(row[3] or b"")
         if len(found) == look.count or taking.size <= 0 or room.taken >= room.limit:
             break  # what is not there yet may be in another lane
-        if passed in ("expired", "struck", "parked") and turns.are_among(row[12]):
+        if passed in _LAID_ASIDE and turns.are_among(row[12]):
             break  # its turn is over once that is written, before those behind it
     cursor.close()
     return found
