@@ -141,7 +141,7 @@ class Driver:
     def _compare(self, what: str, real: Any, model: Callable[[], Any]) -> Any:
         self._hits[f"verb {what}"] += 1
         look = self.run(self.subject.look())
-        self.model.hint = look.queue
+        self.model.hint = {**look.queue, "numbers": look.numbers}
         if isinstance(real, TakenSchedules):
             self.model.taken_hint = [schedule.id for schedule in real.schedules]
         try:

@@ -36,6 +36,19 @@ def of_server(server: ServerState, root: str, now: int) -> Dump:
     return {"limits": limits, "gates": _without_idle(found), "lines": lines, "strikes": strikes}
 
 
+def numbers_of_server(server: ServerState, root: str) -> dict[str, float]:
+    """Return the numbers of ready jobs' places, which those of all lanes have in common."""
+    lines = [value for key, (value, _) in server.keys.items() if key.startswith(f"{root}:ordered:")]
+    return {member.decode().partition(":")[2]: number for line in lines for member, number in line}
+
+
+def numbers_of_database(step: Step, queue: str) -> dict[str, float]:
+    """Return the same."""
+    keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}
+    waiting = (row for row in rows(step.db, "jobs") if row["queue"] in keys)
+    return {row["id"]: row["seq"] for row in waiting if row["seq"] is not None}
+
+
 def of_database(step: Step, queue: str) -> Dump:
     """Return that of one queue, which is by this name of the only tenant that has limits."""
     keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}

@@ -139,13 +139,17 @@ class State:
         return {job_id: n for n, job_id in enumerate(order)}
 
     def hinted_order(self, jobs: list[Record]) -> list[Record]:
-        """Return jobs in the order in which the hint has them at the head of their lists."""
+        """Return jobs in the order in which the hint has them at the head of their lists.
+
+        Between lists, by their numbers where they have any.
+        """
+        numbers = (self.hint or {}).get("numbers", {})
         at = {
             job_id: n
             for ids in (self.hint or {}).get("ready", {}).values()
             for n, job_id in enumerate(ids)
         }
-        return sorted(jobs, key=lambda job: at.get(job.id, -1))
+        return sorted(jobs, key=lambda job: (numbers.get(job.id, 0), at.get(job.id, -1)))
 
     def sort_come(self, q: QueueState, passed: Collection[str], there: Collection[str]) -> None:
         """Sort those who came to the tails in one claim: passed over, or new."""

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -32,12 +32,16 @@ START_MS = 1_800_000_003_000
 
 
 class Look(NamedTuple):
-    """A storage at one moment: the queue, the tenant's schedules, the rest, and what is wrong."""
+    """A storage at one moment: the queue, the tenant's schedules, the rest, and what is wrong.
+
+    ``numbers`` are those of ready jobs' places, where the storage keeps any.
+    """
 
     queue: Dump
     schedules: Dump
     others: Any
     problems: list[str]
+    numbers: Mapping[str, float] = {}
 
 
 class ModelSubject(ABC):
@@ -133,7 +137,8 @@ class RedisSubject(ModelSubject):
         schedules = schedule_dumps.of_server(server, TENANT, self.now)
         dumped = {key: (value.value, value.expires >= 0) for key, value in server.keys.items()}
         problems = read.problems + leaks.problems_in(dumped)
-        return Look(queue, schedules, self._others(server), problems)
+        numbers = gate_dumps.numbers_of_server(server, self._root)
+        return Look(queue, schedules, self._others(server), problems, numbers)
 
     def _others(self, server: ServerState) -> dict[str, Any]:
         ours = (self._root, keys.queues(TENANT), f"{keys.tenant_root(TENANT)}:schedule")
@@ -191,6 +196,7 @@ class SqliteSubject(ModelSubject):
                 schedule_dumps.of_database(step, TENANT),
                 sqlite_dump.others(step, name),
                 sqlite_check.problems(step),
+                gate_dumps.numbers_of_database(step, QUEUE),
             ),
             lambda: self.now,
             timeout_s=10,
