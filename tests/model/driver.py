@@ -162,6 +162,12 @@ class Driver:
         for schedule_id in self.model.outworn_marks(QUEUE):
             look.queue["fired"].pop(schedule_id, None)
             modelled["fired"].pop(schedule_id)
+        if self.model.has_stepped_back:
+            # Whether one that was full is known yet is the storage's own affair.
+            for dump in (look.queue, modelled):
+                dump["gates"] = {
+                    name: gate for name, gate in dump["gates"].items() if any(gate[:2])
+                }
         same("what is stored", look.queue, modelled)
         same("what is stored of schedules", look.schedules, self.model.dump_schedules())
         same("what is of others", look.others, self._others)

@@ -49,6 +49,10 @@ def shown(line: str) -> str:
     return line.replace("\t", " ").rstrip()
 
 
+KEPT_MS = 3_000
+"""How long a bucket that is full is known yet."""
+
+
 class GateModel(State):
     """Jobs that are ready or active have a place in each of their gates.
 
@@ -67,7 +71,8 @@ class GateModel(State):
         super().advance(ms)
         for q in self.queues.values():
             for name in [name for name in q.buckets if self._is_idle(q, name)]:
-                if not q.buckets[name].left(self.now):
+                # Storages keep one for a while that has just become full: a clock may be set back.
+                if not q.buckets[name].left(self.now - KEPT_MS):
                     del q.buckets[name]
         return self.now
 

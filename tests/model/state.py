@@ -43,7 +43,7 @@ class State:
         self.events: list[Event] = []
         self.hint: Dump | None = None
         self._added: Counter[str] = Counter()
-        self._has_stepped_back = False
+        self.has_stepped_back = False
 
     def queue(self, name: str) -> QueueState:
         """Return a queue; one that nobody has used is empty."""
@@ -52,7 +52,7 @@ class State:
     def advance(self, ms: int) -> int:
         """Move the clock on, or back, and return the time; what has reached its age is gone."""
         self.now += ms
-        self._has_stepped_back = self._has_stepped_back or ms < 0
+        self.has_stepped_back = self.has_stepped_back or ms < 0
         for q in self.queues.values():
             gone = [i for i, job in q.jobs.items() if job.dies is not None and job.dies <= self.now]
             for job_id in gone:
@@ -104,7 +104,7 @@ class State:
         """
         order = self._hinted("delayed")
         q.delayed.sort(key=lambda i: (q.jobs[i].due, order.get(i, -1)))
-        if self._has_stepped_back:
+        if self.has_stepped_back:
             return
         created = {job_id: n for n, job_id in enumerate(q.jobs)}
         for due in {q.jobs[i].due for i in q.delayed}:
