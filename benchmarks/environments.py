@@ -37,6 +37,8 @@ NAMES = (OURS, *REQUIREMENTS)
 """Adapters of the comparison of all."""
 SYNC_NAMES = ("headrace_sync", "headrace_portal", "huey", "rq", "dramatiq")
 """Adapters of the comparison of those that enqueue without an event loop."""
+FAIRNESS_NAMES = ("headrace_fair", OURS, "arq", "saq", "bullmq")
+"""Adapters of the comparison of how long a few jobs wait behind many."""
 VERSIONS_PROGRAM = """
 import sys
 from importlib.metadata import version

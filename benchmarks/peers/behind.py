@@ -15,13 +15,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.environments import environment, ours
+from benchmarks.environments import FAIRNESS_NAMES, environment, ours
 from benchmarks.harness import machine, serving
 from benchmarks.peers.cells import CellFailed, Program, awaited, introduced
 from benchmarks.peers.program import read_ran, read_started
 from benchmarks.report import machine_line, table
 
-NAMES = ("headrace_fair", "headrace", "arq", "saq", "bullmq")
 MANY, FEW = 100_000, 10
 ROUNDS = 3
 HEADS = ("", "s until the last of the ten starts", "others run by then")
@@ -61,11 +60,11 @@ def measure(names: Sequence[str], rounds: int) -> dict[str, list[tuple[float, fl
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.behind")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FAIRNESS_NAMES)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
     asked = parser.parse_args()
     print(machine_line(machine(ours())), flush=True)
-    found = measure(asked.names or NAMES, asked.rounds)
+    found = measure(asked.names or FAIRNESS_NAMES, asked.rounds)
     rows = []
     for name, runs in found.items():
         seconds, ran = zip(*runs, strict=True) if runs else ((float("nan"),), (float("nan"),))

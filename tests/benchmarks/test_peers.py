@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.environments import DEVELOPMENT, NAMES, OURS, REQUIREMENTS, SYNC_NAMES, Environment
+from benchmarks.environments import (
+    DEVELOPMENT,
+    FAIRNESS_NAMES,
+    NAMES,
+    OURS,
+    REQUIREMENTS,
+    SYNC_NAMES,
+    Environment,
+)
 from benchmarks.peers.__main__ import arguments
 from benchmarks.peers.cells import CellFailed, Program, awaited, introduced
 from benchmarks.peers.program import RECORD_VARIABLE, half_and_99, read_ran, read_started
@@ -158,7 +166,7 @@ def test_the_plot_has_a_panel_for_each_column() -> None:
 
 def test_every_peer_has_an_adapter_and_requirements() -> None:
     folder = ROOT / "benchmarks" / "peers"
-    names = {*NAMES, *SYNC_NAMES}
+    names = {*NAMES, *SYNC_NAMES, *FAIRNESS_NAMES}
     assert {path.stem for path in folder.glob("*_peer.py")} == {f"{name}_peer" for name in names}
     assert {name.partition("_")[0] for name in names} - set(REQUIREMENTS) == {OURS}
 
