@@ -27,7 +27,7 @@ local function its_gates(unit, job)
     local in_ms = gate.rate ~= 0 and bucket.ms_until(gate, needed)
     local is_its_line = job.state == 'blocked' and parking.line(unit, job) == gate.name
     words[at] = {
-      gate.name, terms.text(unit, string.match(gate.name, '^[^\t]*')), numbers.text(gate.ready),
+      gate.name, terms.text(unit, terms.limit_of(gate.name)), numbers.text(gate.ready),
       numbers.text(gate.active), numbers.text(bucket.tokens(gate)), in_ms and numbers.text(in_ms) or '',
       is_its_line and before.parked(unit, job, gate) or '', unpack(ids[gate.name]),
     }

@@ -34,7 +34,7 @@ local function terms_of(unit, name)
   if strikes.has_line(name) then
     return strikes.terms(unit, name)
   end
-  return terms.of(unit, string.match(name, '^[^\t]*'))
+  return terms.of(unit, terms.limit_of(name))
 end
 
 -- One gate as the call sees it.
@@ -63,6 +63,12 @@ local function all_of(unit, names)
   return found
 end
 
+-- Whether as many jobs have a place as its terms allow at once.
+local function is_full(gate)
+  local most = gate.terms.concurrency
+  return most > 0 and gate.ready + gate.active >= most
+end
+
 -- Whether one more job may be ready.
 function gates.has_room(gate)
   local its = gate.terms
@@ -70,7 +76,7 @@ function gates.has_room(gate)
     return true
   elseif its.is_window then
     return gate.ready < 1
-  elseif its.is_closed or (its.concurrency > 0 and gate.ready + gate.active >= its.concurrency) then
+  elseif its.is_closed or is_full(gate) then
     return false
   end
   return its.rate == 0 or gate.ready < bucket.tokens(gate)
@@ -91,8 +97,7 @@ local function room_in_ms(gate)
   if gates.has_room(gate) then
     return 0
   end
-  local its = gate.terms
-  if its.rate == 0 or (its.concurrency > 0 and gate.ready + gate.active >= its.concurrency) then
+  if gate.terms.rate == 0 or is_full(gate) then
     return nil
   end
   return bucket.ms_until(gate, gate.ready + 1)

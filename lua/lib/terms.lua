@@ -29,6 +29,11 @@ local function write(unit, limit, declared, operator)
   unit.terms = false
 end
 
+-- The limit of a gate.
+function terms.limit_of(gate)
+  return string.match(gate, '^[^\t]*')
+end
+
 -- The terms of a limit that hold now, false for none.
 function terms.of(unit, limit)
   local window = turns.terms(limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.job import ErrorInfo
 from headrace.storage.lines import error_words
-from headrace.storage.sqlite import finish, strikes, successors
+from headrace.storage.sqlite import finish, gates, strikes, successors
 from headrace.storage.sqlite.moves import Delayed, Ready, move, park
 from headrace.storage.sqlite.record import Record, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
@@ -34,7 +34,7 @@ def put_back(unit: UnitOfWork, record: Record) -> None:
 
 def lay_aside(unit: UnitOfWork, record: Record, strike: str) -> None:
     """Have a job wait in the line of a strike, before all others; put it back if that is lifted."""
-    if strikes.stands(unit, strike):
+    if gates.stands(unit.db, unit.key, strike):
         park(unit, record, strike, strikes.next_front(unit))
         successors.take_up(unit, record)
     else:

@@ -55,6 +55,11 @@ def erase(db: sqlite3.Connection, queue: int, *, limit: int) -> int:
     return int(left)
 
 
+def stands(db: sqlite3.Connection, queue: int, strike_id: str) -> bool:
+    """Whether a strike stands, whose line has no room then."""
+    return db.execute(_STANDS, (queue, strike_id)).fetchone() is not None
+
+
 class GateState(msgspec.Struct):
     """One gate as a call sees it.
 
@@ -87,6 +92,12 @@ class GateState(msgspec.Struct):
     is_head_known: bool = False
 
     @property
+    def is_full(self) -> bool:
+        """Whether as many jobs have a place as its terms allow at once."""
+        most = self.terms.concurrency if self.terms else 0
+        return 0 < most <= self.ready + self.active
+
+    @property
     def has_room(self) -> bool:
         """Whether one more job may be ready."""
         terms = self.terms
@@ -94,9 +105,7 @@ class GateState(msgspec.Struct):
             return self.ready < 1
         if terms is None:
             return not self.is_closed
-        if terms.concurrency and self.ready + self.active >= terms.concurrency:
-            return False
-        return not terms.rate or self.ready < self.bucket.tokens
+        return not self.is_full and (not terms.rate or self.ready < self.bucket.tokens)
 
     @property
     def lets_start(self) -> bool:
@@ -112,10 +121,7 @@ class GateState(msgspec.Struct):
         """Return how long until time alone gives it room; None: it never does."""
         if self.has_room:
             return 0
-        terms = self.terms
-        if terms is None or not terms.rate:
-            return None
-        if terms.concurrency and self.ready + self.active >= terms.concurrency:
+        if self.terms is None or not self.terms.rate or self.is_full:
             return None
         return self.bucket.ms_until(self.ready + 1)
 
@@ -297,7 +303,7 @@ class Gates:
         limit, tab, _ = name.partition("\t")
         terms = self._terms_of(limit) if tab else None
         row = self._db.execute(_LOAD, (self._queue, name)).fetchone()
-        is_closed = not tab and self._stands(limit)
+        is_closed = not tab and stands(self._db, self._queue, limit)
         if row is None:
             return GateState(
                 name, terms, paid(Bucket(), 0, terms), is_window(name), is_closed=is_closed
@@ -307,9 +313,6 @@ class Gates:
         return GateState(
             name, terms, bucket, is_window(name), ready, active, is_kept=True, is_closed=is_closed
         )
-
-    def _stands(self, strike_id: str) -> bool:
-        return self._db.execute(_STANDS, (self._queue, strike_id)).fetchone() is not None
 
     def _has_before(self, gate: GateState, place: Standing) -> bool:
         head = self.head(gate)

@@ -22,7 +22,6 @@ ON CONFLICT DO UPDATE SET task = excluded.task, conditions = excluded.conditions
   action = excluded.action, since_ms = excluded.since_ms
 """
 _LIFT = "DELETE FROM strikes WHERE queue = ? AND id = ?"
-_STANDS = "SELECT 1 FROM strikes WHERE queue = ? AND id = ?"
 _FRONT = "UPDATE queues SET front = front + 1 WHERE key = ? RETURNING front"
 _FLAGS = "SELECT is_struck, has_conditions FROM queues WHERE key = ?"
 _NOTE = """
@@ -79,11 +78,6 @@ def by_task(unit: UnitOfWork) -> dict[str, Strike]:
         return {}
     strikes = reversed(read_all(unit.db, unit.key))
     return {strike.task: strike for strike in strikes if not strike.where}
-
-
-def stands(unit: UnitOfWork, strike_id: str) -> bool:
-    """Whether a strike stands."""
-    return unit.db.execute(_STANDS, (unit.key, strike_id)).fetchone() is not None
 
 
 def next_front(unit: UnitOfWork) -> int:
