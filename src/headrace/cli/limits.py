@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from headrace.cli.app_target import on_app_target
+from headrace.cli.of_queues import list_of_queues
 from headrace.cli.options import (
     Target,
     option,
     output_option,
-    queue_names,
     queue_of,
     run,
     wide_option,
 )
-from headrace.cli.output import echo, echo_json, note
-from headrace.cli.tables import Cell, Column, table
+from headrace.cli.output import echo
+from headrace.cli.tables import Cell, Column
 from headrace.errors import InvalidOption
 from headrace.job import check_name
 from headrace.limit import limit_terms
+from headrace.queues import Queue
 from headrace.views.limits import QueueLimit
 
 COLUMNS = (
@@ -45,15 +44,16 @@ def limits_command(*, target: Target, names: tuple[str, ...], is_wide: bool, out
     They are those that workers and jobs have declared, and those that were set by
     "headrace queue limit".
     """
-    names = tuple(check_name(name, what="queue") for name in names)
-    found = run(_load(target, names))
-    if output == "json":
-        echo_json([limit.to_dict() for limit in found])
-    elif not found:
-        where = f" of {', '.join(names)}" if names else ""
-        note(f"No limit{where} is known in {target.where}.")
-    else:
-        table(COLUMNS, [_line(limit) for limit in found], is_wide=is_wide)
+    list_of_queues(
+        target,
+        names,
+        Queue.limits,
+        columns=COLUMNS,
+        line=_line,
+        none="No limit{} is known",
+        output=output,
+        is_wide=is_wide,
+    )
 
 
 def _line(limit: QueueLimit) -> list[Cell]:
@@ -61,12 +61,6 @@ def _line(limit: QueueLimit) -> list[Cell]:
     said = "by hand" if limit.is_set else "by tasks"
     shown = ["-" if value is None else value for value in allowed]
     return [limit.queue, limit.name, *shown, said, limit.declared or "-"]
-
-
-async def _load(target: Target, names: Sequence[str]) -> list[QueueLimit]:
-    async with target.open() as storage:
-        wanted = dict.fromkeys(names) or await queue_names(storage)
-        return [found for name in wanted for found in await queue_of(storage, name).limits()]
 
 
 @click.command("limit")

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 import msgspec
 
 from headrace.cli.app_target import on_app_target
+from headrace.cli.of_queues import list_of_queues
 from headrace.cli.options import (
     Target,
     option,
     output_option,
-    queue_names,
     queue_of,
     run,
     wide_option,
 )
-from headrace.cli.output import echo, echo_json, note, tell_if_new
-from headrace.cli.tables import Cell, Column, table
+from headrace.cli.output import echo, tell_if_new
+from headrace.cli.tables import Cell, Column
 from headrace.errors import InvalidOption
 from headrace.job import check_name, check_text
 from headrace.plain import shown
+from headrace.queues import Queue
 from headrace.strike import strike_of
 from headrace.views.strikes import QueueStrike
 
@@ -90,9 +91,9 @@ def strike(*, target: Target, name: str, task: str | None, where: str | None, ca
     """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     check_name(name, what="queue")
     conditions = None if where is None else _read(where)
-    action = "cancel" if cancel else "wait"
+    action: Literal["wait", "cancel"] = "cancel" if cancel else "wait"
     strike_of(task, conditions, action)
-    echo(run(_strike(target, name, task, conditions, cancels=cancel)))
+    echo(run(_strike(target, name, task, conditions, action)))
 
 
 def _read(where: str) -> dict[str, Any]:
@@ -108,12 +109,16 @@ def _read(where: str) -> dict[str, Any]:
 
 
 async def _strike(
-    target: Target, name: str, task: str | None, where: dict[str, Any] | None, *, cancels: bool
+    target: Target,
+    name: str,
+    task: str | None,
+    where: dict[str, Any] | None,
+    action: Literal["wait", "cancel"],
 ) -> str:
     async with target.open(makes=True) as storage:
         tell_if_new(name, await storage.queues())
         queue = queue_of(storage, name)
-        return await queue.strike(task, where=where, action="cancel" if cancels else "wait")
+        return await queue.strike(task, where=where, action=action)
 
 
 @click.command("strikes")
@@ -126,27 +131,22 @@ def strikes_command(*, target: Target, names: tuple[str, ...], is_wide: bool, ou
 
     Paused tasks are shown by "headrace queue stats".
     """
-    names = tuple(check_name(name, what="queue") for name in names)
-    found = run(_load(target, names))
-    if output == "json":
-        echo_json([strike.to_dict() for strike in found])
-    elif not found:
-        where = f" of {', '.join(names)}" if names else ""
-        note(f"No job{where} is struck in {target.where}.")
-    else:
-        table(COLUMNS, [_line(strike) for strike in found], is_wide=is_wide)
+    list_of_queues(
+        target,
+        names,
+        Queue.strikes,
+        columns=COLUMNS,
+        line=_line,
+        none="No job{} is struck",
+        output=output,
+        is_wide=is_wide,
+    )
 
 
 def _line(strike: QueueStrike) -> list[Cell]:
     where = msgspec.json.encode(strike.where).decode() if strike.where else "-"
     since = f"{strike.since:%Y-%m-%d %H:%M:%S}"
     return [strike.queue, strike.id, strike.task or "-", where, strike.action, since]
-
-
-async def _load(target: Target, names: Sequence[str]) -> list[QueueStrike]:
-    async with target.open() as storage:
-        wanted = dict.fromkeys(names) or await queue_names(storage)
-        return [found for name in wanted for found in await queue_of(storage, name).strikes()]
 
 
 @click.command()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from headrace.cli.app_target import on_app_target
-from headrace.cli.options import Target, output_option, queue_names, queue_of, run, wide_option
-from headrace.cli.output import ago, echo, echo_json, note
-from headrace.cli.tables import Cell, Column, table
+from headrace.cli.of_queues import list_of_queues
+from headrace.cli.options import Target, output_option, queue_of, run, wide_option
+from headrace.cli.output import ago, echo
+from headrace.cli.tables import Cell, Column
 from headrace.job import check_name
+from headrace.queues import Queue
 from headrace.views.queues import QueueReader
 
 COLUMNS = (
@@ -33,25 +33,20 @@ def readers_command(*, target: Target, names: tuple[str, ...], is_wide: bool, ou
     Events that a reader has not acknowledged are kept, up to the queue's events_cap. A reader that
     is silent for 7 days is dropped.
     """
-    names = tuple(check_name(name, what="queue") for name in names)
-    found = run(_load(target, names))
-    if output == "json":
-        echo_json([reader.to_dict() for reader in found])
-    elif not found:
-        where = f" of {', '.join(names)}" if names else ""
-        note(f"Nobody reads events{where} as a named reader in {target.where}.")
-    else:
-        table(COLUMNS, [_line(reader) for reader in found], is_wide=is_wide)
+    list_of_queues(
+        target,
+        names,
+        Queue.readers,
+        columns=COLUMNS,
+        line=_line,
+        none="Nobody reads events{} as a named reader",
+        output=output,
+        is_wide=is_wide,
+    )
 
 
 def _line(reader: QueueReader) -> list[Cell]:
     return [reader.queue, reader.name, reader.behind, reader.number, ago(reader.at)]
-
-
-async def _load(target: Target, names: Sequence[str]) -> list[QueueReader]:
-    async with target.open() as storage:
-        wanted = dict.fromkeys(names) or await queue_names(storage)
-        return [r for name in wanted for r in await queue_of(storage, name).readers()]
 
 
 @click.command("forget-reader")
