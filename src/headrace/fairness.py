@@ -5,8 +5,6 @@ Storages know a window of each lane and tier behind the one limit that jobs name
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from headrace.errors import InvalidOption
 from headrace.job import check_text
 from headrace.plain import plain_text, shown
@@ -55,16 +53,3 @@ def check_fair_by(name: str) -> str:
     if not text:
         raise InvalidOption(f"fair_by={shown(name)} is not valid: name a parameter of the task")
     return text
-
-
-def check_fair_parameter(task: str, fair_by: str, names: Collection[str]) -> None:
-    """See that what a task's jobs take turns by is a parameter of it.
-
-    Raises:
-        InvalidOption: it is not.
-    """
-    if fair_by and fair_by not in names:
-        known = ", ".join(sorted(names)) or "none"
-        raise InvalidOption(
-            f"fair_by={shown(fair_by)} names no parameter of {task}: use one of {known}"
-        )

@@ -12,7 +12,6 @@ from typing_extensions import TypeVar
 from headrace.codec import Codec, EncodeArguments, encode_arguments
 from headrace.context import Context, current_job
 from headrace.errors import InvalidArguments, OutsideHandler
-from headrace.fairness import check_fair_parameter
 from headrace.foreign import OF_TASKS, WithForeignWords, of_arguments
 from headrace.handle import JobHandle
 from headrace.job import Job, check_text
@@ -208,8 +207,7 @@ class Task(WithForeignWords, DeclaredFunction, Generic[P, R, C], words=OF_TASKS)
         self.signature: Signature[R] = Signature(
             self.function, codec, injected=(Context,), validate=settings.validate
         )
-        check_parameters(self.name, settings.limits, self.signature.names)
-        check_fair_parameter(self.name, settings.fair_by, self.signature.names)
+        check_parameters(self.name, settings.limits, settings.fair_by, self.signature.names)
         self._submitter = submitter
         early, self._early = self._early, None
         self._plain: TaskCall[P, R] = self._call({})

@@ -105,19 +105,22 @@ class TaskLimits:
         return gates_text(gates)
 
 
-def check_parameters(task: str, limits: Iterable[Limit], names: Collection[str]) -> None:
-    """See that the keys of a task's limits are parameters of it.
+def check_parameters(
+    task: str, limits: Iterable[Limit], fair_by: str, names: Collection[str]
+) -> None:
+    """See that what gives the keys of a task's jobs are parameters of it.
 
     Raises:
         InvalidOption: one is not.
     """
-    for limit in limits:
-        if limit.by and limit.by not in names:
-            known = ", ".join(sorted(names)) or "none"
-            raise InvalidOption(
-                f"by={shown(limit.by)} of a limit of {task} names no parameter of it: use one of "
-                f"{known}"
-            )
+    said = {
+        f"by={shown(limit.by)} of a limit of {task} names no parameter of it": limit.by
+        for limit in limits
+    }
+    said[f"fair_by={shown(fair_by)} names no parameter of {task}"] = fair_by
+    for problem, name in said.items():
+        if name and name not in names:
+            raise InvalidOption(f"{problem}: use one of {', '.join(sorted(names)) or 'none'}")
 
 
 def declared_limits(
