@@ -21,6 +21,9 @@ CONDITIONS_LIMIT = 8
 
 VALUE_LIMIT_BYTES = 256
 
+STRUCK = "struck"
+"""The reason of a job that a strike has cancelled."""
+
 Value = str | int | float | bool | None
 """What the argument of a parameter is compared with."""
 

@@ -14,12 +14,9 @@ import msgspec
 from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Struck
 from headrace.signature import Signature
-from headrace.strike import Strike, StrikeAction, Value
+from headrace.strike import STRUCK, Strike, StrikeAction, Value
 from headrace.task import Task
 from headrace.worker.plan import plan_of
-
-REASON = "struck"
-"""Of a job that a strike has cancelled."""
 
 _MISSING = object()
 
@@ -51,7 +48,7 @@ class KnownStrikes(msgspec.Struct, frozen=True):
             is_its_task = strike.task in ("", job.task)
             if is_its_task and _meets(arguments, conditions, task.signature):
                 if strike.action is StrikeAction.CANCEL:
-                    return Cancelled(plan.keep_ms, REASON)
+                    return Cancelled(plan.keep_ms, STRUCK)
                 return Struck(strike.id)
         return None
 

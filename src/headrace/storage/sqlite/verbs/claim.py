@@ -29,7 +29,7 @@ from headrace.storage.sqlite.slots import Room
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
 from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, free_slots
-from headrace.strike import Strike, StrikeAction
+from headrace.strike import STRUCK, Strike, StrikeAction
 
 _READY = f"""
 SELECT key, id, task, {PAYLOAD}, created_ms, changed_ms, epoch, failures, stalls, expires_at_ms,
@@ -257,7 +257,7 @@ def _why_not(unit: UnitOfWork, taking: Taking, room: Room, row: tuple[Any, ...])
 def _lay_aside(unit: UnitOfWork, record: Record, strike: Strike, seq: int) -> None:
     """Keep a job from being run, as the strike that its task meets says."""
     if strike.action is StrikeAction.CANCEL:
-        finish.cancel(unit, record, keep_ms=record.keep_ms, reason="struck")
+        finish.cancel(unit, record, keep_ms=record.keep_ms, reason=STRUCK)
     else:
         moves.park(unit, record, strike.id, seq)
 
