@@ -11,20 +11,12 @@ import pytest
 from headrace import App, EnqueueOutcome, Job, JobState, Retry, SyncApp, Task, UsageError, Worker
 from headrace.testing import Kit, running
 from tests.support.jobs import reached
+from tests.support.site import Site
 from tests.support.until import patience, until
 
 CALLS = 20
 WINDOW = 0.5
 """Of a burst: no two calls of it are further apart, also on a busy machine."""
-
-
-class Site:
-    """What the handlers saw, in order, and what they wait for."""
-
-    def __init__(self) -> None:
-        self.runs: list[object] = []
-        self.active: int = 0
-        self.may_end: asyncio.Event = asyncio.Event()
 
 
 @pytest.fixture
@@ -38,16 +30,7 @@ def index(app: App[None], site: Site) -> Task[[object], object]:
 
     @app.task(name="index", debounce=0.02, retry=Retry(min=60, max=60), max_attempts=2)
     async def index(value: object) -> object:
-        site.runs.append(value)
-        site.active += 1
-        assert site.active == 1, "two run at once"
-        try:
-            await site.may_end.wait()
-        finally:
-            site.active -= 1
-        if value == "bad":
-            raise ValueError(value)
-        return value
+        return await site.run(value)
 
     return index
 

@@ -13,22 +13,17 @@ from headrace import (
     EnqueueOutcome,
     InvalidArguments,
     InvalidOption,
-    Job,
     JobState,
     Limit,
 )
-from headrace.limit import Gate, Terms, gates_text, read_gates
+from headrace.limit import Gate, Terms, gates_text
 from headrace.testing import Kit
+from tests.support.met_limits import met
 
 
 @pytest.fixture
 def app() -> App[None]:
     return App("memory://")
-
-
-def met(job: Job[Any]) -> list[tuple[str, str]]:
-    """Return the limits and keys that a job meets."""
-    return [(gate.name, gate.key) for gate in read_gates(job.gates)]
 
 
 def test_a_job_takes_turns_by_the_value_of_a_parameter(app: App[None]) -> None:

@@ -27,16 +27,8 @@ from headrace.testing import running
 from headrace.update import Update, UpdateRunAt
 from tests.support.jobs import ended
 from tests.support.nowhere import unreachable_app
+from tests.support.site import Site
 from tests.support.until import until
-
-
-class Site:
-    """What the handlers saw, in order, and what they wait for."""
-
-    def __init__(self) -> None:
-        self.runs: list[object] = []
-        self.active: int = 0
-        self.may_end: asyncio.Event = asyncio.Event()
 
 
 @pytest.fixture
@@ -50,16 +42,7 @@ def note(app: App[None], site: Site) -> Task[[object], object]:
 
     @app.task(name="note", retry=Retry(min=60, max=60))
     async def note(value: object) -> object:
-        site.runs.append(value)
-        site.active += 1
-        assert site.active == 1, "two of an id are active"
-        try:
-            await site.may_end.wait()
-        finally:
-            site.active -= 1
-        if value == "bad":
-            raise ValueError(value)
-        return value
+        return await site.run(value)
 
     return note
 

@@ -44,20 +44,15 @@ def numbers_of_server(server: ServerState, root: str) -> dict[str, float]:
 
 def numbers_of_database(step: Step, queue: str) -> dict[str, float]:
     """Return the same."""
-    keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}
-    waiting = (row for row in rows(step.db, "jobs") if row["queue"] in keys)
-    return {row["id"]: row["seq"] for row in waiting if row["seq"] is not None}
+    return {job["id"]: job["seq"] for job in _rows(step, queue, "jobs") if job["seq"] is not None}
 
 
 def of_database(step: Step, queue: str) -> Dump:
     """Return that of one queue, which is by this name of the only tenant that has limits."""
-    keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}
-
-    def of_queue(table: str) -> list[dict[str, Any]]:
-        return [row for row in rows(step.db, table) if row["queue"] in keys]
-
     lines: dict[str, list[str]] = {}
-    for job in sorted(of_queue("jobs"), key=lambda job: (-job["tier"], job["number"] or 0)):
+    for job in sorted(
+        _rows(step, queue, "jobs"), key=lambda job: (-job["tier"], job["number"] or 0)
+    ):
         if job["parked"] is not None:
             lines.setdefault(job["parked"], []).append(job["id"])
     found = {
@@ -66,19 +61,26 @@ def of_database(step: Step, queue: str) -> Dump:
             row["active"],
             _owed(row["owed"], row["rate"], row["owed_at_ms"], step.now_ms),
         )
-        for row in of_queue("gates")
+        for row in _rows(step, queue, "gates")
     }
     return {
-        "limits": {row["name"]: (row["declared"], row["operator"]) for row in of_queue("limits")},
+        "limits": {
+            row["name"]: (row["declared"], row["operator"]) for row in _rows(step, queue, "limits")
+        },
         "gates": _without_idle(found),
         "lines": lines,
         "strikes": {
             row["id"]: _strike(
                 row["id"], row["since_ms"], row["action"], row["task"], row["conditions"]
             )
-            for row in of_queue("strikes")
+            for row in _rows(step, queue, "strikes")
         },
     }
+
+
+def _rows(step: Step, queue: str, table: str) -> list[dict[str, Any]]:
+    keys = {row["key"] for row in rows(step.db, "queues") if row["name"] == queue}
+    return [row for row in rows(step.db, table) if row["queue"] in keys]
 
 
 def _strike(strike_id: str, since_ms: str | int, action: str, task: str, where: str) -> Strike:

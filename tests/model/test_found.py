@@ -24,13 +24,15 @@ def enqueue(driver: Driver, job_id: str, *kinds: str) -> None:
     driver.call("enqueue", [job], call=CallId("c1", next(numbers)))
 
 
-def claim(driver: Driver, worker: str = "w1", limit: int = 10) -> Sequence[ClaimedJob]:
+def claim(
+    driver: Driver, worker: str = "w1", limit: int = 10, lanes: Sequence[str] = ("default",)
+) -> Sequence[ClaimedJob]:
     number = next(numbers)
     reply: ClaimReply = driver.call(
         "claim",
         call=CallId(worker, number),
         nonce=f"{worker}/{number}",
-        slots={"default": limit},
+        slots=dict.fromkeys(lanes, limit),
     )
     return reply.jobs
 
@@ -257,14 +259,8 @@ def test_jobs_of_two_lanes_that_came_back_are_struck_in_the_order_of_their_numbe
     register(driver, "w1")
     for name in "abcdef":
         enqueue(driver, name, *(["in a process"] if name in "bdf" else []))
-    claim_lanes(driver)
+    claim(driver, lanes=("default", "process"))
     driver.call("reap", "w1", seen=0, error=asks.DEATH)
     driver.call("strike", asks.STRIKES["strike:4"])
     register(driver, "w1")
-    claim_lanes(driver)
-
-
-def claim_lanes(driver: Driver) -> None:
-    number = next(numbers)
-    call = CallId("w1", number)
-    driver.call("claim", call=call, nonce=f"w1/{number}", slots={"default": 10, "process": 10})
+    claim(driver, lanes=("default", "process"))
