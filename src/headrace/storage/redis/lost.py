@@ -19,6 +19,9 @@ OF_A_LINE = (b"ready", b"ordered")
 
 async def restore_lost(runner: Runner, root: str) -> int:
     """Give jobs their places back; return how many things were put right."""
+    # What is queued before this moment has an entry that the walk sees, if it has one at all: its
+    # line is there for as long. One that begins later may be passed over as keys are looked for.
+    since_ms = await runner.run(time_us()) // 1000
     ids: set[bytes] = set()
     lists: list[bytes] = []
     async for key in _keys(runner, root):
@@ -27,8 +30,6 @@ async def restore_lost(runner: Runner, root: str) -> int:
             ids.add(name)
         elif kind in OF_A_LINE:
             lists.append(key)
-    # What was queued before this moment has an entry that the walk sees, if it has one at all.
-    since_ms = await runner.run(time_us()) // 1000
     seen: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for key in lists:
         async for entry in _entries(runner, root, key):
