@@ -62,7 +62,11 @@ class BulkRules(MachineMemory):
         A wrong length is said of stages that are there, else it was not that which was refused.
         """
         number = max(0, self._next_batch(write_id) + batch)
-        named = self._staged(write_id) if off else named
+        if off:
+            free = [token for token in TOKENS if not self._is_committed(write_id, token)]
+            for token in free[:1]:
+                self.stage(write_id, token, [("", [])], 0, ttl_ms, is_late=False)
+            named = self._staged(write_id)
         self._commit(write_id, named, batch=number, off=off, ttl_ms=ttl_ms)
 
     def _staged(self, write_id: str) -> list[str]:
