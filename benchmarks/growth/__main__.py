@@ -19,6 +19,7 @@ PARTS = {
     "payloads": ("jobs with larger ones, in bytes", sweeps.measure_payloads),
     "slots": ("one worker with more of them", sweeps.measure_slots),
     "keys": ("jobs with a limit of concurrency, of more keys", limits.measure_keys),
+    "turns": ("jobs whose keys take turns, of more keys", limits.measure_turns),
     "lines": ("of 1,000 keys, besides jobs that another limit holds up", limits.measure_lines),
     "memory": ("of the server, for each job", memory.measure),
 }

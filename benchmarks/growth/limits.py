@@ -1,4 +1,4 @@
-"""Jobs with limits: is a drain any slower with more keys, or with more jobs that are held up?"""
+"""Limits and turns: is a drain any slower with more keys, or with more jobs that are held up?"""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ WARM_UP = 5_000
 MANY = 1_000
 
 
-async def drained(server: RedisServer, *, keys: int = MANY, in_line: int = 0) -> Values:
+async def drained(
+    server: RedisServer, *, keys: int = MANY, in_line: int = 0, is_fair: bool = False
+) -> Values:
     """Empty the server, and have a warm worker drain jobs of so many keys, past those in line."""
     load = GrowthLoad(server.url)
+    task = load.in_turns if is_fair else load.limited
     with server.client() as client:
         client.flushall()
 
     async def fill(count: int) -> None:
-        await load.enqueue(load.limited.job(x=n, key=n % keys) for n in range(count))
+        await load.enqueue(task.job(x=n, key=n % keys) for n in range(count))
 
     async with load.app:
         await load.pause()
@@ -42,6 +45,14 @@ async def measure_keys() -> list[Point]:
     """The same jobs of one key, or of many."""
     with serving() as server:
         return await take_turns({("", n): partial(drained, server, keys=n) for n in KEYS})
+
+
+async def measure_turns() -> list[Point]:
+    """The same jobs, of which one key has all the turns, or many take them."""
+    with serving() as server:
+        return await take_turns(
+            {("", n): partial(drained, server, keys=n, is_fair=True) for n in KEYS}
+        )
 
 
 async def measure_lines() -> list[Point]:

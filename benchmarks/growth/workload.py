@@ -32,6 +32,11 @@ async def limited(x: int, *, key: int) -> int:
     return x + 0 * key
 
 
+async def in_turns(x: int, *, key: int) -> int:
+    """Return its argument; the keys take turns."""
+    return x + 0 * key
+
+
 async def closed(x: int) -> int:
     """Return its argument, once a day."""
     return x
@@ -53,6 +58,7 @@ class GrowthLoad:
         if HAS_LIMITS:
             by_key, by_day = headrace.Limit(by="key", concurrency=100), headrace.Limit(rate="1/d")
             self.limited = self.app.task(queue=self.queues[0], limits=[by_key])(limited)
+            self.in_turns = self.app.task(queue=self.queues[0], fair_by="key")(in_turns)
             self.closed = self.app.task(queue=self.queues[0], limits=[by_day])(closed)
         self.measure_text = self.app.task(queue=self.queues[0])(measure_text)
 
