@@ -117,6 +117,7 @@ JOB_KINDS: dict[str, dict[str, Any]] = {
     },
 }
 
+HEAVY = tuple(kind for kind, options in sorted(JOB_KINDS.items()) if "slots" in options)
 LIMITS = ("one", "two", "later", "slow")
 TERMS = {
     "nothing": None,

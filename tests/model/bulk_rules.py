@@ -91,6 +91,7 @@ class BulkRules(MachineMemory):
         drawn=st.lists(jobs, min_size=1, max_size=3),
         n=st.integers(0, 4),
         is_repeated=st.booleans(),
+        is_discarded=st.booleans(),
     )
     def write_in_bulk(
         self,
@@ -99,8 +100,12 @@ class BulkRules(MachineMemory):
         n: int,
         *,
         is_repeated: bool,
+        is_discarded: bool,
     ) -> None:
-        """Stage anew by some writers, commit what they have, and publish some of it."""
+        """Stage anew by some writers, commit what they have, and publish some of it.
+
+        To discard a stage that is committed changes nothing.
+        """
         free = [t for t in TOKENS if not self._is_committed(write_id, t)]
         self._driver.call("discard", write_id, free)
         for token, chunk in zip(free, drawn, strict=False):
@@ -110,6 +115,8 @@ class BulkRules(MachineMemory):
         batch = self._next_batch(write_id)
         for _ in range(1 + is_repeated):
             self._commit(write_id, staged, batch=batch, ttl_ms=TTLS_MS[1])
+        if is_discarded:
+            self._driver.call("discard", write_id, staged)
         self._publish(n)
 
     def _next_batch(self, write_id: str) -> int:

@@ -40,7 +40,7 @@ class GateRules(MachineMemory):
         *,
         is_purged: bool,
     ) -> None:
-        """Enqueue more jobs than limits have room for, and run some of them."""
+        """Enqueue more jobs than limits have room for, run some of them, and ask how it stands."""
         self._hit("crowd")
         if self._driver.model.queue(QUEUE).is_paused:
             self._driver.call("resume")
@@ -52,11 +52,14 @@ class GateRules(MachineMemory):
             kwargs = {"call": call, "nonce": self._nonce(call), "slots": {"default": 2}}
             self._remember(worker, self._numbered("claim", **kwargs).jobs)
             self._settle_one(worker, outcome)
+        jobs_now = self._driver.model.queue(QUEUE).jobs.values()
         if is_purged:
-            jobs_now = self._driver.model.queue(QUEUE).jobs.values()
             blocked = [job.id for job in jobs_now if job.state is JobState.BLOCKED]
             self._driver.call("purge", JobState.BLOCKED, blocked[:2])
-        self._driver.call("gate", limit, key)
+        asked = {f"{limit}\t{key}", *(job.parked for job in jobs_now)}
+        for name, _, its_key in sorted(gate.partition("\t") for gate in asked):
+            if name in asks.LIMITS:
+                self._driver.call("gate", name, its_key)
         self._driver.call("limits")
 
     def _settle_one(self, worker: str, outcome: str) -> None:

@@ -37,5 +37,5 @@ class LengthRules(ScheduleRules, BulkRules):
             self._numbered("enqueue", self._new_jobs(drawn), call=call)
         later = schedule_asks.LATER_MS[-1]
         self._fire([self._occurrence(schedule_id, later, [], "") for schedule_id in fired])
-        self.write_in_bulk("w2", [written], 1, is_repeated=False)
+        self.write_in_bulk("w2", [written], 1, is_repeated=False, is_discarded=False)
         self._driver.call("configure", asks.SETTINGS["default"])

@@ -14,7 +14,7 @@ from hypothesis.stateful import rule
 from headrace.job import JobState
 from headrace.queue_jobs import PURGEABLE
 from headrace.storage.exports import EXPORTED
-from headrace.storage.values import CallId, Report, Settlement
+from headrace.storage.values import CallId, Report, Settlement, SlotsAsked
 from tests.model import asks
 from tests.model.gate_rules import GateRules
 from tests.model.length_rules import LengthRules
@@ -25,6 +25,7 @@ from tests.model.subjects import LANES, QUEUE
 from tests.model.update_rules import UpdateRules
 
 STEERED = ("pause", "resume", "prune", "repair")
+UNENDED = [state for state in JobState if not state.is_terminal]
 RUN_INTO = {
     JobState.RETRYING: "retried in a minute",
     JobState.COMPLETED: "completed",
@@ -42,6 +43,8 @@ runs = st.lists(st.tuples(new_or_known, job_kinds, outcomes), min_size=1, max_si
 moves = st.sampled_from(("register", "register", "retire", "forget"))
 steered = st.sampled_from((*STEERED, *sorted(asks.SETTINGS)))
 slots = st.sampled_from(asks.SLOTS)
+few_slots = st.sampled_from((asks.SLOTS[2], *asks.SLOTS[3:5]))
+heavy = st.lists(st.sampled_from(("", *asks.HEAVY)), min_size=1, max_size=4)
 disturbances = st.sampled_from(("lose the token", "reopen", "step back 1 ms", "step back 1 h"))
 workers = st.sampled_from(asks.WORKERS)
 clients = st.sampled_from(asks.CLIENTS)
@@ -74,10 +77,13 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
         self._hit("cancel")
         self._driver.call("cancel", ids, only_next=only_next)
 
-    @rule(ids=some_ids, states=st.sampled_from(asks.CANCELLED_IN))
-    def cancel_in_states(self, ids: list[str], states: tuple[JobState, ...]) -> None:
+    @rule(ids=some_ids, states=st.sampled_from(asks.CANCELLED_IN), there=st.sampled_from(UNENDED))
+    def cancel_in_states(
+        self, ids: list[str], states: tuple[JobState, ...], there: JobState
+    ) -> None:
+        """Cancel jobs in some states: those drawn, and one that there is in a state."""
         self._hit("cancel in states")
-        self._driver.call("cancel", ids, states=states)
+        self._driver.call("cancel", ids + self._one_in(there), states=states)
 
     @rule(ids=some_ids, where=st.sampled_from((asks.OURS, asks.OURS, asks.ELSEWHERE)))
     def watch(self, ids: list[str], where: str) -> None:
@@ -113,6 +119,13 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
         self.report([((0, ""), said, 1)], 0, is_repeated=False)
         newest = [((2 * n, ""), outcome) for n, (_, _, outcome) in enumerate(drawn)]
         self._settle(newest, self._held(0)[0])
+
+    @rule(worker=workers, kinds=heavy, free=few_slots)
+    def claim_heavy_ones(self, worker: str, kinds: list[str], free: SlotsAsked) -> None:
+        """Claim with few free slots what needs more of them, and what comes behind it."""
+        self.claim_all(worker)
+        self.enqueue([("", [kind] if kind else []) for kind in kinds], asks.CLIENTS[0])
+        self.claim(worker, free, "")
 
     @rule(worker=workers, job_id=new_or_known, kinds=job_kinds)
     def die_of_a_job(self, worker: str, job_id: str, kinds: list[str]) -> None:

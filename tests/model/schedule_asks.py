@@ -30,7 +30,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "declared": {"app": "shop"},
     "declared elsewhere": {"app": "shop.eu", "body": b"\x00" * 65},
     "with history": {"history": (b"1", b"2")},
-    "with much history": {"history": tuple(b"%d" % n for n in range(60))},
+    "with much history": {"history": tuple(b"%d" % n for n in range(99))},
 }
 EXPECTED = {"the version": 0, "an earlier version": -1, "a later version": 1}
 FIRST_VERSION = 10**14

@@ -135,7 +135,7 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)  # it is the number of examples that ends a search
 @pytest.mark.parametrize(
     "mutant",
     [
