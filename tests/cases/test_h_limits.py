@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from headrace import App, JobEventKind, JobState, Limit, Task, Worker
+from headrace import App, JobState, Limit, Task, Worker
 from headrace.testing import running
+from tests.support.rates import bursts, starts_ms
 from tests.support.until import patience, until
 
 QUEUE = "calls"
@@ -21,27 +20,6 @@ def call(app: App[None]) -> Task[[int], int]:
         return number
 
     return call
-
-
-async def starts_ms(app: App[None]) -> list[int]:
-    """Return when jobs have started, by the clock of their storage."""
-    found = []
-    async for event in app.queue(QUEUE).events(after="0"):
-        if event.kind is JobEventKind.ACTIVE:
-            found.append(round(event.at.timestamp() * 1000))
-        if len(found) == JOBS:
-            break
-    return sorted(found)
-
-
-def bursts(starts: Sequence[int]) -> list[str]:
-    """Return where more have started than the rate allows."""
-    found = []
-    for first, begin in enumerate(starts):
-        for count, end in enumerate(starts[first:], 1):
-            if count > BURST + (end - begin + 1) * RATE / 1000 + 1:
-                found.append(f"{count} in {end - begin} ms")
-    return found
 
 
 async def test_a_rate_holds_over_workers_pauses_and_restarts_and_charges_nobody(
@@ -58,7 +36,8 @@ async def test_a_rate_holds_over_workers_pauses_and_restarts_and_charges_nobody(
         await queue.resume()
         results = [await handle.result(timeout=patience(30)) for handle in handles]
     assert results == list(range(JOBS))
-    assert bursts(await starts_ms(app)) == []
+    starts = await starts_ms(app, QUEUE, {handle.id for handle in handles}, JOBS)
+    assert bursts(starts, rate=RATE, burst=BURST) == []
     for handle in handles:
         status = await handle.status()
         assert (status.starts, status.failures, status.stalls) == (1, 0, 0)
