@@ -127,6 +127,32 @@ def test_a_purge_deletes_what_a_limit_holds_up(here: Cli) -> None:
     assert here("queue", "list", "-o", "json").json[0]["blocked"] == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("queue", "purge", "mail"),
+        ("dead", "purge", "--all"),
+        ("dead", "purge", *sorted(DEAD)),
+        ("job", "cancel", "-q", "mail", "--all"),
+        ("job", "cancel", "wait0", "wait1", "wait2", "later"),
+        ("queue", "delete", "mail", "--force"),
+    ],
+    ids=["purge", "dead", "dead by id", "cancel", "cancel by id", "delete"],
+)
+def test_the_ids_of_what_is_gone_are_free(here: Cli, words: tuple[str, ...]) -> None:
+    # BC-26: jobs that operators had deleted left the keys by which their ids were taken.
+    before = {job["id"]: job["queue"] for job in here("job", "list", "-o", "json").json}
+    assert here(*words, "--yes").code == 0
+    standing = {
+        job["id"] for job in here("job", "list", "-o", "json").json if job["state"] != "cancelled"
+    }
+    freed = set(before) - standing
+    assert len(freed) >= 4
+    for job_id in freed:
+        ran = here("enqueue", "one", "-q", before[job_id], "--id", job_id, "-o", "json")
+        assert ran.json["outcome"] == "queued"
+
+
 def test_one_job_is_cancelled_without_a_question(cli: Cli, here: Cli) -> None:
     assert cli("job", "cancel", "wait0").out == "1 job cancelled.\n"
     assert here("job", "cancel", "-q", "mail", "--all", "-y").out == "3 jobs cancelled.\n"
