@@ -109,7 +109,7 @@ async def test_a_worker_restarted_under_its_name_recovers_its_own_job(
 
 
 async def test_a_full_worker_that_is_killed_loses_nothing(crew: Crew, app: App[None]) -> None:
-    """G1: more jobs than one call of the reaper takes back, half of them long recorded."""
+    """G1, BC-64: more jobs than one call takes back of a dead worker, others long recorded."""
     victim = await crew.worker("victim", concurrency=500).ready()
     done = await app.enqueue_many(echo.job(n) for n in range(300))
     held = await app.enqueue_many(hold.job("gate") for _ in range(450))
