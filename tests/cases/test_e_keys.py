@@ -20,6 +20,7 @@ from headrace import (
     Worker,
 )
 from headrace.testing import running
+from tests.support.jobs import reached
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -143,6 +144,55 @@ async def test_texts_are_names_of_limits_of_their_own(app: App[None]) -> None:
         await queue.reset_limit(text)
     assert (await queue.stats()).blocked == 0
     assert await queue.limits() == []
+
+
+async def test_texts_take_turns_as_keys_of_their_own(app: App[None]) -> None:
+    # BC-66, of fairness: two keys that met would have one turn.
+    began: list[str] = []
+
+    @app.task(name="send", queue=QUEUE, fair_by="to")
+    async def send(to: str) -> None:
+        began.append(to)
+
+    texts = [*TEXTS, "x" * 256]
+    for _ in range(3):
+        for text in texts:
+            await send.enqueue(text)
+    async with running(Worker(app, [QUEUE], concurrency=1)):
+        await until(lambda: len(began) == 3 * len(texts), within=30)
+    assert began == texts * 3
+    for text in texts:
+        gate = await app.queue(QUEUE).gate("fair:default:5", text)
+        assert (gate.key, gate.ready, gate.active, gate.blocked) == (text, 0, 0, 0)
+
+
+@pytest.mark.parametrize("number", [*NUMBERS[:3], 1 - 2**63, "123", "00123", "e\u0301"], ids=ascii)
+async def test_a_strike_holds_the_very_value_and_none_that_is_nearly_it(
+    app: App[None], number: int | str
+) -> None:
+    # BC-60 and BC-66, of strikes: neighbours are one double, "123" is no number, "é" is another.
+    ran: list[int | str] = []
+
+    @app.task(name="send", queue=QUEUE)
+    async def send(to: int | str) -> None:
+        ran.append(to)
+
+    near: list[int | str] = ["0123", "é", 123]
+    if isinstance(number, int):
+        near = [number - 1, str(number)]
+    queue = app.queue(QUEUE)
+    strike = await queue.strike("send", where={"to": number})
+    [told] = await queue.strikes()
+    assert told.where == {"to": number}
+    struck = await send.enqueue(number)
+    for value in near:
+        await send.enqueue(value)
+    async with running(Worker(app, [QUEUE])):
+        await until(lambda: len(ran) == len(near), within=30, what="all others have run")
+        await reached(struck, JobState.BLOCKED)
+        assert sorted(ran, key=repr) == sorted(near, key=repr)
+        assert await queue.lift(strike)
+        await until(lambda: ran[-1] == number and type(ran[-1]) is type(number), within=30)
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: ascii(text)[1:9])
