@@ -15,7 +15,7 @@ from itertools import count
 
 import pytest
 
-from headrace import App
+from headrace import App, JobState
 from tests.apps.crash_app import QUEUE, hold, slow
 from tests.crash.crew import CrashWorker, Crew
 from tests.support.ledger import Entry, check_ledger, overlaps
@@ -179,4 +179,24 @@ async def test_a_stream_of_light_jobs_does_not_starve_a_heavy_one(
     await check_ledger(app, crew.ledger, ["1:holds", *earlier, heavy, *later], queue=QUEUE)
     began = [entry.job_id for entry in crew.ledger.starts()]
     assert set(began[: began.index(heavy)]) == {"1:holds", *earlier}
+    assert too_many(crew) == []
+
+
+async def test_a_backlog_of_another_queue_does_not_starve_a_heavy_job(
+    crew: Crew, app: App[None]
+) -> None:
+    """The slots are shared: the queue of the heavy one has its turn until it has as many."""
+    heavy, lights = f"{SLOTS}:heavy", 1_500
+    backlog = [f"1:{n}" for n in range(lights)]
+    await app.enqueue_many(slow.options(id=i, queue="other").job(0.02) for i in backlog)
+    await crew.worker("only", queues=[QUEUE, "other"], concurrency=SLOTS).ready()
+    await until(lambda: len(crew.ledger.starts()) > 2 * SLOTS, what="the backlog is worked off")
+    await app.enqueue_many([slow.options(id=heavy, slots=SLOTS).job(0.01)])
+    before = len(crew.ledger.starts())
+    await crew.ledger.started(heavy)
+    began = [entry.job_id for entry in crew.ledger.starts()]
+    # What runs ends, and what was claimed by then begins.
+    assert began.index(heavy) - before <= 3 * SLOTS
+    assert await app.queue("other").purge(JobState.QUEUED, all_jobs=True) > 0
+    assert await app.job(heavy, queue=QUEUE).result(timeout=patience(10)) == 0.01
     assert too_many(crew) == []
