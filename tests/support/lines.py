@@ -24,7 +24,9 @@ class Lines:
         os.write(self._file, "".join(f"{line}\n" for line in lines).encode())
 
     def read(self) -> list[list[str]]:
-        """Return the words of each line so far."""
+        """Return the words of each whole line so far."""
         if not self.path.exists():
             return []
-        return [line.split(" ") for line in self.path.read_text().splitlines()]
+        # Of a write that crosses a page a reader may see the first half.
+        lines = self.path.read_text().split("\n")[:-1]
+        return [line.split(" ") for line in lines]
