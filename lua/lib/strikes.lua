@@ -22,21 +22,22 @@ function strikes.all(unit)
   for i = 1, #flat, 2 do
     local since_ms, action, task, where = string.match(flat[i + 1], VALUE)
     if since_ms then
-      found[#found + 1] = { id = flat[i], since_ms = since_ms, action = action, task = task, where = where }
+      found[#found + 1] = {
+        id = flat[i], since = tonumber(since_ms), since_ms = since_ms, action = action, task = task, where = where,
+      }
     end
   end
   table.sort(found, function(one, other)
-    local first, second = tonumber(one.since_ms), tonumber(other.since_ms)
-    return first < second or (first == second and is_less(one.id, other.id))
+    return one.since < other.since or (one.since == other.since and is_less(one.id, other.id))
   end)
   return found
 end
 
 -- Add the words of a strike to a reply: id, since when, action, task, and what arguments are to be.
 function strikes.append(reply, strike)
-  for _, word in ipairs({ strike.id, strike.since_ms, strike.action, strike.task, strike.where }) do
-    reply[#reply + 1] = word
-  end
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = strike.id, strike.since_ms, strike.action
+  reply[n + 4], reply[n + 5] = strike.task, strike.where
 end
 
 -- What claims look at, by the strikes that there are: of each task the one that they meet, whether there is any of
