@@ -29,13 +29,6 @@ local function sizes(unit, lane)
   return found, total
 end
 
--- Whether an entry stands for a job that is ready.
-local function stands(unit, entry)
-  local its_generation, id = string.match(entry, '^(%d+):(.*)$')
-  local state, _, _, generation = record.parts(id and unit.call('HGET', keys.job(unit.root, id), 'head'))
-  return state == 'queued' and generation == its_generation
-end
-
 -- How many of the first n entries of a lane stand for jobs.
 local function standing(unit, lane, n)
   local count = 0
@@ -43,7 +36,7 @@ local function standing(unit, lane, n)
     local list = n > 0 and entries.of(unit, lane .. ':' .. tier, 0, n) or {}
     n = n - #list
     for _, entry in ipairs(list) do
-      count = count + (stands(unit, entry) and 1 or 0)
+      count = count + (entries.stands(unit, entry) and 1 or 0)
     end
   end
   return count

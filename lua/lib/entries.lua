@@ -285,3 +285,10 @@ function entries.from_tail(unit, key, offset, n)
   local _, kind = keys.parts(key)
   return unit.call(kind == 'ordered' and 'ZRANGE' or 'LRANGE', key, -offset - n, -offset - 1)
 end
+
+-- Whether an entry stands for a job that is ready: one that was cancelled leaves its own in a line without numbers.
+function entries.stands(unit, entry)
+  local its_generation, id = string.match(entry, '^(%d+):(.*)$')
+  local state, _, _, generation = record.parts(id and unit.call('HGET', keys.job(unit.root, id), 'head'))
+  return state == 'queued' and generation == its_generation
+end

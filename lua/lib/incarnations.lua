@@ -24,22 +24,28 @@ function incarnations.delete(unit, incarnation)
   moves.forget_owner(unit, incarnation)
 end
 
--- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
-function incarnations.silent_ms(unit, beat)
-  local _, _, at_ms = incarnations.beat(beat)
-  return math.max(0, unit.now_ms - numbers.read(at_ms, 0)) -- the clock may have been set back
-end
-
 -- The count of a beat, its lease and its time; of rubbish those of an incarnation that never beat.
 function incarnations.beat(beat)
   local count, lease_ms, at_ms = string.match(beat or '', '^(%-?%d+) (%d+) (%d+)$')
   return count or '0', lease_ms or DEFAULT_LEASE_MS, at_ms or '0'
 end
 
+-- How long ago a beat came. Its value is the count (-1: condemned), the lease and the server's time.
+function incarnations.silent_ms(unit, beat)
+  local _, _, at_ms = incarnations.beat(beat)
+  return math.max(0, unit.now_ms - numbers.read(at_ms, 0)) -- the clock may have been set back
+end
+
 -- Whether a beat is no older than its lease: a guess for who looks, and nobody's death sentence.
 function incarnations.is_live(unit, beat)
-  local count, lease_ms = incarnations.beat(beat)
-  return count ~= '-1' and incarnations.silent_ms(unit, beat) <= tonumber(lease_ms)
+  local count, lease_ms, at_ms = incarnations.beat(beat)
+  return count ~= '-1' and unit.now_ms - numbers.read(at_ms, 0) <= tonumber(lease_ms)
+end
+
+-- The beats of about n incarnations by their names, or of all if there are no more, and whether there are others.
+function incarnations.some_beats(unit, n)
+  local cursor, flat = unpack(unit.call('HSCAN', keys.beats(unit.root), '0', 'COUNT', n))
+  return flat, cursor ~= '0'
 end
 
 -- An incarnation as a reply: its id, beat, ms since that, info, registered_ms, and how many jobs it has.

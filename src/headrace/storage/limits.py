@@ -178,17 +178,23 @@ RELEASE_LEFT_MS = 6_000
 Longer than the time between two joins of a process.
 """
 
-BEFORE_REACH = 30_000
+BEFORE_REACH = 10_000
 """Jobs up to which a place in a line is counted where it can't be looked up; beyond, "at least"."""
 
-BEFORE_LOOKS = 500
+BEFORE_LOOKS = 200
 """Entries that are looked at one by one to tell jobs from what is left of others."""
 
 HOLDERS_LIMIT = 10
 """Most jobs that are named as those that have the places of a gate."""
 
-HOLDERS_LOOKS = 500
-"""Jobs among which they are looked for: of those that run, and of those that are ready."""
+HOLDERS_LOOKS = 200
+"""Jobs among which they are looked for: of those that run, and of those that are ready.
+
+A worker that is asked for its jobs counts as one, and so does a line.
+"""
 
 WHY_WORKERS = 100
 """Most live workers that `why` tells of."""
+
+WHY_BEATS = 500
+"""Workers, dead ones too, among which it looks for them."""

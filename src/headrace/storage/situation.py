@@ -1,4 +1,8 @@
-"""How a job stands, and what may keep it from running: what `Inspector.why` returns."""
+"""How a job stands, and what may keep it from running: what `Inspector.why` returns.
+
+It is told of any queue in a bounded time. What that cuts short says so: `Before.is_least`,
+`GateStanding.holders` beside its counts, `Situation.has_more_workers`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ class Before(msgspec.Struct, frozen=True):
 
     Attributes:
         n: how many.
-        is_least: there are at least so many, and no more were counted.
+        is_least: there are at least so many, and no more were counted: where it is over
+            `BEFORE_REACH`, or over `BEFORE_LOOKS` and jobs were cancelled in that line.
     """
 
     n: int
@@ -36,7 +41,9 @@ class GateStanding(msgspec.Struct, frozen=True, kw_only=True):
             job is; None: time alone brings none.
         before: how many stand in its line before the job, None where the job is not in this line.
         holders: ids of jobs that have places, those that run first: `HOLDERS_LIMIT` at most, as
-            they are found among `HOLDERS_LOOKS` of each kind.
+            they are found among `HOLDERS_LOOKS` of each kind. Those that are ready are looked for
+            in the line of the job first. There are fewer than ``ready`` and ``active`` say where
+            more were not found: those count all.
     """
 
     name: str
@@ -87,8 +94,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             names; None: it is in no such line.
         owner: the worker that runs it, None if it is not active or that one is not known.
         workers: live workers of its queue, by their ids: `WHY_WORKERS` at most. Live are those that
-            have beaten within their lease, and were not condemned.
-        has_more_workers: whether there are more than these.
+            have beaten within their lease, and were not condemned. Where there are more than
+            `WHY_BEATS` workers, dead ones too, these are among so many of them.
+        has_more_workers: whether there are more than these, or there may be.
     """
 
     record: JobRecord

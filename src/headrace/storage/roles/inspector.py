@@ -32,8 +32,10 @@ class Inspector(Protocol):
     async def why(self, queue: str, job_id: str) -> Situation | None:
         """Return how a job stands and what may keep it from running, None where there is none.
 
-        All of it was so at one instant. What would take long to count or find is told as far as it
-        was: see `Situation`.
+        All of it was so at one instant, and it is a short call whatever is in the queue: it looks
+        at `HOLDERS_LOOKS` jobs that run and as many that are ready, at `BEFORE_LOOKS` entries of a
+        line, and at `WHY_BEATS` workers. What is more is told in part, and that says so: see
+        `Situation`.
 
         Args:
             queue: the queue; it need not be there.

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from headrace.fairness import is_window
 from headrace.job import JobRecord, JobState
-from headrace.storage.limits import (
-    BEFORE_REACH,
-    HOLDERS_LIMIT,
-    HOLDERS_LOOKS,
-    WHY_WORKERS,
-)
+from headrace.storage.limits import BEFORE_REACH, WHY_BEATS, WHY_WORKERS
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
-from headrace.storage.sqlite import strikes
+from headrace.storage.sqlite import holders, strikes
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.gates import GateState
 from headrace.storage.sqlite.record import WAITING
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.verbs import reading
 from headrace.storage.sqlite.verbs.inspector import WORKERS, read_worker
-from headrace.storage.sqlite.wake import ready_lanes
 from headrace.storage.values import IncarnationInfo
 from headrace.strike import Strike
 
-_LIVE = f"{WORKERS} AND NOT is_condemned AND ? - beat_ms <= lease_ms ORDER BY name LIMIT ?"
+_BEATS = """
+SELECT name, NOT is_condemned AND ? - beat_ms <= lease_ms FROM incarnations WHERE queue = ?
+ORDER BY name LIMIT ?
+"""
+_LIVE = f"{WORKERS} AND NOT is_condemned AND ? - beat_ms <= lease_ms AND name <= ? ORDER BY name"
 _OWNER = f"{WORKERS} AND name = ?"
 _PLACE = "SELECT seq, number FROM jobs WHERE queue = ? AND id = ? AND is_next = 0"
 _NEXT = "SELECT created_ms, next_due_ms FROM jobs WHERE queue = ? AND id = ? AND is_next = 1"
@@ -44,14 +39,6 @@ SELECT count(*) FROM (
   LIMIT ?5
 )
 """
-_ACTIVE = """
-SELECT jobs.id, jobs.state, jobs.gates FROM incarnations JOIN jobs ON jobs.owner = incarnations.key
-WHERE incarnations.queue = ? ORDER BY incarnations.key LIMIT ?
-"""
-_READY = """
-SELECT id, state, gates FROM jobs WHERE queue = ? AND lane = ? AND seq IS NOT NULL
-ORDER BY tier DESC, seq LIMIT ?
-"""
 _HOLDS = (JobState.QUEUED, JobState.BLOCKED)
 
 
@@ -62,7 +49,7 @@ def why(step: Step, name: QueueName, job_id: str) -> Situation | None:
     if record is None or unit is None:
         return None
     [seq, number] = step.db.execute(_PLACE, (unit.key, job_id)).fetchone()
-    workers = _workers(step, unit)
+    workers, has_more_workers = _workers(step, unit)
     return Situation(
         record=record,
         now_ms=step.now_ms,
@@ -75,15 +62,19 @@ def why(step: Step, name: QueueName, job_id: str) -> Situation | None:
         strikes=_strikes(unit, record) if record.state in WAITING else [],
         struck_before=_struck_before(unit, record, number),
         owner=_owner(step, unit, record) if record.state is JobState.ACTIVE else None,
-        workers=workers[:WHY_WORKERS],
-        has_more_workers=len(workers) > WHY_WORKERS,
+        workers=workers,
+        has_more_workers=has_more_workers,
     )
 
 
-def _workers(step: Step, unit: UnitOfWork) -> list[IncarnationInfo]:
-    """Return live workers, one more than are told."""
-    rows = step.db.execute(_LIVE, (unit.key, step.now_ms, WHY_WORKERS + 1)).fetchall()
-    return [read_worker(step, row) for row in rows]
+def _workers(step: Step, unit: UnitOfWork) -> tuple[list[IncarnationInfo], bool]:
+    """Return live workers, and whether there may be more."""
+    beats = step.db.execute(_BEATS, (step.now_ms, unit.key, WHY_BEATS + 1)).fetchall()
+    live = [name for name, is_live in beats[:WHY_BEATS] if is_live]
+    told = live[:WHY_WORKERS]
+    has_more = len(beats) > WHY_BEATS or len(live) > len(told)
+    rows = step.db.execute(_LIVE, (unit.key, step.now_ms, told[-1])).fetchall() if told else []
+    return [read_worker(step, row) for row in rows], has_more
 
 
 def _owner(step: Step, unit: UnitOfWork, record: JobRecord) -> IncarnationInfo | None:
@@ -123,12 +114,12 @@ def _before(n: int) -> Before:
 
 def _gates(unit: UnitOfWork, record: JobRecord, number: int | None) -> list[GateStanding]:
     found = [unit.gates.gate(name) for name in record.gates.split("\n") if name]
-    holders = _holders(unit, found)
-    return [_gate(unit, record, gate, number, holders[gate.name]) for gate in found]
+    ids = holders.find(unit, record, found)
+    return [_gate(unit, record, gate, number, ids[gate.name]) for gate in found]
 
 
 def _gate(
-    unit: UnitOfWork, record: JobRecord, gate: GateState, number: int | None, holders: list[str]
+    unit: UnitOfWork, record: JobRecord, gate: GateState, number: int | None, ids: list[str]
 ) -> GateStanding:
     limit, _, key = gate.name.partition("\t")
     needed = 1 if record.state is JobState.QUEUED else gate.ready + 1
@@ -142,28 +133,5 @@ def _gate(
         tokens=gate.bucket.tokens,
         token_in_ms=gate.bucket.ms_until(needed) if gate.bucket.rate else None,
         before=_parked_before(unit, record, number or 0) if is_its_line else None,
-        holders=holders,
+        holders=ids,
     )
-
-
-def _holders(unit: UnitOfWork, gates: list[GateState]) -> dict[str, list[str]]:
-    """Return the ids of jobs that have a place in each gate, those that run first."""
-    found: dict[str, list[str]] = {gate.name: [] for gate in gates}
-    if any(gate.active for gate in gates):
-        _note(found, unit.db.execute(_ACTIVE, (unit.key, HOLDERS_LOOKS)))
-    left = HOLDERS_LOOKS
-    for lane in ready_lanes(unit.db, unit.key) if any(gate.ready for gate in gates) else ():
-        left -= _note(found, unit.db.execute(_READY, (unit.key, lane, max(0, left))))
-    return found
-
-
-def _note(found: dict[str, list[str]], rows: Iterable[tuple[str, str, str | None]]) -> int:
-    """Note jobs with their gates; return how many were looked at."""
-    n = 0
-    for job_id, state, names in rows:
-        n += 1
-        for name in names.split("\n") if names else ():
-            has_place = state != JobState.ACTIVE or not is_window(name)
-            if has_place and name in found and len(found[name]) < HOLDERS_LIMIT:
-                found[name].append(job_id)
-    return n
