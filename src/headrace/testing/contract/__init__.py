@@ -74,6 +74,7 @@ from headrace.testing.contract.updates import UpdatesContract
 from headrace.testing.contract.wait import WaitContract
 from headrace.testing.contract.watch import WatchContract
 from headrace.testing.contract.why import WhyContract
+from headrace.testing.contract.why_bounds import WhyBoundsContract
 from headrace.testing.contract.why_struck import WhyStruckContract
 from headrace.testing.contract.workers import WorkersContract
 from headrace.testing.contract.write_schedules import WriteSchedulesContract
@@ -146,6 +147,7 @@ class StorageContract(
     WaitContract,
     WatchContract,
     WhyContract,
+    WhyBoundsContract,
     WhyStruckContract,
     WorkersContract,
     WriteSchedulesContract,

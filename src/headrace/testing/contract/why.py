@@ -159,18 +159,6 @@ class WhyContract(Contract):
         # Who waited stands by when it came.
         assert [await before(storage, name) for name in "de"] == [Before(0), Before(1)]
 
-    async def test_what_would_take_long_to_count_is_told_as_at_least(
-        self, storage: Storage, client: ContractClient
-    ) -> None:
-        names = [f"{n:04}" for n in range(1_500)]
-        for start in range(0, 1_500, 500):
-            await client.enqueue(*(a_job(name) for name in names[start : start + 500]))
-        assert await before(storage, "1400") == Before(1_400)
-        await storage.cancel(QUEUE, names[:300])
-        found = await before(storage, "1400")
-        assert found is not None
-        assert found.n == 1_100 or (found.is_least and 800 <= found.n < 1_100)
-
     # Limits
 
     async def test_a_gate_says_who_has_its_places_and_how_many_come_before(
@@ -218,15 +206,6 @@ class WhyContract(Contract):
             ("mail", True, ["b"]),
         ]
         assert [gate.before for gate in gates] == [Before(0), None, None]
-
-    async def test_no_more_than_ten_that_have_places_are_named(
-        self, storage: Storage, client: ContractClient, worker: ContractIncarnation
-    ) -> None:
-        await client.enqueue(*(a_gated_job(f"{n:02}", "k", Terms(12)) for n in range(13)))
-        claimed = ids(await worker.claim(11))
-        gate = await gate_of(storage, "12")
-        assert (gate.ready, gate.active, len(gate.holders)) == (1, 11, 10)
-        assert set(gate.holders) <= set(claimed)
 
     async def test_a_rate_says_when_there_is_a_token(
         self,
@@ -315,16 +294,6 @@ class WhyContract(Contract):
         await dead.reap_once()
         found = await situation(storage)
         assert [worker.incarnation for worker in found.workers] == ["alive"]
-
-    async def test_no_more_than_a_hundred_are_told(
-        self, storage: Storage, client: ContractClient
-    ) -> None:
-        await client.enqueue(a_job("x"))
-        for n in range(101):
-            await ContractIncarnation(storage, f"w{n:03}").register()
-        found = await situation(storage)
-        assert [worker.incarnation for worker in found.workers] == [f"w{n:03}" for n in range(100)]
-        assert found.has_more_workers
 
     async def test_an_active_one_says_who_runs_it_dead_or_alive(
         self,
