@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from headrace.clock import datetime_of
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, ErrorInfo, JobRecord, JobState
+from headrace.storage.limits import WHY_BEATS
 from headrace.storage.situation import Situation
 from headrace.views.blocked import held_up
 from headrace.views.reason import Reason, ReasonKind
@@ -47,7 +48,7 @@ def _workers(situation: Situation) -> Iterator[Reason]:
     if not workers:
         yield Reason(
             kind=ReasonKind.NO_WORKER,
-            text=f"No worker of queue {record.queue} is alive.",
+            text=_nobody(situation),
             advice="Start one that serves it: "
             + command("worker", "MODULE:ATTR", "--queues", record.queue),
         )
@@ -81,10 +82,19 @@ def _no_slots(situation: Situation) -> Reason:
     )
 
 
+def _nobody(situation: Situation) -> str:
+    queue = situation.record.queue
+    if situation.has_more_workers:
+        return f"None of {WHY_BEATS} workers of queue {queue} that were looked at is alive."
+    return f"No worker of queue {queue} is alive."
+
+
 def _none_of(situation: Situation) -> str:
-    first = f"None of the first {len(situation.workers)} live workers"
-    which = first if situation.has_more_workers else "No live worker"
-    return f"{which} of queue {situation.record.queue}"
+    """Begin a sentence about the live workers; where there are too many it is of some."""
+    queue, n = situation.record.queue, len(situation.workers)
+    if situation.has_more_workers:
+        return f"None of {plural(n, 'live worker')} of queue {queue} that were looked at"
+    return f"No live worker of queue {queue}"
 
 
 def _alive(situation: Situation) -> str:
