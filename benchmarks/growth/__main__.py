@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import uvloop
 
 from benchmarks.environments import ours
-from benchmarks.growth import backlog, limits, memory, plots, results, sweeps
+from benchmarks.growth import backlog, limits, memory, plots, results, sweeps, why
 from benchmarks.growth.points import Part
 from benchmarks.harness import machine
 
@@ -21,6 +21,8 @@ PARTS = {
     "keys": ("jobs with a limit of concurrency, of more keys", limits.measure_keys),
     "turns": ("jobs whose keys take turns, of more keys", limits.measure_turns),
     "lines": ("of 1,000 keys, besides jobs that another limit holds up", limits.measure_lines),
+    "why": ("the server's ms to tell why a job does not run, by the sort of answer", why.measure),
+    "why-embedded": ("the same on SQLite, in ms a call", why.measure_embedded),
     "memory": ("of the server, for each job", memory.measure),
 }
 
