@@ -214,7 +214,8 @@ class JobHandle(WithForeignWords, HandledJob[R_co, JobClient], words=OF_HANDLES)
         """Return why the job does not run: all that is in its way at one instant, and what to do.
 
         ``print(await handle.why())`` tells people; `Why` has the same for programs. Of a job that
-        runs or has ended it says so. It takes a few milliseconds, however long the queue is.
+        runs or has ended it says so. It is a short call however long the queue is: what would
+        take longer to count or find is told in part, and that says so.
 
         Raises:
             JobNotFound: there is no record.
