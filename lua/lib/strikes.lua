@@ -23,12 +23,12 @@ function strikes.all(unit)
     local since_ms, action, task, where = string.match(flat[i + 1], VALUE)
     if since_ms then
       found[#found + 1] = {
-        id = flat[i], since = tonumber(since_ms), since_ms = since_ms, action = action, task = task, where = where,
+        id = flat[i], set_ms = tonumber(since_ms), since_ms = since_ms, action = action, task = task, where = where,
       }
     end
   end
   table.sort(found, function(one, other)
-    return one.since < other.since or (one.since == other.since and is_less(one.id, other.id))
+    return one.set_ms < other.set_ms or (one.set_ms == other.set_ms and is_less(one.id, other.id))
   end)
   return found
 end
