@@ -1,6 +1,7 @@
 -- Who has places in gates: a gate itself only counts them, so that they are looked for among the jobs that run or are
 -- ready, as far as the bound goes. Of most jobs one field is read, so that a look takes 1.5 µs.
 local LOOKS, MOST = limits.HOLDERS_LOOKS, limits.HOLDERS_LIMIT
+local NOTHING = {}
 
 -- A search among the jobs that are active or ready: how many are to be found for each gate, and in all.
 local function search_of(its_gates, found, count)
@@ -8,7 +9,7 @@ local function search_of(its_gates, found, count)
   for at, gate in ipairs(its_gates) do
     local ids = found[gate.name]
     local wanted = math.min(MOST - #ids, gate[count])
-    search[at] = { line = '\n' .. gate.name .. '\n', wanted = wanted, ids = ids }
+    search[at] = { name = gate.name, wanted = wanted, ids = ids }
     search.missing = search.missing + wanted
   end
   return search
@@ -17,18 +18,19 @@ end
 -- Whether there is anything left to look for, and a look.
 local function goes_on(search)
   search.looks = search.looks - 1
-  return search.missing > 0 and search.looks >= 0
+  return search.missing > 0 and search.looks > 0
+end
+
+-- Whether a gate is one of those that a record names, a line each. Most are not even a part of that.
+local function is_named(names, name)
+  return string.find(names, name, 1, true) and string.find('\n' .. names .. '\n', '\n' .. name .. '\n', 1, true)
 end
 
 -- Look at one job. An entry of a line, if that is where it was found, may be left over.
 local function look(unit, search, id, entry)
   local names = unit.call('HGET', keys.job(unit.root, id), 'gates')
-  if not names then
-    return
-  end
-  names = '\n' .. names .. '\n'
-  for _, gate in ipairs(search) do
-    if gate.wanted > 0 and string.find(names, gate.line, 1, true) and (not entry or entries.stands(unit, entry)) then
+  for _, gate in ipairs(names and search or NOTHING) do
+    if gate.wanted > 0 and is_named(names, gate.name) and (not entry or entries.stands(unit, entry)) then
       gate.ids[#gate.ids + 1] = id
       gate.wanted, search.missing = gate.wanted - 1, search.missing - 1
     end
@@ -37,7 +39,7 @@ end
 
 -- Some jobs of an incarnation: about n, where there are so many.
 local function some_of(unit, incarnation, n)
-  return unit.call('SSCAN', keys.processing(unit.root, incarnation), '0', 'COUNT', math.max(1, n))[2]
+  return unit.call('SSCAN', keys.processing(unit.root, incarnation), '0', 'COUNT', n)[2]
 end
 
 -- To ask for the jobs of an incarnation is a look, too.
@@ -54,13 +56,13 @@ local function look_at_active(unit, search, incarnations)
   end
 end
 
--- The line of a job, then all others of the lanes that have ready jobs.
-local function lines_from(unit, lane, tier)
-  local its_own = lane .. ':' .. tier
+-- The line of a job, then others of the lanes that have ready jobs, as many as there may be looks.
+local function lines_from(unit, job)
+  local its_own, lanes = job.lane .. ':' .. job.tier, counts.lanes(unit)
   local found = { its_own }
-  for _, name in ipairs(counts.lanes(unit)) do
-    for at = 9, 0, -1 do
-      local line = name .. ':' .. at
+  for at = 1, math.min(#lanes, LOOKS / 10) do
+    for tier = 9, 0, -1 do
+      local line = lanes[at] .. ':' .. tier
       found[#found + 1] = line ~= its_own and line or nil
     end
   end
@@ -68,7 +70,7 @@ local function lines_from(unit, lane, tier)
 end
 
 local function look_at_ready(unit, search, job)
-  for _, line in ipairs(search.missing > 0 and lines_from(unit, job.lane, job.tier) or {}) do
+  for _, line in ipairs(search.missing > 0 and lines_from(unit, job) or NOTHING) do
     if not goes_on(search) then
       return
     end
