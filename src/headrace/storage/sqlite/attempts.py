@@ -6,8 +6,14 @@ from headrace.job import ErrorInfo
 from headrace.storage.lines import error_words
 from headrace.storage.sqlite import finish, gates, strikes, successors
 from headrace.storage.sqlite.moves import Delayed, Ready, move, park
-from headrace.storage.sqlite.record import Record, remember_error
+from headrace.storage.sqlite.record import Record, Span, load, remember_error
 from headrace.storage.sqlite.unit import UnitOfWork
+
+_LOST = """
+SELECT id FROM jobs INDEXED BY jobs_id
+WHERE queue = ?1 AND id > ?2 AND id <= ?3 AND state = 'active'
+  AND (owner IS NULL OR owner NOT IN (SELECT key FROM incarnations WHERE queue = ?1))
+"""
 
 
 def wait(
@@ -63,3 +69,12 @@ def stall(
     else:
         remember_error(unit, record, error)
         wait(unit, record, Ready(unit.next_head()))
+
+
+def mend(unit: UnitOfWork, span: Span) -> int:
+    """Put back those of some ids whose incarnation nobody knows; return how many they were."""
+    ids = [job_id for (job_id,) in unit.db.execute(_LOST, (unit.key, *span)).fetchall()]
+    lost = load(unit, ids) if ids else {}
+    for record in lost.values():
+        put_back(unit, record)
+    return len(lost)

@@ -40,10 +40,17 @@ SELECT key, state FROM jobs
 WHERE queue = ? AND state = 'failed' AND purge_at_ms IS NOT NULL AND changed_ms <= ? LIMIT ?
 """
 _OVER = "SELECT key, state FROM jobs WHERE queue = ? AND purge_at_ms <= ? LIMIT ?"
-_ORPHANS = """
-DELETE FROM {table} WHERE job IN (
-  SELECT {table}.job FROM {table} LEFT JOIN jobs ON jobs.key = {table}.job WHERE jobs.key IS NULL
+BESIDE = ("payloads", "errors", "outputs")
+"""The tables of what lies beside records."""
+
+_SPAN = """
+SELECT coalesce(max(job), 0), count(*) FROM (
+  SELECT job FROM {table} WHERE job > ? ORDER BY job LIMIT ?
 )
+"""
+_ORPHANS = """
+DELETE FROM {table}
+WHERE job > ? AND job <= ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE key = {table}.job)
 """
 
 
@@ -61,10 +68,17 @@ def erase_oldest(db: sqlite3.Connection, queue: int, pile: str, most: int) -> in
     return len(oldest)
 
 
-def erase_orphans(db: sqlite3.Connection) -> int:
-    """Delete what lies beside no record; return how many rows those were."""
-    tables = ("payloads", "errors", "outputs")
-    return sum(db.execute(_ORPHANS.format(table=table)).rowcount for table in tables)
+def erase_orphans(
+    db: sqlite3.Connection, table: str, behind: int, limit: int
+) -> tuple[int, int, int]:
+    """Delete what lies beside no record, behind that of one key.
+
+    Returns:
+        The key of the last record whose rows were looked at, how many rows those were at least, and
+        how many of them are deleted.
+    """
+    last, n = db.execute(_SPAN.format(table=table), (behind, limit)).fetchone()
+    return last, n, db.execute(_ORPHANS.format(table=table), (behind, last)).rowcount
 
 
 def over(

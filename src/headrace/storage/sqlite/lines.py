@@ -6,13 +6,12 @@ and opened by the next claim.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from headrace.storage.limits import GATE_LOOKS, GATES_LOOKS
 from headrace.storage.sqlite import finish
 from headrace.storage.sqlite.moves import ADMITTED, Ready, move
-from headrace.storage.sqlite.record import FIELDS, Record, load_one
+from headrace.storage.sqlite.record import FIELDS, Record, Span, load_one
 from headrace.storage.sqlite.unit import UnitOfWork
 
 _LAST = "\U0010ffff"
@@ -24,23 +23,15 @@ WHERE queue = ? AND parked = ? ORDER BY tier DESC, number LIMIT 1
 """  # noqa: S608
 _DUE = "SELECT name FROM gates WHERE queue = ? AND due_ms <= ? ORDER BY due_ms, name LIMIT ?"
 _NEXT = "SELECT min(parked) FROM jobs WHERE queue = ? AND parked > ? AND parked < ?"
-_PLACES = """
-SELECT state, gates, count(*) FROM jobs
-WHERE queue = ? AND gates IS NOT NULL AND state IN ('queued', 'active') GROUP BY state, gates
-"""
 _LOST = """
-SELECT key FROM jobs
-WHERE queue = ? AND state = 'blocked' AND is_next = 0
+SELECT key FROM jobs INDEXED BY jobs_id
+WHERE queue = ? AND id > ? AND id <= ? AND state = 'blocked' AND is_next = 0
   AND (parked IS NULL OR (gates IS NULL AND instr(parked, char(9))))
 """
 _FORGET_FULL = """
 DELETE FROM gates WHERE queue = ?1 AND name IN (
   SELECT name FROM gates WHERE queue = ?1 AND full_ms <= ?2 AND due_ms IS NULL LIMIT ?3
 )
-"""
-_NAMES = """
-SELECT name FROM gates WHERE queue = ?1
-UNION SELECT parked FROM jobs WHERE queue = ?1 AND parked IS NOT NULL
 """
 _IS_DUE = "SELECT due_ms IS NOT NULL FROM gates WHERE queue = ? AND name = ?"
 _LIMITS = "SELECT name, opened FROM limits WHERE queue = ? AND opened IS NOT NULL ORDER BY name"
@@ -142,24 +133,12 @@ def _open(unit: UnitOfWork, name: str, looks: int) -> int:
     return looks
 
 
-def repair(unit: UnitOfWork) -> int:
-    """Bring gates and lines back to the jobs that there are; return how much was put right."""
-    lost = [load_one(unit, key) for (key,) in unit.db.execute(_LOST, (unit.key,)).fetchall()]
+def mend(unit: UnitOfWork, span: Span) -> int:
+    """Admit those of some ids anew that have lost their line; return how many they were."""
+    lost = [load_one(unit, key) for (key,) in unit.db.execute(_LOST, (unit.key, *span)).fetchall()]
     for record in lost:
         move(unit, record, Ready(unit.next_tail()), "queued", detail=ADMITTED)
-    unit.flush()
-    places: Counter[tuple[str, str]] = Counter()
-    for state, gates, n in unit.db.execute(_PLACES, (unit.key,)).fetchall():
-        for name in gates.split("\n"):
-            places[name, state] += n
-    kept = unit.db.execute(_NAMES, (unit.key,)).fetchall()
-    wrong = 0
-    for name in {name for name, _ in places} | {name for (name,) in kept}:
-        gate = unit.gates.gate(name)
-        counts = (places[name, "queued"], 0 if gate.is_window else places[name, "active"])
-        wrong += (gate.ready, gate.active) != counts
-        gate.ready, gate.active = counts
-    return len(lost) + wrong
+    return len(lost)
 
 
 def open_forgotten(unit: UnitOfWork, opened: str) -> str:

@@ -40,6 +40,9 @@ DELETE FROM errors WHERE job = ?1 AND key <=
   (SELECT key FROM errors WHERE job = ?1 ORDER BY key DESC LIMIT 1 OFFSET {ERRORS_KEPT})
 """  # noqa: S608
 
+Span = tuple[str, str]
+"""Ids behind one, up to another: a piece of all the rows of a queue."""
+
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 DELAYED = frozenset({"scheduled", "retrying"})
 WAITING = DELAYED | {"queued", "blocked"}

@@ -14,6 +14,7 @@ from headrace.storage.sqlite.record import (
     TERMINAL,
     WAITING,
     Record,
+    Span,
     add_channel,
     load,
     load_next,
@@ -29,8 +30,11 @@ FROM jobs WHERE key = ?
 """  # noqa: S608
 _NOTE = "UPDATE jobs SET next_update = ? WHERE key = ?"
 _LOST = """
-SELECT id FROM jobs WHERE queue = ?1 AND is_next = 1
-  AND id NOT IN (SELECT id FROM jobs WHERE queue = ?1 AND next_update <> '')
+SELECT id FROM jobs INDEXED BY jobs_id
+WHERE queue = ?1 AND id > ?2 AND id <= ?3 AND is_next = 1 AND NOT EXISTS (
+  SELECT 1 FROM jobs AS other INDEXED BY jobs_id
+  WHERE other.queue = ?1 AND other.id = jobs.id AND other.next_update <> ''
+)
 """
 _NOTHING = Update(data=False, run_at=UpdateRunAt.NEVER, retry=False)
 
@@ -141,9 +145,9 @@ def drop(unit: UnitOfWork, active: Record) -> Record | None:
     return successor
 
 
-def mend(unit: UnitOfWork) -> int:
-    """Put those right whose active job was lost behind our back; return how many they were."""
-    lost = [job_id for (job_id,) in unit.db.execute(_LOST, (unit.key,)).fetchall()]
+def mend(unit: UnitOfWork, span: Span) -> int:
+    """Put those of some ids right whose active job was lost; return how many they were."""
+    lost = [job_id for (job_id,) in unit.db.execute(_LOST, (unit.key, *span)).fetchall()]
     others = load(unit, lost) if lost else {}
     for job_id in lost:
         other = others.get(job_id)

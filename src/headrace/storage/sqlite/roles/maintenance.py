@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from headrace.job import ErrorInfo
+from headrace.storage.sqlite import walk
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import maintenance
 from headrace.storage.values import Beat, Repaired
@@ -41,8 +42,8 @@ class SqliteMaintenance(SqliteRole):
     ) -> Repaired:
         name = self._name(queue)
         # No row is lost but by hand: nothing more to look for at every sweep.
-        if not is_full:
-            return Repaired(
-                await self._do("repair", lambda s: maintenance.open_lines(s, name, cursor)), 0
-            )
-        return Repaired("", await self._do("repair", lambda s: maintenance.recount(s, name)))
+        if is_full or walk.is_at(cursor):
+            place = "" if is_full else cursor
+            return await self._do("repair", lambda s: maintenance.recount(s, name, place))
+        left = await self._do("repair", lambda s: maintenance.open_lines(s, name, cursor))
+        return Repaired(left, 0)

@@ -11,27 +11,19 @@ from headrace.storage.sqlite import (
     idempotency,
     incarnations,
     lines,
-    moves,
     readers,
     stages,
-    strikes,
-    successors,
+    walk,
     writes,
 )
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, owned
-from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit
-from headrace.storage.values import Beat
+from headrace.storage.values import Beat, Repaired
 
 MESSAGE_TTL_MS = 60_000
 
 _BEATS = "SELECT name, beat, lease_ms, is_condemned FROM incarnations WHERE queue = ?"
-_STATES = "SELECT state, count(*) FROM jobs WHERE queue = ? GROUP BY state"
-_LOST_OWNERS = """
-SELECT id FROM jobs WHERE queue = ? AND state = 'active'
-  AND (owner IS NULL OR owner NOT IN (SELECT key FROM incarnations WHERE queue = ?))
-"""
 
 
 def beats(step: Step, name: QueueName) -> dict[str, Beat]:
@@ -118,20 +110,7 @@ def open_lines(step: Step, name: QueueName, cursor: str) -> str:
     return cursor
 
 
-def recount(step: Step, name: QueueName) -> int:
-    """Bring counts back to the rows that are there; return how many things were put right."""
+def recount(step: Step, name: QueueName, cursor: str) -> Repaired:
+    """Bring a bounded piece of what is derived from rows back to those that are there."""
     unit = find_unit(step, name)
-    if unit is None:
-        return 0
-    ids = [row[0] for row in step.db.execute(_LOST_OWNERS, (unit.key, unit.key)).fetchall()]
-    lost = load(unit, ids) if ids else {}
-    for record in lost.values():
-        attempts.put_back(unit, record)
-    unit.flush()
-    mended = len(lost) + successors.mend(unit)
-    unit.flush()
-    mended += lines.repair(unit) + strikes.mend(unit)
-    unit.flush()
-    mended += moves.recount(unit, dict(step.db.execute(_STATES, (unit.key,)).fetchall()))
-    unit.close()
-    return mended + history.erase_orphans(step.db)
+    return walk.go_on(unit, cursor) if unit else Repaired("", 0)
