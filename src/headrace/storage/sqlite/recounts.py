@@ -20,7 +20,7 @@ CREATE TEMP TABLE IF NOT EXISTS tally (
   name TEXT PRIMARY KEY, ready INTEGER NOT NULL, active INTEGER NOT NULL
 ) WITHOUT ROWID
 """,
-    "CREATE TEMP TABLE IF NOT EXISTS walk (cursor TEXT NOT NULL)",
+    "CREATE TEMP TABLE IF NOT EXISTS walk (queue INTEGER NOT NULL, cursor TEXT NOT NULL)",
 )
 _PLACES = """
 SELECT state, gates, parked, count(*) FROM jobs INDEXED BY jobs_id
@@ -52,24 +52,26 @@ def begin(unit: UnitOfWork) -> None:
     """Begin a tally; whoever was at another one in this process finds it gone."""
     for sql in _MAKE:
         unit.db.execute(sql)
+    end(unit)
+
+
+def end(unit: UnitOfWork) -> None:
+    """Forget the tally."""
     unit.db.execute("DELETE FROM temp.tally")
     unit.db.execute("DELETE FROM temp.walk")
 
 
 def note(unit: UnitOfWork, cursor: str) -> None:
     """Note the cursor of the one call that goes on with the tally."""
-    unit.db.execute("DELETE FROM temp.walk")
-    unit.db.execute("INSERT INTO temp.walk (cursor) VALUES (?)", (cursor,))
+    unit.db.execute("INSERT INTO temp.walk (queue, cursor) VALUES (?, ?)", (unit.key, cursor))
 
 
-def is_at(unit: UnitOfWork, cursor: str) -> bool:
+def take_up(unit: UnitOfWork, cursor: str) -> bool:
     """Whether a call with this cursor goes on: not one that is repeated, or whose tally is gone."""
     for sql in _MAKE:
         unit.db.execute(sql)
-    return (
-        unit.db.execute("SELECT 1 FROM temp.walk WHERE cursor = ?", (cursor,)).fetchone()
-        is not None
-    )
+    sql = "DELETE FROM temp.walk WHERE queue = ? AND cursor = ?"
+    return unit.db.execute(sql, (unit.key, cursor)).rowcount > 0
 
 
 def add(unit: UnitOfWork, span: Span) -> None:

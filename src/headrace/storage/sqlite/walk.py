@@ -72,7 +72,7 @@ def is_at(cursor: str) -> bool:
 def go_on(unit: UnitOfWork, cursor: str) -> Repaired:
     """Go on from a cursor, "" for the beginning."""
     walk = msgspec.json.decode(cursor.removeprefix(_MARK), type=Walk) if cursor else Walk()
-    if _has_tally(walk) and not recounts.is_at(unit, cursor):
+    if _has_tally(walk) and not recounts.take_up(unit, cursor):
         walk.enter(_BESIDE)
     looks = BATCH_LIMIT
     while walk.stage != _END and looks > 0:
@@ -150,6 +150,7 @@ def _bring_gates_back(unit: UnitOfWork, walk: Walk, looks: int) -> int:
     names, wrong = recounts.bring_back(unit, walk.place, size, may_trust)
     walk.mended += wrong
     if len(names) < size:
+        recounts.end(unit)
         walk.enter(_BESIDE)
     else:
         walk.place = names[-1]
