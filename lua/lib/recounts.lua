@@ -5,7 +5,8 @@ local LOOKS, REST_MS = limits.RECOUNT_LOOKS, '' .. limits.RECOUNT_REST_MS
 local PHASES = { 'active', 'ready', 'ordered', 'lines', 'write' }
 local IS_BEFORE = { active = 1, ready = 2, ordered = 3, lines = 4, write = 5 }
 
--- A place is when the recount began, a phase, where in its source it goes on, and that: an incarnation or line.
+-- A place is when the recount began, a phase, where in its source it goes on, and that: an incarnation or line. The
+-- tally has the place of the one call that goes on with it, so that none that is repeated counts anything twice.
 local PLACE = '^(%d+)/(%l+)/([^/]*)/(.*)$'
 
 local function place_of(start, phase, at, name)
@@ -134,10 +135,10 @@ local function look(unit, work, phase, at, name)
   return found
 end
 
--- Add what one call has found to the tally.
-local function add(unit, start, found)
+-- Add what one call has found to the tally, with which the next goes on at a place.
+local function add(unit, found, next_place)
   local tally = keys.tally(unit.root)
-  unit.call('HSET', tally, '', start)
+  unit.call('HSET', tally, '', next_place)
   for name, n in pairs(found) do
     unit.call('HINCRBY', tally, 'queued\n' .. name, numbers.text(n.queued))
     unit.call('HINCRBY', tally, 'active\n' .. name, numbers.text(n.active))
@@ -150,6 +151,16 @@ local function bring_back(unit, work, found, may_trust)
     local was_wrong = gates.recount(unit, name, n.queued, n.active, may_trust)
     work.mended = work.mended + (was_wrong and 1 or 0)
   end
+end
+
+-- Whether a call goes on at a place, which no other does from now on.
+local function take_up(unit, place)
+  local tally = keys.tally(unit.root)
+  if unit.call('HGET', tally, '') ~= place then
+    return false -- the tally was lost, or another call has gone on
+  end
+  unit.call('HSET', tally, '', '')
+  return true
 end
 
 -- Bring some gates back to their tallies; return where in these to go on, nil at the end.
@@ -206,8 +217,8 @@ function recounts.go_on(unit, work, place)
     end
     start, phase, at, name = unit.now_text, 'active', '', ''
     work.seen = walk.fingerprint(unit, {})
-  elseif unit.call('HGET', keys.tally(unit.root), '') ~= start then
-    return nil -- the tally was lost
+  elseif not take_up(unit, place) then
+    return nil
   end
   if phase ~= 'write' then
     local found, next_phase, next_at, source = look(unit, work, phase, at, name)
@@ -215,9 +226,12 @@ function recounts.go_on(unit, work, place)
       bring_back(unit, work, found, always)
       return nil
     end
-    add(unit, start, found)
-    return place_of(start, next_phase or 'write', next_at or '0', source or '')
+    local next_place = place_of(start, next_phase or 'write', next_at or '0', source or '')
+    add(unit, found, next_place)
+    return next_place
   end
   local next_at = write(unit, work, start, at)
-  return next_at and place_of(start, 'write', next_at, '')
+  local next_place = next_at and place_of(start, 'write', next_at, '')
+  unit.call('HSET', keys.tally(unit.root), '', next_place or '')
+  return next_place
 end
