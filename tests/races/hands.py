@@ -154,7 +154,10 @@ class Hand(ABC):
         self.purged += [job_id] * purged
 
     async def _enqueue(self) -> None:
-        jobs = self.new_jobs()
+        await self.enqueue(self.new_jobs())
+
+    async def enqueue(self, jobs: Sequence[JobRequest]) -> None:
+        """Bring jobs in with one call."""
         outcomes = await self.storage.enqueue(QUEUE, jobs, call=self._call(self.name))
         self.did.update(f"enqueue: {outcome}" for outcome in outcomes)
         self.stored += [

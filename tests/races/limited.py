@@ -19,7 +19,14 @@ from headrace.storage.base import Storage
 from tests.races.hands import KEPT_MS, OUTCOMES, QUEUE, Hand, Hold
 
 KEYS = ("x", "y")
-LIMITS = {"one": Terms(1), "two": Terms(2), "slow": Terms(0, 20, 1_000, 3)}
+CROWD = 300
+"""Jobs that stand behind all others, more than one call of a repair counts."""
+LIMITS = {
+    "one": Terms(1),
+    "two": Terms(2),
+    "slow": Terms(0, 20, 1_000, 3),
+    "many": Terms(CROWD),
+}
 STEERED = "steered"
 DECLARED = {**LIMITS, STEERED: Terms(3)}
 SET = (None, Terms(1), Terms(5), Terms(0, 1_000, 1_000, 3))
@@ -35,6 +42,7 @@ KINDS: dict[str, Sequence[str]] = {
     "fair": (FAIR_LIMIT,),
     "fair-two": (FAIR_LIMIT, "two"),
     "free": (),
+    "crowd": ("many",),
 }
 """The limits that a job meets, by its kind."""
 WINDOW = 200
@@ -53,12 +61,18 @@ class LimitedHand(Hand):
         """Such as leave a record, by which is seen how each job has ended."""
         return [one for one in OUTCOMES if not _is_forgotten(one)]
 
+    async def run(self, steps: int) -> None:
+        """Bring a part of the crowd in first."""
+        await self.enqueue([self._new_job("crowd", priority=1) for _ in range(CROWD // 6)])
+        await super().run(steps)
+
     def new_jobs(self) -> list[JobRequest]:
         return [self._new_job() for _ in range(self.random.choice((1, 1, 2)))]
 
-    def _new_job(self) -> JobRequest:
-        kind, key = self.random.choice(list(KINDS)), self.random.choice(KEYS)
-        delay_ms, priority = self.random.choice((0, 0, 0, 1, 3)), self.random.choice((5, 5, 9))
+    def _new_job(self, kind: str = "", *, priority: int = 0) -> JobRequest:
+        kind, key = kind or self.random.choice(list(KINDS)), self.random.choice(KEYS)
+        delay_ms = 0 if priority else self.random.choice((0, 0, 0, 1, 3))
+        priority = priority or self.random.choice((5, 5, 9))
         gates = [Gate(name, key, DECLARED.get(name)) for name in KINDS[kind]]
         when = "late" if delay_ms else "now"
         self._ids.append(f"{kind}:{key}:{priority}:{when}:{self.name}:{len(self._ids)}")
@@ -85,9 +99,18 @@ class LimitedHand(Hand):
         elif what == "set":
             await self.storage.set_limit(QUEUE, STEERED, self.random.choice(SET))
         else:
-            mended = (await self.storage.repair(QUEUE, is_full=True)).mended
-            self.problems += [f"{mended} mended"] * bool(mended)
+            await self._repair()
         self.did[what] += 1
+
+    async def _repair(self) -> None:
+        """Repair to the end, beside what all others do meanwhile."""
+        done = await self.storage.repair(QUEUE, is_full=True)
+        mended, calls = done.mended, 1
+        while done.cursor:
+            done = await self.storage.repair(QUEUE, cursor=done.cursor)
+            mended, calls = mended + done.mended, calls + 1
+        self.problems += [f"{mended} mended"] * bool(mended)
+        self.did["repair over several calls"] += calls > 1
 
 
 def _is_forgotten(outcome: Outcome) -> bool:

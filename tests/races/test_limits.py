@@ -31,7 +31,7 @@ DONE = (
     *(f"enqueue: {outcome}" for outcome in ("queued", "scheduled", "blocked")),
     *(f"settle: {outcome}" for outcome in ("Completed", "Failed", "Cancelled", "Retried")),
     *("settle: PutBack", "settle: Snoozed", "put back", "reap", "retire", "purge", "redrive"),
-    *("cancel: cancelled", "cancel: requested", "set", "repair"),
+    *("cancel: cancelled", "cancel: requested", "set", "repair over several calls"),
 )
 """What many steps must have done."""
 
