@@ -48,6 +48,9 @@ function gates.of(unit, name)
       is_head_known = false, owed = 0, rate = 0, rate_ms = 0, burst = 0,
     }
     read(unit, gate)
+    if not gate.terms then
+      terms.lack(unit, gate)
+    end
     known[name] = gate
     unit.gate_names[#unit.gate_names + 1] = name
   end
@@ -132,13 +135,10 @@ function gates.named(unit, said, lane, tier)
   local names = {}
   for limit, key, text in string.gmatch(said, '([^\t\n]+)\t([^\t\n]*)\t([^\t\n]*)') do
     names[#names + 1] = turns.limit(limit, lane, tier) .. '\t' .. key
-    if text ~= '' and terms.bring(unit, limit, text) then
-      for _, gate in pairs(unit.gates or {}) do
-        if string.match(gate.name, '^([^\t]*)\t') == limit then
-          gate.terms = terms.of(unit, limit)
-          bucket.fill(gate)
-        end
-      end
+    local lacking = text ~= '' and terms.bring(unit, limit, text)
+    for at = 1, lacking and #lacking or 0 do
+      lacking[at].terms = terms.of(unit, limit)
+      bucket.fill(lacking[at])
     end
   end
   return names[1] and table.concat(names, '\n')

@@ -57,14 +57,23 @@ function terms.text(unit, limit)
   return operator ~= '' and operator or declared
 end
 
--- Note the terms that a job brings, which hold where none are known yet. Return whether they hold now.
+-- Note a gate that the call has met without terms.
+function terms.lack(unit, gate)
+  local limit = terms.limit_of(gate.name)
+  unit.lacking = unit.lacking or {}
+  unit.lacking[limit] = unit.lacking[limit] or {}
+  table.insert(unit.lacking[limit], gate)
+end
+
+-- Note the terms that a job brings, which hold where none are known yet. Return the gates that have lacked them; nil:
+-- they do not hold.
 function terms.bring(unit, limit, text)
   if terms.of(unit, limit) or not parse(text) then
-    return false
+    return nil
   end
   local _, operator = read(unit, limit)
   write(unit, limit, text, operator)
-  return true
+  return unit.lacking and unit.lacking[limit]
 end
 
 -- Note those that a worker declares; return whether the limit has new terms by that.

@@ -139,13 +139,14 @@ class Gates:
         let_in: the numbers of jobs whose turn has begun since the caller set it to nothing.
     """
 
-    __slots__ = ("_db", "_known", "_now_ms", "_queue", "_terms", "let_in", "turns_over")
+    __slots__ = ("_db", "_known", "_lacking", "_now_ms", "_queue", "_terms", "let_in", "turns_over")
 
     def __init__(self, db: sqlite3.Connection, queue: int, *, now_ms: int) -> None:
         self._db = db
         self._queue = queue
         self._now_ms = now_ms
         self._known: dict[str, GateState] = {}
+        self._lacking: dict[str, list[GateState]] = {}
         self._terms: dict[str, Terms | None] = {}
         self.turns_over: list[str] = []
         self.let_in: set[int] = set()
@@ -166,6 +167,8 @@ class Gates:
         gate = self._known.get(name)
         if gate is None:
             gate = self._known[name] = self._load(name)
+            if gate.terms is None:
+                self._lacking.setdefault(name.partition("\t")[0], []).append(gate)
         return gate
 
     def look_at(self, name: str) -> GateState:
@@ -272,7 +275,7 @@ class Gates:
             elif gate.is_kept:
                 self._db.execute(_FORGET, (self._queue, gate.name))
         self._db.executemany(_SAVE, rows)
-        self._known = {}
+        self._known, self._lacking = {}, {}
         [first_ms] = self._db.execute(_FIRST_DUE, (self._queue,)).fetchone()
         if self._db.execute(_IS_OPENING, (self._queue,)).fetchone() is not None:
             first_ms = self._now_ms if first_ms is None else min(first_ms, self._now_ms)
@@ -295,9 +298,8 @@ class Gates:
     def _declare(self, limit: str, terms: Terms) -> None:
         self._db.execute(_DECLARE, (self._queue, limit, terms.text))
         self._terms[limit] = terms
-        for gate in self._known.values():
-            if gate.name.startswith(f"{limit}\t"):
-                gate.terms, gate.bucket = terms, paid(gate.bucket, 0, terms)
+        for gate in self._lacking.get(limit, ()):
+            gate.terms, gate.bucket = terms, paid(gate.bucket, 0, terms)
 
     def _load(self, name: str) -> GateState:
         limit, tab, _ = name.partition("\t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.storage import Repaired, Settlement, Storage, Terms
-from headrace.testing.contract.fixtures import Advance, Contract, Dump, Subject
+from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     EACH_STATE,
     MINUTE_MS,
@@ -19,6 +19,7 @@ from headrace.testing.contract.steps import (
     failed,
     retried,
 )
+from headrace.testing.contract.subject import Subject
 
 MANY = 1_300
 """More jobs than a call looks at."""

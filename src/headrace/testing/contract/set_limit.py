@@ -32,6 +32,13 @@ class SetLimitContract(Contract):
         assert ids(await worker.claim()) == ["a", "b"]
         assert await gate_counts(storage) == (0, 2, 1)
 
+    async def test_the_terms_that_a_job_brings_hold_for_those_that_came_before_it_in_its_call(
+        self, client: ContractClient
+    ) -> None:
+        jobs = [a_gated_job("a", "x"), a_gated_job("b", "y"), a_gated_job("c", "x", ONE)]
+        outcomes = await client.enqueue(*jobs, a_gated_job("d", "y"), a_gated_job("e", "z"))
+        assert outcomes == [QUEUED, QUEUED, BLOCKED, BLOCKED, QUEUED]
+
     async def test_the_first_job_a_worker_and_an_operator_say_its_terms_in_this_order(
         self, storage: Storage, client: ContractClient
     ) -> None:
