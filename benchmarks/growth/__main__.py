@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import uvloop
 
 from benchmarks.environments import ours
-from benchmarks.growth import backlog, limits, memory, plots, results, sweeps, why
+from benchmarks.growth import backlog, limits, longest, memory, plots, results, sweeps, why
 from benchmarks.growth.points import Part
 from benchmarks.harness import machine
 
@@ -23,6 +23,7 @@ PARTS = {
     "lines": ("of 1,000 keys, besides jobs that another limit holds up", limits.measure_lines),
     "why": ("the server's ms to tell why a job does not run, by the sort of answer", why.measure),
     "why-embedded": ("the same on SQLite, in ms a call", why.measure_embedded),
+    "longest": ("call where jobs have limits, of no key or more", longest.measure),
     "memory": ("of the server, for each job", memory.measure),
 }
 

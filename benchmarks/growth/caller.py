@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from benchmarks.growth.workload import GrowthLoad
 from headrace.admit import admit
 from headrace.app import clients_of
-from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, Job, new_job_id
+from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, ErrorInfo, Job, new_job_id
 from headrace.outcome import Completed, Outcome
 from headrace.storage import values
 from headrace.storage.base import Storage
@@ -20,7 +20,11 @@ COMPLETED = Completed(b"1", DEFAULT_KEEP_MS, DEFAULT_KEEP_MS)
 
 
 class Caller:
-    """A client and an incarnation on the first queue of a load, with the numbers of their calls."""
+    """A client and an incarnation on the first queue of a load, with the numbers of their calls.
+
+    Attributes:
+        repaired: how far a repair has come, "" before and after it.
+    """
 
     def __init__(self, load: GrowthLoad, storage: Storage) -> None:
         self._load = load
@@ -28,6 +32,7 @@ class Caller:
         self._queue = load.queues[0]
         self._name = new_job_id()
         self._number = 0
+        self.repaired = ""
 
     def _call(self) -> CallId:
         self._number += 1
@@ -88,6 +93,18 @@ class Caller:
         assert await self._storage.settle(self._queue, batch, call=self._call()) == [
             True for _ in batch
         ]
+
+    async def reap(self, error: ErrorInfo) -> None:
+        """Condemn the incarnation, and take some of what it has claimed back."""
+        assert await self._storage.reap(self._queue, self._name, seen=0, error=error) is not None
+
+    async def repair(self) -> None:
+        """Go on with a full repair of the queue; ``repaired`` is the cursor, "" at the end."""
+        done = await self._storage.repair(
+            self._queue, cursor=self.repaired, is_full=not self.repaired
+        )
+        assert done.mended == 0
+        self.repaired = done.cursor
 
     async def run(self, count: int, outcome: Outcome = COMPLETED) -> None:
         """Bring so many jobs to their end, in batches, each batch from enqueue to settle."""
