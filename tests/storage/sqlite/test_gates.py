@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 
 import pytest
 
 from headrace.limit import Terms
-from headrace.storage import JobState, Repaired, Strike
-from headrace.storage.limits import GATES_LOOKS
+from headrace.storage import JobState, Repaired, Settlement, Strike
+from headrace.storage.limits import BATCH_LIMIT, GATES_LOOKS
 from headrace.storage.sqlite.engine.step import Step
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -106,6 +107,76 @@ async def test_a_repair_counts_the_places_of_many_jobs(
     assert await repair(subject) == 7
     assert await gate_counts(subject.storage, "3") == (50, 50, 0)
     assert await subject.problems() == []
+
+
+async def test_a_repair_while_jobs_move_frees_what_nobody_has_and_nothing_else(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    for first in (0, 350, 700, 1050):
+        jobs = [a_gated_job(f"{n}", f"{n % 7}", Terms(150)) for n in range(first, first + 350)]
+        await client.enqueue(*jobs)
+    await worker.claim(175)
+    await client.enqueue(*(a_gated_job(name, "lost", Terms(1), name="other") for name in "ab"))
+
+    def spoil(step: Step) -> None:
+        step.db.execute("UPDATE gates SET active = 1 WHERE name = 'other	lost'")
+        step.db.execute("DELETE FROM jobs WHERE id = 'a'")
+        step.db.execute("UPDATE queues SET queued = queued - 1")
+
+    subject._call(spoil)  # noqa: SLF001 (behind its back)
+    done = Repaired("", 0)
+    for calls in count():
+        await subject.advance(1)
+        done = await subject.storage.repair(QUEUE, cursor=done.cursor, is_full=not calls)
+        if not done.cursor:
+            break
+        held = await worker.claim(3)
+        await worker.settle_all(*(Settlement(job.id, job.claim, 7, completed()) for job in held))
+    assert calls > 1_400 // BATCH_LIMIT
+    assert await subject.problems() == []
+    assert await state_of(subject.storage, "b") is JobState.QUEUED
+
+
+async def test_a_repair_that_goes_on_in_another_process_changes_no_gate(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    for first in (0, 350):
+        jobs = [a_gated_job(f"{n}", f"{n % 7}", Terms(100)) for n in range(first, first + 350)]
+        await client.enqueue(*jobs)
+    done = await subject.storage.repair(QUEUE, is_full=True)
+    done = await subject.storage.repair(QUEUE, cursor=done.cursor)
+
+    def lose(step: Step) -> None:
+        step.db.execute("DROP TABLE temp.tally")
+        step.db.execute("DROP TABLE temp.walk")
+
+    subject._call(lose)  # noqa: SLF001 (as another process is, which has no tally)
+    assert done.cursor
+    while done.cursor:
+        done = await subject.storage.repair(QUEUE, cursor=done.cursor)
+        assert done.mended == 0
+    assert await gate_counts(subject.storage, "3") == (100, 0, 0)
+
+
+async def test_a_repair_puts_many_rows_right_over_several_calls(
+    subject: SqliteSubject, client: ContractClient, worker: ContractIncarnation
+) -> None:
+    big = b"." * 300
+    for first in (0, 400, 800):
+        await client.enqueue(*(a_job(f"{n:04}", big) for n in range(first, first + 400)))
+        await worker.claim(400)
+
+    def spoil(step: Step) -> None:
+        step.db.execute("UPDATE jobs SET owner = NULL")
+        step.db.execute("DELETE FROM jobs WHERE id < '0600'")
+        step.db.execute("UPDATE queues SET active = 7")
+
+    subject._call(spoil)  # noqa: SLF001 (behind its back)
+    assert await repair(subject) >= 600 + 600  # jobs, and payloads of those that are lost
+    await repair(subject)
+    assert await subject.problems() == []
+    assert (await subject.storage.stats(QUEUE)).queued == 600
+    assert await repair(subject) == 0
 
 
 async def test_a_sweep_opens_lines_that_have_room_and_that_nobody_comes_for(
