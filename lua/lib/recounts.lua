@@ -154,13 +154,13 @@ local function bring_back(unit, work, found, may_trust)
 end
 
 -- Whether a call goes on at a place, which no other does from now on.
-local function take_up(unit, place)
+local function take_up(unit, place, start)
   local tally = keys.tally(unit.root)
   if unit.call('HGET', tally, '') ~= place then
     return false -- the tally was lost, or another call has gone on
   end
   unit.call('HSET', tally, '', '')
-  return true
+  return unit.now_ms >= tonumber(start) -- or the clock was set back: no time tells what has changed since
 end
 
 -- Bring some gates back to their tallies; return where in these to go on, nil at the end.
@@ -217,7 +217,7 @@ function recounts.go_on(unit, work, place)
     end
     start, phase, at, name = unit.now_text, 'active', '', ''
     work.seen = walk.fingerprint(unit, {})
-  elseif not take_up(unit, place) then
+  elseif not take_up(unit, place, start) then
     return nil
   end
   if phase ~= 'write' then

@@ -74,6 +74,8 @@ def go_on(unit: UnitOfWork, cursor: str) -> Repaired:
     walk = msgspec.json.decode(cursor.removeprefix(_MARK), type=Walk) if cursor else Walk()
     if _has_tally(walk) and not recounts.take_up(unit, cursor):
         walk.enter(_BESIDE)
+    if unit.now_ms < walk.began_ms:
+        walk.began_ms = 0  # the clock was set back: no time tells what has changed since
     looks = BATCH_LIMIT
     while walk.stage != _END and looks > 0:
         looks -= _STAGES[walk.stage](unit, walk, looks)

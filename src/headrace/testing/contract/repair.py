@@ -142,6 +142,25 @@ class RepairContract(Contract):
             mended, calls = mended + done.mended, calls + 1
         assert (mended, calls > MANY // 500) == (0, True)
 
+    async def test_a_repair_judges_nothing_by_a_clock_that_is_set_back(
+        self,
+        storage: Storage,
+        client: ContractClient,
+        worker: ContractIncarnation,
+        advance: Advance,
+    ) -> None:
+        await fill_with_limits(client, worker)
+        await advance(1)
+        done = await storage.repair(QUEUE, is_full=True)
+        mended = done.mended
+        while done.cursor:
+            for job in await worker.claim(2):
+                await worker.settle(job, completed())
+            await advance(-100)
+            done = await storage.repair(QUEUE, cursor=done.cursor)
+            mended += done.mended
+        assert mended == 0
+
     @pytest.mark.parametrize("goes_on_with", [0, 1])
     async def test_a_call_of_a_repair_that_is_repeated_counts_nothing_twice(
         self, subject: Subject, goes_on_with: int
