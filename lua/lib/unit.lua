@@ -51,8 +51,8 @@ function unit.open(root)
     wakes = false, -- lanes that are to get a wake-up token
     -- Few calls have any of these, for which the table grows: `ordered` are numbers and entries for lines that have
     -- these, by line; `number` and `last_number` the last that was given out, and that up to which the call has them;
-    -- `terms` those of limits, by name, `lacking` the gates that were met without any, by their limits; `gates` gates by
-    -- name, `gate_names` these in the order in which they came up; `has_new_due` says that a gate is due at another
+    -- `terms` those of limits, by name, `lacking` the gates that were met without any, by their limits; `gates` gates
+    -- by name, `gate_names` these in the order in which they came up; `has_new_due` says that a gate is due at another
     -- time, `has_made_way` that those are woken who may start, `turns_over` are the gates of keys whose next turn is
     -- free, in the order in which that came, `struck` are the strikes that claims meet, by their tasks.
   }
