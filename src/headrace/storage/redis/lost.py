@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from headrace.storage.redis.calls import maintenance
 from headrace.storage.redis.calls.doctor import time_us
-from headrace.storage.redis.calls.maintenance import PAGE
+from headrace.storage.redis.calls.maintenance import PAGE, RESTORED_A_CALL
 from headrace.storage.redis.runner import Runner
 
 OF_A_JOB = (b"job", b"payload", b"errors", b"result", b"output", b"next")
@@ -37,8 +37,9 @@ async def restore_lost(runner: Runner, root: str) -> int:
             seen[job_id].append(generation)
     mended = 0
     known = sorted(ids)
-    for first in range(0, len(known), PAGE):
-        page = [(job_id, b" ".join(seen[job_id])) for job_id in known[first : first + PAGE]]
+    for first in range(0, len(known), RESTORED_A_CALL):
+        some = known[first : first + RESTORED_A_CALL]
+        page = [(job_id, b" ".join(seen[job_id])) for job_id in some]
         mended += await runner.run(maintenance.restore(root, since_ms, page))
     return mended
 

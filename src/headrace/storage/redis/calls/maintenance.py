@@ -13,6 +13,9 @@ from headrace.storage.values import Beat, Repaired
 PAGE = 500
 """Keys or entries that one step of a walk asks for."""
 
+RESTORED_A_CALL = 200
+"""Jobs that one call of ``restore`` looks at: 500 in line of limits would take 10 ms."""
+
 WHOLE_WALK = "1\tf\t\t\t"
 """The cursor with which ``repair`` begins now, and looks at all places."""
 
