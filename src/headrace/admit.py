@@ -85,8 +85,8 @@ def checked(job: Job) -> JobRequest:
 
 def _stays_and_updates(job: Job) -> InvalidOption:
     return InvalidOption(
-        f"job {shown(job.id)} is debounced, or says on_conflict='update', and replace_ended=False "
-        "lets any record of its id stand: say one of them"
+        f"job {shown(job.id)} is debounced, throttled by its id, or says on_conflict='update', "
+        "and replace_ended=False lets any record of its id stand: say one of them"
     )
 
 

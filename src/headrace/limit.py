@@ -64,6 +64,16 @@ class Terms(msgspec.Struct, frozen=True):
         periods = self.rate_ms // ms
         return f"{self.rate}/{'' if periods == 1 else periods}{name}"
 
+    @property
+    def words(self) -> str:
+        """What is allowed, for people: ``2 at once, 10/min, burst 5``."""
+        words = [
+            f"{self.concurrency:,} at once" if self.concurrency else "",
+            self.rate_text,
+            f"burst {self.burst:,}" if self.burst != self.rate else "",
+        ]
+        return ", ".join(filter(None, words))
+
 
 class Gate(msgspec.Struct, frozen=True):
     """One limit that a job meets, with the key for which it counts.
@@ -144,10 +154,16 @@ def check_number(gates: Iterable[Gate]) -> None:
     """
     names = [gate.name for gate in gates]
     if len(names) > GATES_A_JOB:
-        raise InvalidOption(f"{len(names)} limits are too many: a job has {GATES_A_JOB} at most")
+        turns = ", and turns by fair_by= or fair_key= are one" if FAIR_LIMIT in names else ""
+        raise InvalidOption(
+            f"{len(names)} limits are too many: a job has {GATES_A_JOB} at most{turns}"
+        )
     for name in names:
         if names.count(name) > 1:
-            raise InvalidOption(f"limit {shown(name)} is there twice: a job meets it once")
+            raise InvalidOption(
+                f"limit {shown(name)} is there twice: a job meets it once, so say concurrency= and "
+                "rate= in one Limit, or name them apart"
+            )
 
 
 def check_terms(terms: Terms) -> Terms:
@@ -213,12 +229,13 @@ def limit_key(value: object, *, of: str) -> str:
         text = str(number) if number.bit_length() < 8 * KEY_LIMIT_BYTES else None
     if text is None:
         raise InvalidArguments(
-            f"{of}={shown(value)} is no key of a limit: use a string, a whole number or None"
+            f"{of}={shown(value)} is no key of a limit or of turns: use a string, a whole number "
+            "or None"
         )
     try:
         return check_text(text, what=of, limit_bytes=KEY_LIMIT_BYTES) if text else ""
     except InvalidOption as error:
-        raise InvalidArguments(f"{error}, since it is the key of a limit") from None
+        raise InvalidArguments(f"{error}, since it is the key of a limit or of turns") from None
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -291,8 +308,9 @@ def _read_rate(rate: str) -> tuple[int, int]:
             f"rate={shown(rate)} can't be read: use a count, a slash and a period, as '10/min' or "
             "'5/2h'; units are ms, s, min, h and d"
         )
-    count = _check_places(int(match[1]), name="the count of a rate")
-    rate_ms = int(match[2] or 1) * _UNITS_MS[match[3]]
+    count, rate_ms = int(match[1]), int(match[2] or 1) * _UNITS_MS[match[3]]
+    if not 1 <= count <= MOST_PLACES:
+        raise InvalidOption(f"rate={shown(rate)} is out of bounds: a count is 1 to {MOST_PLACES:,}")
     if not 1 <= rate_ms <= MAX_DURATION_MS:
         raise InvalidOption(f"rate={shown(rate)} is out of bounds: a period is 1 ms to ten years")
     return count, rate_ms

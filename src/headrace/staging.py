@@ -122,8 +122,9 @@ class Staging:
                 )
             if job.update is not None:
                 raise UsageError(
-                    f"job {shown(job.id)} is debounced, or says on_conflict='update', and "
-                    f"{self._name} only brings new jobs in: leave that out, or use enqueue_many"
+                    f"job {shown(job.id)} is debounced, throttled by its id, or says "
+                    f"on_conflict='update', and {self._name} only brings new jobs in: leave "
+                    "that out, or use enqueue_many"
                 )
         if not self._terms.replaces_ended:
             jobs = [msgspec.structs.replace(job, replaces_ended=False) for job in jobs]

@@ -22,8 +22,10 @@ def check_limits(limits: Collection[Limit]) -> tuple[Limit, ...]:
     for limit in limits:
         if not isinstance(limit, Limit):
             raise InvalidOption(f"limits has {shown(limit)}: pass a list of Limit(...)")
-    check_number([Gate(limit.name_in(""), "") for limit in limits])
-    return tuple(limits)
+    declared = tuple(limits)
+    # Those without a name have that of the task, which is not known yet.
+    check_number([Gate(limit.name_in("(the task's own)"), "") for limit in declared])
+    return declared
 
 
 def check_keys(keys: Mapping[str, str | int | None]) -> dict[str, str]:
@@ -138,10 +140,11 @@ def declared_limits(
         for limit in settings.limits:
             name = limit.name_in(task)
             other = by_whom.setdefault((settings.queue, name), task)
-            if known.setdefault(name, limit.terms) != limit.terms:
+            if (terms := known.setdefault(name, limit.terms)) != limit.terms:
                 raise InvalidOption(
                     f"{other} and {task} both declare the limit {shown(name)} of queue "
-                    f"{settings.queue!r}, with other terms: share one Limit, or name them apart"
+                    f"{settings.queue!r}, one {terms.words} and one {limit.terms.words}: share one "
+                    "Limit, or name them apart"
                 )
     return found
 

@@ -81,7 +81,11 @@ LIMITS: dict[str, tuple[Mistake, type[UsageError], str]] = {
     "less than none": (lambda b: b.declare(Limit(concurrency=-3)), InvalidOption, "concurrency=-3"),
     "too many": (lambda b: b.declare(Limit(concurrency=10**7)), InvalidOption, "1 to 1,000,000"),
     "a part of a place": (lambda _: Limit(concurrency=0.5), InvalidOption, "concurrency=0.5"),  # type: ignore[arg-type]  # the point
-    "no start": (lambda _: Limit(rate="0/s"), InvalidOption, "out of bounds"),
+    "no start": (
+        lambda _: Limit(rate="0/s"),
+        InvalidOption,
+        "rate='0/s' is out of bounds: a count",
+    ),
     "less than no start": (lambda _: Limit(rate="-1/s"), InvalidOption, "'-1/s' can't be read"),
     "no period": (lambda _: Limit(rate="10"), InvalidOption, "'10' can't be read"),
     "a slash and no period": (lambda _: Limit(rate="10/"), InvalidOption, "'10/' can't be read"),
@@ -91,6 +95,21 @@ LIMITS: dict[str, tuple[Mistake, type[UsageError], str]] = {
     "nothing": (lambda _: Limit(by="customer"), InvalidOption, "concurrency=, rate= or both"),
     "five": (five, InvalidOption, "5 limits are too many: a job has 4 at most"),
     "five with those of a call": (five_with_a_call, InvalidOption, "5 limits are too many"),
+    "five with turns": (
+        lambda b: b.declare(*(Limit(f"l-{n}", rate="1/s") for n in range(4)), fair_by="customer"),
+        InvalidOption,
+        "turns by fair_by= or fair_key= are one",
+    ),
+    "two without a name": (
+        lambda b: b.declare(Limit(concurrency=1), Limit(rate="1/s")),
+        InvalidOption,
+        'limit "(the task\'s own)" is there twice: a job meets it once, so say concurrency= and',
+    ),
+    "a key of turns that is a float": (
+        lambda b: b.declare(fair_by="customer").job(1.5),
+        InvalidArguments,
+        "take: customer=1.5 is no key of a limit or of turns",
+    ),
     "no such parameter": (
         lambda b: b.declare(Limit(by="custmer", concurrency=1)),
         InvalidOption,
@@ -235,7 +254,10 @@ async def test_a_limit_that_two_tasks_declare_differently_stops_a_worker_before_
     bench.declare(Limit("stripe", rate="5/s"), name="two")
     with pytest.raises(InvalidOption) as caught:
         await Worker(bench.app).run()
-    assert "both declare the limit 'stripe' of queue 'default'" in str(caught.value)
+    assert str(caught.value) == (
+        "one and two both declare the limit 'stripe' of queue 'default', one 5 at once and "
+        "one 5/s: share one Limit, or name them apart"
+    )
 
 
 async def test_a_fail_task_that_takes_no_failure_stops_a_worker_before_it_connects(

@@ -201,7 +201,7 @@ LONG = "x" * 257
         ({"limit_keys": "[" * 9_999}, r"the row with id '7': limit_keys='\[+'… is no JSON object"),
         (
             {"limit_keys": '{"till": 1.5}'},
-            r"the row with id '7': limit_keys\['till'\]=1.5 is no key of a limit: use a string",
+            r"the row with id '7': limit_keys\['till'\]=1.5 is no key of a limit or of turns",
         ),
         ({"limit_keys": '{"": 1}'}, r"the row with id '7': limit name '' is not valid"),
         (

@@ -37,7 +37,7 @@ class QueueLimit(PublicValue):
             rate=terms.rate_text or None,
             burst=terms.burst or None,
             is_set=info.set is not None,
-            declared=words_of(info.declared),
+            declared="" if info.declared is None else info.declared.words,
         )
 
 
@@ -70,17 +70,3 @@ class QueueGate(PublicValue):
             blocked=info.blocked,
             tokens=info.tokens if has_rate else None,
         )
-
-
-def words_of(terms: Terms | None) -> str:
-    """Return what terms allow in words, "" for none."""
-    if terms is None:
-        return ""
-    words = []
-    if terms.concurrency:
-        words.append(f"{terms.concurrency:,} at once")
-    if terms.rate:
-        words.append(terms.rate_text)
-    if terms.burst != terms.rate:
-        words.append(f"burst {terms.burst:,}")
-    return ", ".join(words)

@@ -97,10 +97,12 @@ def check_fit(app: App[Any], queues: Iterable[str], slots: Mapping[str, int]) ->
     for name, task in app.tasks.items():
         settings = task.settings
         if settings.queue in served and settings.slots > slots.get(settings.lane, MOST_OF_A_LANE):
+            lane = settings.lane
             raise InvalidOption(
-                f"slots={settings.slots} of the task {name!r} is more than the "
-                f"{slots[settings.lane]} of its lane {settings.lane!r} here: give the lane more, "
-                "or leave it to other workers"
+                f"slots={settings.slots} of the task {name!r} is more than the {slots[lane]} of "
+                f"its lane {lane!r} here: give the lane more, as by --lanes "
+                f"{lane}:{settings.slots} or lanes=, or leave queue {settings.queue!r} or the lane "
+                "to other workers"
             )
 
 
