@@ -98,7 +98,7 @@ def test_big_integers_keep_their_digits(here: Cli) -> None:
 def test_an_id_that_waits_already_is_said_to_be_there(here: Cli) -> None:
     words = ("enqueue", "t", "-q", "x", "--id", "j")
     here(*words)
-    assert here(*words).out == "Job j of t is there already: nothing was changed in x.\n"
+    assert here(*words).out == "Job j of t is there already in x: nothing was changed.\n"
     assert here(*words, "-o", "json").json["outcome"] == "duplicate"
 
 

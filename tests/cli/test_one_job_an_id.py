@@ -33,8 +33,8 @@ def blocked(here: Cli, claims_one: object) -> Cli:
     here(*UPDATE, "--args", '{"n": 1}')
     claims_one()
     ran = here(*UPDATE, "--args", '{"n": 2}')
-    told = "there already: it was changed, or this one follows it"
-    assert ran.out == f"Job x of send is {told} in {QUEUE}.\n"
+    told = "it was changed, or this one follows it"
+    assert ran.out == f"Job x of send is there already in {QUEUE}: {told}.\n"
     return here
 
 
@@ -56,7 +56,7 @@ def test_an_update_goes_with_an_id(here: Cli) -> None:
     ran = here("enqueue", "send", "-q", QUEUE, "--on-conflict", "update")
     assert (ran.code, "without an id" in ran.err) == (2, True)
     ran = here("enqueue", "send", "-q", QUEUE, "--id", "x", "--keep-data")
-    assert (ran.code, "without an update" in ran.err) == (2, True)
+    assert (ran.code, "--keep-data goes with --on-conflict update" in ran.err) == (2, True)
 
 
 def test_what_follows_is_shown_counted_and_listed(blocked: Cli) -> None:

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from headrace import App, FailPermanently, JobFailed, Worker
+from headrace.cli import limits, queues
 from headrace.cli.colours import Coloured
 from headrace.cli.tables import Column, lines
 from headrace.testing import running
@@ -57,6 +58,21 @@ def test_f21_what_matters_least_goes_first_and_the_rest_is_cut(room: int, header
 
 def test_a_table_without_rows_is_its_header() -> None:
     assert [COLOUR.sub("", line) for line in lines(NAMES, [], room=80)] == ["NAME  N  M  NOTE"]
+
+
+def test_a_long_name_of_a_limit_leaves_room_for_what_it_allows() -> None:
+    row = ("payments", "a long name " * 8, 20, "100/min", 100, "by tasks", "20 at once, 100/min")
+    head, line = (COLOUR.sub("", text) for text in lines(limits.COLUMNS, [row], room=80))
+    assert head.split()[:5] == ["QUEUE", "LIMIT", "AT", "ONCE", "RATE"]
+    assert {"20", "100/min"} <= set(line.split())
+    assert len(line) <= 80
+
+
+def test_what_is_blocked_is_among_the_counts_of_a_narrow_list() -> None:
+    row = ("payments", 12_000, 100_000, 1_000, 10, 100, 1_000, 2, "1m 26s", "3 strikes, no workers")
+    head, line = (COLOUR.sub("", text) for text in lines(queues.COLUMNS, [row], room=80))
+    assert {"QUEUED", "BLOCKED", "ACTIVE", "DEAD", "NOTE"} <= set(head.split())
+    assert line.endswith("no workers")
 
 
 def test_a_colour_takes_no_room() -> None:

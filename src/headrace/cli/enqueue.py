@@ -141,4 +141,5 @@ def _print_outcome(job: Job, handle: JobHandle[Any], *, output: str) -> None:
     if output == "json":
         echo_json(Awaited(id=handle.id, queue=job.queue, task=job.task, outcome=outcome.value))
     else:
-        echo(f"Job {handle.id} of {job.task} is {TOLD[outcome]} in {job.queue}.")
+        state, colon, reason = TOLD[outcome].partition(":")
+        echo(f"Job {handle.id} of {job.task} is {state} in {job.queue}{colon}{reason}.")

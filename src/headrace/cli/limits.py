@@ -14,9 +14,8 @@ from headrace.cli.options import (
     run,
     wide_option,
 )
-from headrace.cli.output import echo
+from headrace.cli.output import echo, note
 from headrace.cli.tables import Cell, Column
-from headrace.errors import InvalidOption
 from headrace.job import check_name
 from headrace.limit import limit_terms
 from headrace.queues import Queue
@@ -24,10 +23,10 @@ from headrace.views.limits import QueueLimit
 
 COLUMNS = (
     Column("QUEUE"),
-    Column("LIMIT"),
-    Column("AT ONCE"),
-    Column("RATE"),
-    Column("BURST", rank=2),
+    Column("LIMIT", is_cut=True),
+    Column("AT ONCE", is_right=True),
+    Column("RATE", is_right=True),
+    Column("BURST", rank=2, is_right=True),
     Column("SET", rank=1),
     Column("DECLARED", rank=3),
 )
@@ -67,8 +66,17 @@ def _line(limit: QueueLimit) -> list[Cell]:
 @click.argument("name", metavar="QUEUE")
 @click.argument("limit", metavar="LIMIT")
 @option("--concurrency", metavar="N", type=int, help="Jobs of a key that run at once.")
-@option("--rate", metavar="N/PERIOD", help='Jobs of a key that start in a time, as "10/min".')
-@option("--burst", metavar="N", type=int, help="Of these at once after a pause.  [default: all]")
+@option(
+    "--rate",
+    metavar="N/PERIOD",
+    help='Jobs of a key that start in a time, as "10/min" or "5/2h"; units are ms, s, min, h, d.',
+)
+@option(
+    "--burst",
+    metavar="N",
+    type=int,
+    help="How many of these may start at once after a pause.  [default: N of --rate]",
+)
 @option("--reset", is_flag=True, help="Go back to what tasks declare.")
 @on_app_target
 def limit_command(
@@ -83,12 +91,20 @@ def limit_command(
 ) -> None:
     """Set what a limit of a queue allows of every key, over what its tasks declare.
 
-    It is followed at once, and stays. What is said takes the place of all that held.
-    """
+    It is followed at once, and stays. What is said takes the place of all that held. Numbers are 1
+    to 1,000,000. "headrace queue limits" has the names: a limit that was declared without one is
+    called as its task, with the parameter behind a colon where it has one.
+
+    \b
+    headrace queue limit payments stripe --concurrency 20 --rate 100/min
+    headrace queue limit payments shop.charge:customer --concurrency 1
+    headrace queue limit payments stripe --reset
+    """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
     check_name(name, what="queue")
     said = {"concurrency": concurrency, "rate": rate, "burst": burst}
-    if reset and any(value is not None for value in said.values()):
-        raise InvalidOption("say what the limit allows, or --reset, one of them")
+    is_said = any(value is not None for value in said.values())
+    if is_said == reset:
+        raise click.UsageError("say --concurrency, --rate or both, or else --reset")
     if not reset:
         limit_terms(concurrency=concurrency, rate=rate, burst=burst)
     found = run(_set(target, name, limit, None if reset else (concurrency, rate, burst)))
@@ -100,6 +116,8 @@ def limit_command(
             f"{found.rate} with a burst of {found.burst:,}" if found.burst else "",
         ]
         echo(f"Limit {limit!r} of queue {name!r} allows {' and '.join(filter(None, allowed))}.")
+        if not found.declared:
+            note("Note: no task has declared it yet: only jobs that name it themselves meet it.")
 
 
 async def _set(

@@ -81,12 +81,13 @@ def on_asked(function: Function) -> Callable[..., Any]:
 
 
 def _pairs(pairs: tuple[str, ...], name_of_option: str, wanted: str) -> dict[str, str] | None:
-    found = {}
+    found: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not (name and sign):
             raise click.UsageError(f"{name_of_option} {shown(pair)} is not {wanted}")
-        found[name] = value
+        if found.setdefault(name, value) != value:
+            raise click.UsageError(f"{name_of_option} says {shown(name)} twice: say it once")
     return found or None
 
 

@@ -46,6 +46,15 @@ def on_conflict_options(function: Function) -> Callable[..., Any]:
         reset_counts: bool,
         **rest: Any,
     ) -> Any:
+        said = {
+            "--update-run-at": update_run_at is not None,
+            "--keep-data": keep_data,
+            "--keep-retry": keep_retry,
+            "--reset-counts": reset_counts,
+        }
+        for name, is_said in said.items():
+            if is_said and on_conflict != "update":
+                raise click.UsageError(f"{name} goes with --on-conflict update")
         conflict: JobOptions = {
             "on_conflict": on_conflict,
             "update_run_at": None if update_run_at is None else _RUN_AT[update_run_at],

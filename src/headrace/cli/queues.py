@@ -44,13 +44,13 @@ CHOICES = [state.value for state in PURGEABLE if state is not JobState.FAILED]
 COLUMNS = (
     Column("QUEUE"),
     Column("QUEUED"),
-    Column("BLOCKED", rank=6),
-    Column("SCHEDULED", rank=5),
-    Column("RETRYING", rank=3),
+    Column("BLOCKED", rank=2),
+    Column("SCHEDULED", rank=6),
+    Column("RETRYING", rank=4),
     Column("ACTIVE", rank=1),
     Column("DEAD"),
-    Column("WORKERS", rank=2),
-    Column("OLDEST", rank=4),
+    Column("WORKERS", rank=3),
+    Column("OLDEST", rank=5),
     Column("NOTE"),
 )
 
