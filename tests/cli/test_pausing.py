@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from headrace.storage import open_storage
+from headrace.testing.contract.steps import QUEUE, ContractIncarnation
 from tests.cli.conftest import Cli
 
 
@@ -24,6 +28,24 @@ def test_a_task_is_paused_shown_and_resumed(here: Cli) -> None:
     ran = here("queue", "resume", "mail", "--task", "shop.send")
     assert ran.out == "Task 'shop.send' of queue 'mail' is resumed.\n"
     assert "paused" not in here("queue", "list").out
+
+
+def test_a_task_that_no_worker_knows_is_told(
+    here: Cli, cli_url: str, environment: dict[str, str]
+) -> None:
+    async def register() -> None:
+        storage = open_storage(cli_url, tenant=environment["HEADRACE_TENANT"])
+        await ContractIncarnation(storage, "w1", tasks={"shop.send": "default"}).register()
+        await storage.aclose()
+
+    asyncio.run(register())
+    told = f"Note: no worker of queue '{QUEUE}' knows task 'shop.sned'. Did you mean 'shop.send'?\n"
+    assert here("queue", "pause", QUEUE, "--task", "shop.sned").err == told
+    assert here("queue", "strike", QUEUE, "--task", "shop.sned").err == told
+    assert here("queue", "strike", QUEUE, "--task", "shop.send").err == ""
+    ran = here("queue", "resume", QUEUE, "--task", "shop.send")
+    assert ran.out == f"Task 'shop.send' of queue '{QUEUE}' was not paused.\n"
+    assert ran.err == "Note: paused are shop.sned.\n"
 
 
 def test_a_job_says_what_keeps_it_from_being_run(here: Cli) -> None:

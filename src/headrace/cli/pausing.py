@@ -18,10 +18,11 @@ from headrace.cli.options import (
     run,
     wide_option,
 )
-from headrace.cli.output import echo, tell_if_new
+from headrace.cli.output import echo, note, tell_if_new
 from headrace.cli.tables import Cell, Column
 from headrace.errors import InvalidOption
 from headrace.job import check_name, check_text
+from headrace.nearest import nearest
 from headrace.plain import shown
 from headrace.queues import Queue
 from headrace.strike import strike_of
@@ -69,9 +70,33 @@ async def _steer(target: Target, names: Sequence[str], task: str | None, *, is_p
         for name in names:
             tell_if_new(name, known)
             queue = queue_of(storage, name)
-            await (queue.pause(task) if is_pause else queue.resume(task))
-            what = f"Queue {name!r}" if task is None else f"Task {task!r} of queue {name!r}"
-            echo(f"{what} is {'paused' if is_pause else 'resumed'}.")
+            if task is None:
+                await (queue.pause() if is_pause else queue.resume())
+                echo(f"Queue {name!r} is {'paused' if is_pause else 'resumed'}.")
+            elif is_pause:
+                await queue.pause(task)
+                echo(f"Task {task!r} of queue {name!r} is paused.")
+                await _tell_if_unknown(queue, task)
+            else:
+                await _resume_task(queue, task)
+
+
+async def _resume_task(queue: Queue, task: str) -> None:
+    paused = (await queue.stats()).paused_tasks
+    await queue.resume(task)
+    what = "is resumed" if task in paused else "was not paused"
+    echo(f"Task {task!r} of queue {queue.name!r} {what}.")
+    if task not in paused and paused:
+        note(f"Note: paused are {', '.join(paused)}.")
+
+
+async def _tell_if_unknown(queue: Queue, task: str) -> None:
+    """Say that no live worker knows a task: one that was mistyped would else be held for ever."""
+    known = {name for worker in await queue.workers() for name in worker.tasks}
+    if known and task not in known:
+        meant = nearest(task, known)
+        perhaps = f" Did you mean {meant!r}?" if meant else ""
+        note(f"Note: no worker of queue {queue.name!r} knows task {task!r}.{perhaps}")
 
 
 @click.command()
@@ -118,7 +143,10 @@ async def _strike(
     async with target.open(makes=True) as storage:
         tell_if_new(name, await storage.queues())
         queue = queue_of(storage, name)
-        return await queue.strike(task, where=where, action=action)
+        found = await queue.strike(task, where=where, action=action)
+        if task is not None:
+            await _tell_if_unknown(queue, task)
+        return found
 
 
 @click.command("strikes")
