@@ -36,8 +36,14 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
+def duration_ms(value: Duration, *, name: str, least_ms: int = 0, bounds: str = "") -> int:
     """Convert a public duration to milliseconds, rounding up.
+
+    Args:
+        value: seconds or a `timedelta`.
+        name: what it is called, for the error.
+        least_ms: the shortest.
+        bounds: what the error says instead of these bounds, where the caller has narrower ones.
 
     Raises:
         InvalidOption: it is not a number or `timedelta`, or is under ``least_ms`` or over ten
@@ -50,9 +56,9 @@ def duration_ms(value: Duration, *, name: str, least_ms: int = 0) -> int:
         )
     # NaN compares as false, and an integer may be too large for a float.
     if not least_ms <= seconds * 1000 <= MAX_DURATION_MS:
-        raise InvalidOption(
-            f"{name}={shown(value)} is out of bounds: use {least_ms / 1000:g} seconds to ten years"
-        )
+        seconds_word = "second" if least_ms == 1000 else "seconds"
+        bounds = bounds or f"{least_ms / 1000:g} {seconds_word} to ten years"
+        raise InvalidOption(f"{name}={shown(value)} is out of bounds: use {bounds}")
     return math.ceil(seconds * 1000)
 
 

@@ -9,6 +9,9 @@ from headrace.nearest import nearest
 
 _ATTEMPTS = "max_attempts=, which counts the first attempt too"
 _RETRY = "retry=Retry(min=..., max=...)"
+_AT_ONCE = "limits=[Limit(concurrency=...)] of the task"
+_RATE = "limits=[Limit(rate=...)] of the task"
+_ONE = "an id, as in task.options(id=...)"
 
 OPTIONS: Mapping[str, str] = {
     "countdown": "delay=",
@@ -47,6 +50,18 @@ OPTIONS: Mapping[str, str] = {
     "max_instances": "overlap='skip'",
     "start_date": "start=",
     "end_date": "end=",
+    "concurrency": _AT_ONCE,
+    "max_concurrency": _AT_ONCE,
+    "concurrency_limit": _AT_ONCE,
+    "max_active": _AT_ONCE,
+    "rate_limit": _RATE,
+    "unique": _ONE,
+    "singleton": _ONE,
+    "dedup_key": _ONE,
+    "fairness": "fair_by= of the task",
+    "fairness_key": "fair_key= of a call",
+    "lane": "needs= of the task",
+    "link_error": "on_failed=",
     "bind": "a first parameter `context: Context`",
 }
 """By options of others, without arq's underscore before them."""

@@ -383,8 +383,17 @@ def job_fields(task: TaskSettings, said: JobOptions) -> dict[str, Any]:
 def _check_names(said: Mapping[str, object], options: frozenset[str], taker: str) -> None:
     if not options.issuperset(said):
         name = next(name for name in said if name not in options)
-        hint = of_option(name, options)
+        hint = _elsewhere(name, options) or of_option(name, options)
         raise TypeError(f"{taker}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _elsewhere(name: str, options: frozenset[str]) -> str:
+    """Return where an option is said that is none here, as the end of a message; "" if nowhere."""
+    if name in CALL_OPTIONS - options:
+        return f": it is said by a call, as in task.options({name}=...)"
+    if name in _OF_A_TASK - options:
+        return f": it is said by the task, as in @app.task({name}=...)"
+    return ""
 
 
 def _kept(

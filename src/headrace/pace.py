@@ -55,12 +55,10 @@ def check_window(value: Duration, *, name: str) -> int:
     Raises:
         InvalidOption: it is no duration, or out of bounds.
     """
-    window_ms = duration_ms(value, name=name)
+    bounds = f"{LEAST_MS / 1000:g} seconds to a year, or 0 for none"
+    window_ms = duration_ms(value, name=name, bounds=bounds)
     if window_ms and not LEAST_MS <= window_ms <= MOST_MS:
-        raise InvalidOption(
-            f"{name}={shown(value)} is out of bounds: use {LEAST_MS / 1000:g} seconds to a year, "
-            "or 0 for none"
-        )
+        raise InvalidOption(f"{name}={shown(value)} is out of bounds: use {bounds}")
     return window_ms
 
 
@@ -85,21 +83,16 @@ def paced(
     Args:
         task: the task's name.
         settings: its settings.
-        said: the options of the call.
+        said: the options of the call, which `check_alone` has passed.
         fields: what they come to, the windows among them.
-
-    Raises:
-        InvalidOption: both are said, or what makes no sense beside one.
     """
     fields = dict(fields)
-    own = check_pace(fields.pop("debounce_ms", 0), fields.pop("throttle_ms", 0))
+    own = Pace(fields.pop("debounce_ms", 0), fields.pop("throttle_ms", 0))
     pace = _over(own, said, settings)
     if pace.debounce_ms:
-        _check_alone("debounce", pace.debounce_ms, said, NOT_DEBOUNCED)
         job_id = fields.get("id") or debounce_id(task)
         return {**fields, "id": job_id, "delay_ms": pace.debounce_ms, "update": _AS_NEW}
     if pace.throttle_ms:
-        _check_alone("throttle", pace.throttle_ms, said, NOT_THROTTLED)
         job_id = fields.get("id")
         fields["idempotency_key"] = throttle_key(task, job_id)
         fields["idempotency_ttl_ms"] = pace.throttle_ms
@@ -107,6 +100,23 @@ def paced(
             # Else a job that is completed and kept would hold up the next for longer than is said.
             fields["update"] = _AS_NEW
     return fields
+
+
+def check_alone(settings: TaskSettings, said: Mapping[str, Any]) -> None:
+    """See that a call's pace, or its task's, has nothing beside it that makes no sense there.
+
+    Raises:
+        InvalidOption: it has, or both are said.
+    """
+    own = check_pace(*(_window(said, name) for name in ("debounce", "throttle")))
+    pace = _over(own, said, settings)
+    _check_alone("debounce", pace.debounce_ms, said, NOT_DEBOUNCED)
+    _check_alone("throttle", pace.throttle_ms, said, NOT_THROTTLED)
+
+
+def _window(said: Mapping[str, Any], name: str) -> int:
+    value = said.get(name)
+    return 0 if value is None else check_window(value, name=name)
 
 
 def _over(own: Pace, said: Mapping[str, Any], settings: TaskSettings) -> Pace:
@@ -122,7 +132,7 @@ def _over(own: Pace, said: Mapping[str, Any], settings: TaskSettings) -> Pace:
 def _check_alone(
     name: str, window_ms: int, said: Mapping[str, Any], others: tuple[str, ...]
 ) -> None:
-    for other in others:
+    for other in others if window_ms else ():
         if said.get(other) is not None:
             raise InvalidOption(
                 f"{other}={shown(said[other])} makes no sense with {name}={window_ms / 1000:g}: "

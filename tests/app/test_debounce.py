@@ -196,7 +196,7 @@ def plain(memory: App[None]) -> Task[[], None]:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"debounce": 0.009}, "debounce=0.009 is out of bounds: use 0.01 seconds to a year"),
     ({"debounce": timedelta(days=367)}, "is out of bounds: use 0.01 seconds to a year"),
-    ({"debounce": -1}, "debounce=-1 is out of bounds"),
+    ({"debounce": -1}, "debounce=-1 is out of bounds: use 0.01 seconds to a year, or 0 for none"),
     ({"debounce": "2s"}, "debounce='2s' is not a duration"),
     ({"debounce": True}, "debounce=True is not a duration"),
     ({"debounce": float("nan")}, "debounce=nan is out of bounds"),
@@ -205,8 +205,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"debounce": 2, "run_at": datetime(2100, 1, 1, tzinfo=UTC)}, "run_at="),
     ({"debounce": 2, "id": "x", "on_conflict": "update"}, "on_conflict='update' makes no sense"),
     ({"debounce": 2, "id": "x", "on_conflict": "skip"}, "on_conflict='skip' makes no sense"),
-    ({"debounce": 2, "update_run_at": False}, "update_run_at"),
-    ({"debounce": 2, "reset_counts": True}, "reset_counts"),
+    ({"debounce": 2, "update_run_at": False}, "update_run_at=False makes no sense"),
+    ({"debounce": 2, "reset_counts": True}, "reset_counts=True makes no sense"),
+    ({"debounce": 2, "idempotency_ttl": 60}, "idempotency_ttl=60 makes no sense"),
     ({"debounce": 2, "idempotency_key": "k"}, "idempotency_key='k' makes no sense"),
 ]
 

@@ -183,6 +183,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"throttle": timedelta(days=367)}, "is out of bounds"),
     ({"throttle": "1m"}, "throttle='1m' is not a duration"),
     ({"throttle": 60, "idempotency_key": "k"}, "idempotency_key='k' makes no sense"),
+    ({"throttle": 60, "idempotency_ttl": 5}, "idempotency_ttl=5 makes no sense"),
     (
         {"throttle": 60, "idempotency_key": "k", "idempotency_ttl": 60},
         "makes no sense with throttle=60: leave it out, or say throttle=0 for this call",

@@ -99,6 +99,37 @@ def test_p22_options_of_others_and_typos_name_ours(
         assert str(caught.value).endswith(here)
 
 
+@pytest.mark.parametrize(
+    ("option", "here"),
+    [
+        ("concurrency", "limits=[Limit(concurrency=...)] of the task"),
+        ("rate_limit", "limits=[Limit(rate=...)] of the task"),
+        ("lane", "needs= of the task"),
+        ("unique", "an id, as in task.options(id=...)"),
+    ],
+)
+def test_p22_limits_and_lanes_of_others_name_ours(
+    app: App[None], send: Any, option: str, here: str
+) -> None:
+    """P22: whichever of the two is asked."""
+    wrong: dict[str, Any] = {option: 1}
+    for take in (send.options, app.task):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'") as caught:
+            take(**wrong)
+        assert str(caught.value).endswith(f": here it is {here}")
+
+
+def test_p22_an_option_in_the_other_place_says_where_it_belongs(app: App[None], send: Any) -> None:
+    """P22: a task has some, a call others."""
+    wrong: dict[str, Any] = {"on_conflict": "update"}
+    with pytest.raises(
+        TypeError, match=r"said by a call, as in task\.options\(on_conflict=\.\.\.\)"
+    ):
+        app.task(**wrong)
+    with pytest.raises(TypeError, match=r"said by the task, as in @app\.task\(needs=\.\.\.\)"):
+        send.options(needs="gpu")
+
+
 def test_p22_an_option_that_nobody_has_is_a_plain_type_error(send: Any) -> None:
     """P22: without a guess."""
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'xyz'$"):
