@@ -200,14 +200,17 @@ class Task(WithForeignWords, DeclaredFunction, Generic[P, R, C], words=OF_TASKS)
 
         Raises:
             UsageError: an annotation can't be decoded by that codec.
-            InvalidOption: the name is not valid.
+            InvalidOption: the name is not valid, or a limit or turns go by what is no parameter
+                whose values can be keys.
         """
         self.name: str = check_text(name, what="task name")
         self.settings: TaskSettings = settings
         self.signature: Signature[R] = Signature(
             self.function, codec, injected=(Context,), validate=settings.validate
         )
-        check_parameters(self.name, settings.limits, settings.fair_by, self.signature.names)
+        check_parameters(
+            self.name, settings.limits, settings.fair_by, self.signature.names, self.function
+        )
         self._submitter = submitter
         early, self._early = self._early, None
         self._plain: TaskCall[P, R] = self._call({})

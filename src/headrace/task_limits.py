@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
+import types
+import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.fairness import FAIR_LIMIT, check_limit_name
 from headrace.limit import Gate, Limit, Terms, check_number, gates_text, limit_key
 from headrace.plain import shown
 from headrace.settings import TaskSettings
+
+_NO_KEYS = (
+    *(float, complex, bytes, bytearray, list, dict, set, frozenset, tuple),
+    *(Decimal, UUID, PurePath, date, time, timedelta, Enum, msgspec.Struct),
+)
+"""Types whose values are neither strings nor whole numbers; subclasses that are both are none."""
 
 
 def check_limits(limits: Collection[Limit]) -> tuple[Limit, ...]:
@@ -108,21 +126,53 @@ class TaskLimits:
 
 
 def check_parameters(
-    task: str, limits: Iterable[Limit], fair_by: str, names: Collection[str]
+    task: str,
+    limits: Iterable[Limit],
+    fair_by: str,
+    names: Collection[str],
+    function: Callable[..., Any],
 ) -> None:
-    """See that what gives the keys of a task's jobs are parameters of it.
+    """See that what gives the keys of a task's jobs are parameters of it, whose values can be keys.
 
     Raises:
-        InvalidOption: one is not.
+        InvalidOption: one is not, or is annotated with a type that has no key among its values.
     """
-    said = {
-        f"by={shown(limit.by)} of a limit of {task} names no parameter of it": limit.by
-        for limit in limits
-    }
-    said[f"fair_by={shown(fair_by)} names no parameter of {task}"] = fair_by
-    for problem, name in said.items():
-        if name and name not in names:
-            raise InvalidOption(f"{problem}: use one of {', '.join(sorted(names)) or 'none'}")
+    said = {f"by={shown(limit.by)} of a limit of {task}": limit.by for limit in limits}
+    said[f"fair_by={shown(fair_by)} of {task}"] = fair_by
+    said = {what: name for what, name in said.items() if name}
+    hints = _types_of(function) if said else {}
+    for what, name in said.items():
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise InvalidOption(f"{what} names no parameter of it: use one of {known}")
+        if not _has_keys(hints.get(name, Any)):
+            raise InvalidOption(
+                f"{what} names a parameter annotated {inspect.formatannotation(hints[name])}, and "
+                "a key is a string, a whole number or None: annotate it str or int, or leave that "
+                "out and say keys by options(limit_keys=...) or options(fair_key=...)"
+            )
+
+
+def _types_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of a function's parameters, as far as they can be read by now."""
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # annotations are anybody's code, and may name what comes later
+        return {}
+
+
+def _has_keys(annotation: Any) -> bool:
+    """Whether values of a type may be keys, as far as is known; None alone doesn't make it so."""
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, types.UnionType):
+        parts = [part for part in typing.get_args(annotation) if part is not type(None)]
+        return any(map(_has_keys, parts))
+    kind = origin or annotation
+    if not isinstance(kind, type) or issubclass(kind, str):
+        return True
+    if issubclass(kind, int):
+        return kind is not bool
+    return not (issubclass(kind, _NO_KEYS) or is_dataclass(kind))
 
 
 def declared_limits(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from datetime import date
-from typing import Any
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 
@@ -208,6 +210,45 @@ async def test_a_mistake_about_limits(
     with pytest.raises(kind) as caught:
         mistake(bench)
     assert said in str(caught.value)
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Tier(StrEnum):
+    GOLD = "gold"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [float, bool, bytes, UUID, date, Colour, list[str], float | None, Annotated[UUID, "of whom"]],
+    ids=str,
+)
+@pytest.mark.parametrize("option", ["limits", "fair_by"])
+async def test_a_parameter_whose_values_are_no_keys_is_refused(
+    bench: Bench, kind: Any, option: str
+) -> None:
+    async def take(customer: Any = None) -> None: ...
+
+    take.__annotations__["customer"] = kind
+    said: dict[str, Any] = {"limits": [Limit(by="customer", concurrency=1)], "fair_by": "customer"}
+    with pytest.raises(
+        InvalidOption, match=r"names a parameter annotated .*annotate it str or int"
+    ):
+        bench.app.task(name="take", **{option: said[option]})(take)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [str, int, Tier, int | None, str | list[str], Annotated[str, "of whom"], Literal["a", 1], Any],
+    ids=str,
+)
+async def test_a_parameter_that_may_have_a_key_is_taken(bench: Bench, kind: Any) -> None:
+    async def take(customer: Any = None) -> None: ...
+
+    take.__annotations__["customer"] = kind
+    bench.app.task(name="take", fair_by="customer")(take)
 
 
 @pytest.mark.parametrize(("mistake", "kind", "said"), OTHERS.values(), ids=OTHERS)

@@ -85,7 +85,7 @@ CASES: dict[str, Case] = {
     "turns by no parameter": (
         declared(fair_by="custmer"),
         InvalidOption,
-        "fair_by='custmer' names no parameter of take: use one of customer",
+        "fair_by='custmer' of take names no parameter of it: use one of customer",
     ),
     "turns and four limits": (
         declared(fair_by="customer", limits=FOUR),
