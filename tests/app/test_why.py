@@ -323,6 +323,26 @@ async def test_its_task_is_paused(
     assert text == "Task send is paused in queue mail; 1 other job is in line before it."
 
 
+@pytest.mark.parametrize(
+    ("payload", "is_told"),
+    [
+        (b'{"customer":"42"}', True),
+        (b'{"customer":"7"}', False),
+        (b'{"customer":42}', False),
+        (b'{"region":"eu"}', True),  # the default of customer may be "42"
+        (b"\x93 another codec's", True),
+    ],
+    ids=["as-asked", "another", "a-number", "left-out", "unreadable"],
+)
+async def test_a_strike_on_other_arguments_is_none_of_its_reasons(
+    storage: Storage, client: ContractClient, payload: bytes, *, is_told: bool
+) -> None:
+    await client.enqueue(a_job(payload=payload))
+    await storage.strike(QUEUE, strike_of(None, {"customer": "42"}, "cancel"))
+    found = [reason.kind for reason in (await why(storage)).reasons]
+    assert (ReasonKind.STRUCK in found) is is_told
+
+
 async def test_a_strike_holds_it_back_or_cancels_it(
     storage: Storage, client: ContractClient, worker: ContractIncarnation
 ) -> None:
@@ -338,7 +358,7 @@ async def test_a_strike_holds_it_back_or_cancels_it(
     await storage.strike(QUEUE, strike)
     which = f'Strike {strike.name} holds back jobs with customer_id="42", region=null'
     text, _ = await told(storage)
-    assert text == f"{which}: whether this is one a worker sees as it claims it."
+    assert text == f"{which}: the worker that claims this one sees whether it is among them."
     job = await worker.claim_one()
     await worker.settle(job, Struck(strike.id))
     [reason] = (await why(storage)).reasons

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -11,11 +11,33 @@ from headrace.strike import Strike, StrikeAction
 from headrace.views.reason import Reason, ReasonKind
 from headrace.views.wording import command, in_line
 
+_read_object = msgspec.json.Decoder(dict[str, object]).decode
+
 
 def struck(situation: Situation) -> Iterator[Reason]:
-    """Tell of each strike that the job meets, or may meet by its arguments."""
+    """Tell of each strike that meets the job, or may by its arguments."""
+    arguments = _arguments(situation)
     for strike in situation.strikes:
+        if _is_other(arguments, strike) and not _stands_in_line(situation, strike):
+            continue
         yield _paused(situation, strike) if strike.paused_task else _struck(situation, strike)
+
+
+def _arguments(situation: Situation) -> Mapping[str, object]:
+    """Return the arguments that are stored, by name, as far as they can be read without its app."""
+    try:
+        return _read_object(situation.record.payload or b"{}")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return {}
+
+
+def _is_other(arguments: Mapping[str, object], strike: Strike) -> bool:
+    """Whether an argument is not as a strike asks; what is left to its default may be."""
+    return any(
+        arguments[name] != value or isinstance(arguments[name], bool) != isinstance(value, bool)
+        for name, value in strike.conditions().items()
+        if name in arguments
+    )
 
 
 def _paused(situation: Situation, strike: Strike) -> Reason:
@@ -33,7 +55,7 @@ def _struck(situation: Situation, strike: Strike) -> Reason:
     does = "cancels" if strike.action is StrikeAction.CANCEL else "holds back"
     text = f"Strike {strike.name} {does} {_which(strike)}"
     if strike.where and not _stands_in_line(situation, strike):
-        text += ": whether this is one a worker sees as it claims it"
+        text += ": the worker that claims this one sees whether it is among them"
     return _reason(
         situation,
         strike,
