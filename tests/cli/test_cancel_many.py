@@ -80,6 +80,12 @@ def test_age_and_number_narrow_it_down(filled: Cli) -> None:
     assert (ran.json["matched"], ran.json["cancelled"]) == (2, 2)
 
 
+def test_a_queue_that_nobody_has_used_is_told(here: Cli) -> None:
+    ran = here("job", "cancel", "--queue", "mial", "--all", "--yes")
+    assert (ran.code, ran.out) == (0, "0 jobs cancelled.\n")
+    assert ran.err == "Note: no job or worker has used queue 'mial' yet.\n"
+
+
 def test_what_makes_no_sense_is_a_usage_error(here: Cli) -> None:
     for words in (("--state", "queued"), ("--older-than", "1h"), ("--limit", "1")):
         ran = here("job", "cancel", "x", *words)

@@ -76,7 +76,8 @@ def test_what_follows_is_cancelled_alone(blocked: Cli) -> None:
     job = blocked("job", "show", "x", "-o", "json").json
     assert (job["state"], job["has_next"], job["cancel_requested"]) == ("active", False, False)
     ran = blocked("job", "cancel", "x", "--only-next")
-    assert (ran.code, ran.err) == (1, "Error: nothing followed 1 job\n")
+    told = "Error: nothing is to run after the job: that is left as it is\n"
+    assert (ran.code, ran.err) == (1, told)
     ran = blocked("job", "cancel", "-q", QUEUE, "--all", "--only-next")
     assert (ran.code, "--only-next goes with ids" in ran.err) == (2, True)
 

@@ -22,7 +22,7 @@ from headrace.cli.options import (
     queue_option,
     run,
 )
-from headrace.cli.output import note, plural
+from headrace.cli.output import note, plural, tell_if_new
 from headrace.cli.views import CancelledJobs, Changed
 from headrace.clock import wall_clock
 from headrace.errors import StorageError
@@ -102,7 +102,8 @@ def cancel(
     selected = Cancelling(ids, queue, task, among, only_next)
     verdicts = run(_cancel(target, selected, output=output, how=how))
     if only_next and (lone := verdicts[CancelOutcome.NOT_FOUND]):
-        raise click.ClickException(f"nothing followed {plural(lone, 'job')}")
+        jobs = "the job" if len(ids) == 1 else f"{lone:,} of these jobs"
+        raise click.ClickException(f"nothing is to run after {jobs}: that is left as it is")
     ended = verdicts[CancelOutcome.FINISHED] + verdicts[CancelOutcome.NOT_FOUND]
     if ended and ids:
         raise click.ClickException(f"{plural(ended, 'job')} had ended otherwise before")
@@ -126,6 +127,7 @@ class Cancelling(msgspec.Struct, frozen=True):
         """Return those that are there now; ``where`` is the storage in words."""
         if self.ids or self.queue is None:
             return await find_all(storage, self.ids, self.queue, where=where)
+        tell_if_new(self.queue, await storage.queues())
         queue = queue_of(storage, self.queue)
         found = await self.among.choose(partial(queue.jobs, task=self.task))
         return [Chosen(queue.name, state, job_id) for state, job_id in found]
