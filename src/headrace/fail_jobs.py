@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.job import ErrorInfo, check_text
+from headrace.named_task import NamedTask
 from headrace.plain import shown
 
 ARGUMENTS = 3
 """How many a fail job's handler takes: the failed job's id, its arguments, and a `Failure`."""
-
-
-class NamedTask(Protocol):
-    """A task, of which only the name is of interest."""
-
-    name: str
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):

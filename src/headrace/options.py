@@ -16,12 +16,13 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, cast, g
 
 from headrace.clock import MAX_DURATION_MS, Duration, duration_ms, instant_ms
 from headrace.errors import InvalidOption
-from headrace.fail_jobs import NamedTask, StoredFailure, fail_task_name, stored_fail_task
+from headrace.fail_jobs import StoredFailure, fail_task_name, stored_fail_task
 from headrace.fairness import check_fair_by
 from headrace.foreign import of_option
 from headrace.hooks import Hook, Hooks, check_hook
 from headrace.job import SLOTS_LIMIT, Job, check_name, check_text
 from headrace.limit import Limit, limit_key
+from headrace.named_task import NamedTask
 from headrace.on_conflict import check_on_conflict, check_update_run_at, take_update
 from headrace.pace import LEAST_MS, check_pace, check_window
 from headrace.plain import shown

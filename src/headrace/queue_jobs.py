@@ -13,6 +13,7 @@ from headrace.clock import Duration, WallClock, wall_clock
 from headrace.errors import InvalidOption
 from headrace.job import JobState, check_text
 from headrace.json_codec import JSON
+from headrace.named_task import NamedTask, task_name
 from headrace.plain import plain_text, shown
 from headrace.queue_events import Operator
 from headrace.queue_strikes import QueueStrikes
@@ -66,18 +67,22 @@ class QueueJobs(QueueStrikes):
         self._clock = clock
 
     async def jobs(
-        self, state: JobState | str, *, task: str | None = None, limit: int | None = None
+        self,
+        state: JobState | str,
+        *,
+        task: NamedTask | str | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[JobSummary]:
         """Yield the jobs in ``state``, page by page, without arguments and results.
 
         Args:
             state: one of `JobState`.
-            task: only jobs of this task.
+            task: only jobs of this task, itself or its name.
             limit: at most this many, None for all. Jobs that move meanwhile may be missed or
                 repeated.
         """
         wanted = check_state(state)
-        task = None if task is None else check_text(task, what="task name")
+        name = None if task is None else task_name(task)
         left = None if limit is None else check_count(limit, name="limit", most=2**62, least=0)
         cursor = ""
         while True:
@@ -85,7 +90,7 @@ class QueueJobs(QueueStrikes):
                 self.name, wanted, cursor=cursor, limit=BATCH_LIMIT
             )
             for row in page.rows:
-                if task is None or row.task == task:
+                if name is None or row.task == name:
                     if left is not None and left <= 0:
                         return
                     yield JobSummary.of(self.name, row)
@@ -143,7 +148,9 @@ class QueueJobs(QueueStrikes):
                 return
             cursor = page.cursor
 
-    async def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
+    async def redrive(
+        self, *job_ids: str, task: NamedTask | str | None = None, all_jobs: bool = False
+    ) -> int:
         """Queue dead letters again, with counts and error history reset; return how many were.
 
         Say which: ids, or ``task=`` for those of a task, or ``all_jobs=True``.
@@ -160,7 +167,7 @@ class QueueJobs(QueueStrikes):
     async def cancel(
         self,
         *job_ids: str,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         all_jobs: bool = False,
         states: Iterable[JobState | str] | None = None,
         older_than: Duration | None = None,
@@ -176,14 +183,15 @@ class QueueJobs(QueueStrikes):
 
         Args:
             *job_ids: of any number of jobs, in whatever state; the rest is not said then.
-            task: those of this task.
+            task: those of this task, itself or its name.
             all_jobs: all of the queue.
             states: only those in one of these; default: all in which a job has not ended. What
                 follows an active job under its id is ``blocked``; it goes with that one, or alone
                 where only that is cancelled. Jobs in other states are spared, also if they have
                 just gone on to one.
-            older_than: only those that were enqueued longer ago, by this machine's clock.
-            limit: at most so many.
+            older_than: only those that were enqueued longer ago than this, seconds or a
+                `timedelta`, by this machine's clock; default: of any age.
+            limit: at most so many, 1 or more; default: all.
             dry_run: change nothing, and return how many there are.
 
         Raises:
@@ -208,7 +216,7 @@ class QueueJobs(QueueStrikes):
         self,
         state: JobState | str,
         *job_ids: str,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         all_jobs: bool = False,
     ) -> int:
         """Delete jobs in ``state``, not active ones; who waits for them gets `JobNotFound`.
@@ -231,14 +239,19 @@ class QueueJobs(QueueStrikes):
         return done
 
     async def _chosen(
-        self, state: JobState, job_ids: Sequence[str], task: str | None, *, all_jobs: bool
+        self,
+        state: JobState,
+        job_ids: Sequence[str],
+        task: NamedTask | str | None,
+        *,
+        all_jobs: bool,
     ) -> list[str]:
         if check_which(job_ids, task, all_jobs=all_jobs):
             return checked_ids(job_ids)
         return [row.id async for row in self.jobs(state, task=task)]
 
 
-def check_which(job_ids: Sequence[str], task: str | None, *, all_jobs: bool) -> bool:
+def check_which(job_ids: Sequence[str], task: NamedTask | str | None, *, all_jobs: bool) -> bool:
     """Return whether ids are said; raise `InvalidOption` unless it is that, a task or all."""
     if sum((bool(job_ids), task is not None, all_jobs)) != 1:
         raise InvalidOption("say which jobs: ids, task=..., or all_jobs=True, one of them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from headrace.named_task import NamedTask
 from headrace.queue_limits import QueueLimits
 from headrace.storage.base import Striker, check_has_strikes
 from headrace.strike import Value, pause_id, pause_of, strike_id, strike_of
@@ -19,12 +20,12 @@ class QueueStrikes(QueueLimits):
         check_has_strikes(storage)
         return storage
 
-    async def pause(self, task: str | None = None) -> None:
+    async def pause(self, task: NamedTask | str | None = None) -> None:
         """Stop workers from claiming; active jobs go on and enqueueing works. Safe to repeat.
 
         Args:
-            task: only jobs of this task; others pass them. They are ``blocked`` as workers come to
-                them, and keep their places. None: all jobs of the queue.
+            task: only jobs of this task, itself or its name; others pass them. They are ``blocked``
+                as workers come to them, and keep their places. None: all jobs of the queue.
 
         Raises:
             InvalidOption: that is no name of a task.
@@ -36,11 +37,12 @@ class QueueStrikes(QueueLimits):
         else:
             await self._striker().strike(self.name, pause_of(task))
 
-    async def resume(self, task: str | None = None) -> None:
+    async def resume(self, task: NamedTask | str | None = None) -> None:
         """Let workers claim again, at once. Safe to repeat.
 
         Args:
-            task: jobs of this task, if that is paused for itself; None: the queue.
+            task: jobs of this task, itself or its name, if that is paused for itself; None: the
+                queue.
 
         Raises:
             InvalidOption: that is no name of a task.
@@ -53,7 +55,7 @@ class QueueStrikes(QueueLimits):
 
     async def strike(
         self,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         *,
         where: Mapping[str, Value] | None = None,
         action: Literal["wait", "cancel"] = "wait",
@@ -65,7 +67,7 @@ class QueueStrikes(QueueLimits):
         aside: that counts as a start, and neither as an attempt nor as a stall.
 
         Args:
-            task: jobs of this task; None: of every task.
+            task: jobs of this task, itself or its name; None: of every task.
             where: only jobs whose arguments have these values, by parameter, one of 8 at most: a
                 string, number, truth value or None. A value is compared with the argument as it
                 is stored in JSON; a parameter that a call left out has its default.

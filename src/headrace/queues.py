@@ -8,7 +8,8 @@ import msgspec
 
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
-from headrace.fail_jobs import NamedTask, fail_task_name
+from headrace.fail_jobs import fail_task_name
+from headrace.named_task import NamedTask
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queue_jobs import QueueJobs
 from headrace.settings import check_count

@@ -14,6 +14,7 @@ import msgspec
 
 from headrace.errors import InvalidOption
 from headrace.job import check_text
+from headrace.named_task import NamedTask, task_name
 from headrace.plain import plain_number, plain_text, shown
 
 CONDITIONS_LIMIT = 8
@@ -75,22 +76,23 @@ class Strike(msgspec.Struct, frozen=True, kw_only=True):
             return {"": self.where}
 
 
-def pause_id(task: str) -> str:
+def pause_id(task: NamedTask | str) -> str:
     """Return the id of the strike that is a task's pause.
 
     Raises:
         InvalidOption: that is no name of a task.
     """
-    return _PAUSE + check_text(task, what="task name")
+    return _PAUSE + task_name(task)
 
 
-def pause_of(task: str) -> Strike:
+def pause_of(task: NamedTask | str) -> Strike:
     """Return the strike that is a task's pause.
 
     Raises:
         InvalidOption: that is no name of a task.
     """
-    return Strike(id=pause_id(task), task=task)
+    name = task_name(task)
+    return Strike(id=pause_id(name), task=name)
 
 
 def strike_id(name: str) -> str:
@@ -103,7 +105,7 @@ def strike_id(name: str) -> str:
 
 
 def strike_of(
-    task: str | None, where: Mapping[str, Value] | None, action: StrikeAction | str
+    task: NamedTask | str | None, where: Mapping[str, Value] | None, action: StrikeAction | str
 ) -> Strike:
     """Return a new strike.
 
@@ -115,7 +117,7 @@ def strike_of(
         raise InvalidOption(
             "a strike says task=, where= or both: to stop all jobs of a queue, pause it"
         )
-    name = "" if task is None else check_text(task, what="task name")
+    name = "" if task is None else task_name(task)
     text = msgspec.json.encode(conditions).decode() if conditions else ""
     return Strike(
         id=_STRIKE + secrets.token_hex(4), task=name, where=text, action=check_action(action)

@@ -44,6 +44,23 @@ async def test_a_task_is_paused_while_others_of_its_queue_go_on(app: App[None]) 
         await queue.resume("send")
 
 
+async def test_a_task_may_be_said_itself(app: App[None]) -> None:
+    async with Kit(app) as kit:
+        queue, send = app.queue("mail"), app.tasks["send"]
+        await queue.pause(send)
+        assert (await queue.stats()).paused_tasks == ["send"]
+        await send.enqueue("a")
+        assert await kit.run_until_idle() == []
+        assert [job.task async for job in queue.jobs("blocked", task=send)] == ["send"]
+        assert (await queue.cancel(task=send)).cancelled == 1
+        await queue.resume(send)
+        await queue.strike(send)
+        [strike] = await queue.strikes()
+        assert strike.task == "send"
+    with pytest.raises(InvalidOption, match="task name 7 is of type int"):
+        await app.queue("mail").pause(7)  # type: ignore[arg-type]  # the point
+
+
 async def test_a_strike_is_shown_and_lifted(app: App[None]) -> None:
     async with Kit(app) as kit:
         queue = app.queue("mail")

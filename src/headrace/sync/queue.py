@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Literal, TypeVar
 
 from headrace.clock import Duration
-from headrace.fail_jobs import NamedTask
 from headrace.job import JobState
+from headrace.named_task import NamedTask
 from headrace.one_process import QUEUE, OfOneProcess
 from headrace.queues import Queue
 from headrace.storage.steps import at_once
@@ -44,11 +44,11 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         """Return the workers that serve this queue."""
         return at_once(self._queue.workers())
 
-    def pause(self, task: str | None = None) -> None:
+    def pause(self, task: NamedTask | str | None = None) -> None:
         """Stop workers from claiming, see `Queue.pause`.
 
         Args:
-            task: only jobs of this task.
+            task: only jobs of this task, itself or its name.
 
         Raises:
             InvalidOption: that is no name of a task.
@@ -56,11 +56,11 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         """
         at_once(self._queue.pause(task))
 
-    def resume(self, task: str | None = None) -> None:
+    def resume(self, task: NamedTask | str | None = None) -> None:
         """Let workers claim again, see `Queue.resume`.
 
         Args:
-            task: jobs of this task.
+            task: jobs of this task, itself or its name.
 
         Raises:
             InvalidOption: that is no name of a task.
@@ -69,7 +69,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
 
     def strike(
         self,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         *,
         where: Mapping[str, Value] | None = None,
         action: Literal["wait", "cancel"] = "wait",
@@ -77,7 +77,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         """Have jobs not be run until that is lifted, see `Queue.strike`.
 
         Args:
-            task: jobs of this task.
+            task: jobs of this task, itself or its name.
             where: only jobs whose arguments have these values.
             action: ``"wait"`` or ``"cancel"``.
 
@@ -195,13 +195,17 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         return at_once(self._queue.gate(name, key))
 
     def jobs(
-        self, state: JobState | str, *, task: str | None = None, limit: int | None = None
+        self,
+        state: JobState | str,
+        *,
+        task: NamedTask | str | None = None,
+        limit: int | None = None,
     ) -> Iterator[JobSummary]:
         """Yield the jobs in ``state``, page by page, see `Queue.jobs`.
 
         Args:
             state: one of `JobState`.
-            task: only jobs of this task.
+            task: only jobs of this task, itself or its name.
             limit: at most this many, None for all.
         """
         return each(self._queue.jobs(state, task=task, limit=limit))
@@ -263,7 +267,9 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         """
         return each(self._queue.export(state, after=after))
 
-    def redrive(self, *job_ids: str, task: str | None = None, all_jobs: bool = False) -> int:
+    def redrive(
+        self, *job_ids: str, task: NamedTask | str | None = None, all_jobs: bool = False
+    ) -> int:
         """Queue dead letters again, see `Queue.redrive`; return how many were.
 
         Raises:
@@ -274,7 +280,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
     def cancel(
         self,
         *job_ids: str,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         all_jobs: bool = False,
         states: Iterable[JobState | str] | None = None,
         older_than: Duration | None = None,
@@ -285,7 +291,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
 
         Args:
             *job_ids: of any number of jobs.
-            task: those of this task.
+            task: those of this task, itself or its name.
             all_jobs: all of the queue.
             states: only those in one of these; default: all in which a job has not ended.
             older_than: only those that were enqueued longer ago.
@@ -311,7 +317,7 @@ class SyncQueue(OfOneProcess, instead=QUEUE):
         self,
         state: JobState | str,
         *job_ids: str,
-        task: str | None = None,
+        task: NamedTask | str | None = None,
         all_jobs: bool = False,
     ) -> int:
         """Delete jobs in ``state``, not active ones, see `Queue.purge`; return how many were.
