@@ -100,6 +100,7 @@ def test_p3_a_worker_names_its_queues_and_tasks_when_it_starts(as_json: Burst) -
     [line] = as_json.of("worker.started")
     assert {"say_in_loop", "retry"} <= set(line["tasks"])
     assert line["queues"] == {"work": 1}
+    assert line["lanes"]["default"] == line["concurrency"]
 
 
 def test_p3_long_lists_of_names_are_cut(tmp_path: Path) -> None:

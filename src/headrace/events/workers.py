@@ -6,12 +6,16 @@ import msgspec
 
 
 class WorkerStarted(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker is about to claim; ``queues`` have their weights, ``tasks`` are the app's."""
+    """The worker is about to claim.
+
+    ``queues`` have their weights, ``lanes`` their slots, and ``tasks`` are the app's.
+    """
 
     worker: str
     queues: dict[str, int]
     concurrency: int
     process_slots: int
+    lanes: dict[str, int]
     tasks: list[str]
 
 

@@ -139,6 +139,7 @@ class Service:
                     queues=limits.queues,
                     concurrency=limits.concurrency,
                     process_slots=limits.lanes.processes,
+                    lanes=dict(limits.lanes.slots),
                     tasks=sorted(self._app.tasks),
                 )
             )
