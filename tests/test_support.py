@@ -327,6 +327,9 @@ def test_lines_of_one_call_stand_together_and_are_read_as_words(tmp_path: Path) 
     first.write("a 1", "b 2")
     second.write("c")
     assert first.read() == second.read() == [["a", "1"], ["b", "2"], ["c"]]
+    with (tmp_path / "lines").open("a") as half:
+        half.write("d")  # somebody is about to write the rest
+    assert first.read()[-1] == ["c"]
 
 
 def test_a_server_that_is_launched_tells_when_it_is_ready(tmp_path: Path) -> None:
