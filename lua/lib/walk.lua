@@ -202,17 +202,22 @@ function stages.ready(unit, work, from)
   return nil
 end
 
--- Those that are blocked: one whose active job or place in line was lost goes on.
+-- Those that are blocked: one whose active job or place in line was lost goes on. Each counts twice, for its record and
+-- its place.
 function stages.blocked(unit, work, from)
   local key, offset = keys.blocked(unit.root), tonumber(from) or 0
-  local ids = unit.call('ZRANGE', key, offset, offset + BATCH - work.looked - 1)
+  local size = math.floor((BATCH - work.looked) / 2)
+  if size < 1 then
+    return numbers.text(offset)
+  end
+  local ids = unit.call('ZRANGE', key, offset, offset + size - 1)
   for _, id in ipairs(ids) do
     local is_blocked, was_wrong = lines.mend(unit, id)
     if is_blocked == nil then
       is_blocked, was_wrong = successors.mend(unit, id)
     end
     offset = offset + (is_blocked and 1 or 0)
-    work.looked, work.mended = work.looked + 1, work.mended + (was_wrong and 1 or 0)
+    work.looked, work.mended = work.looked + 2, work.mended + (was_wrong and 1 or 0)
   end
   lines.close(unit) -- what came in is counted before
   local n = unit.call('ZCARD', key)

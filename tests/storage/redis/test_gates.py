@@ -7,7 +7,7 @@ import redis
 
 from headrace.limit import Terms
 from headrace.storage import EnqueueOutcome, JobState, Settlement, Storage, Strike
-from headrace.storage.limits import RECOUNT_LOOKS
+from headrace.storage.limits import BATCH_LIMIT, RECOUNT_LOOKS
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,
@@ -195,6 +195,25 @@ async def test_a_sweep_counts_the_places_of_many_jobs_too(
     assert calls > MANY // RECOUNT_LOOKS
     assert mended == KEYS
     assert leaks.problems(server) == []
+
+
+async def test_no_call_of_a_repair_looks_at_all_that_is_blocked_where_many_are_active(
+    storage: Storage, client: ContractClient, server: redis.Redis
+) -> None:
+    await client.enqueue(*(a_job(f"{n}") for n in range(BATCH_LIMIT)))
+    for name in ("one", "two"):
+        worker = await ContractIncarnation(storage, name).register()
+        assert len(await worker.claim(BATCH_LIMIT // 2)) == BATCH_LIMIT // 2
+    for first in range(0, 4 * BATCH_LIMIT, BATCH_LIMIT):
+        ids_in_line = range(first, first + BATCH_LIMIT)
+        await client.enqueue(*(a_gated_job(f"b{n}", "k", Terms(1)) for n in ids_in_line))
+    cursor, most, is_first = "", 0, True
+    while cursor or is_first:
+        server.config_resetstat()
+        cursor, is_first = (await storage.repair(QUEUE, cursor=cursor)).cursor, False
+        stats = server.info("commandstats").values()
+        most = max(most, sum(of_command["calls"] for of_command in stats))
+    assert most < 4 * BATCH_LIMIT
 
 
 async def test_a_recount_while_jobs_move_frees_what_nobody_has_and_nothing_else(
