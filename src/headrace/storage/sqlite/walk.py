@@ -42,8 +42,6 @@ class Walk(msgspec.Struct, array_like=True):
         began_ms: when it began to count.
         seen: what changes with every move of a job, as it was then.
         states: how many jobs it has counted in each state.
-        mended: how much this call has put right.
-        is_whole: whether this call has counted all jobs.
     """
 
     stage: int = _ROWS
@@ -51,8 +49,6 @@ class Walk(msgspec.Struct, array_like=True):
     began_ms: int = 0
     seen: list[int] = []
     states: dict[str, int] = {}
-    mended: int = 0
-    is_whole: bool = False
 
     def enter(self, stage: int) -> None:
         """Begin with a stage."""
@@ -60,8 +56,15 @@ class Walk(msgspec.Struct, array_like=True):
 
     def cursor(self) -> str:
         """Return what brings another call here."""
-        known = msgspec.structs.replace(self, mended=0, is_whole=False)
-        return _MARK + msgspec.json.encode(known).decode()
+        return _MARK + msgspec.json.encode(self).decode()
+
+
+class _Call(msgspec.Struct):
+    """How many places one call may look at yet, what it has put right, and if it saw all jobs."""
+
+    looks: int = BATCH_LIMIT
+    mended: int = 0
+    is_whole: bool = False
 
 
 def is_at(cursor: str) -> bool:
@@ -76,16 +79,16 @@ def go_on(unit: UnitOfWork, cursor: str) -> Repaired:
         walk.enter(_BESIDE)
     if unit.now_ms < walk.began_ms:
         walk.began_ms = 0  # the clock was set back: no time tells what has changed since
-    looks = BATCH_LIMIT
-    while walk.stage != _END and looks > 0:
-        looks -= _STAGES[walk.stage](unit, walk, looks)
+    call = _Call()
+    while walk.stage != _END and call.looks > 0:
+        _STAGES[walk.stage](unit, walk, call)
     lines.close(unit)
     if walk.stage == _END:
-        return Repaired("", walk.mended)
+        return Repaired("", call.mended)
     cursor = walk.cursor()
     if _has_tally(walk):
         recounts.note(unit, cursor)
-    return Repaired(cursor, walk.mended)
+    return Repaired(cursor, call.mended)
 
 
 def _has_tally(walk: Walk) -> bool:
@@ -102,75 +105,76 @@ def _fingerprint(unit: UnitOfWork) -> list[int]:
     return [unit.told, unit.tail, *unit.counts.values()]
 
 
-def _mend_rows(unit: UnitOfWork, walk: Walk, looks: int) -> int:
+def _mend_rows(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
     """Let those jobs go on that have lost what they wait for, or who runs them."""
-    span, n = _span(unit, walk.place, looks)
+    span, n = _span(unit, walk.place, call.looks)
     for mend in (attempts.mend, successors.mend, lines.mend):
-        walk.mended += mend(unit, span)
+        call.mended += mend(unit, span)
         unit.flush()
     walk.place = span[1]
-    if n < looks:
+    if n < call.looks:
         walk.enter(_COUNTS)
-    return n
+    call.looks -= n
 
 
-def _count_jobs(unit: UnitOfWork, walk: Walk, looks: int) -> int:
+def _count_jobs(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
     """Count jobs by their states, and tally their places."""
-    is_first, size = not walk.place, min(looks, RECOUNT_LOOKS)
+    is_first, size = not walk.place, min(call.looks, RECOUNT_LOOKS)
     span, n = _span(unit, walk.place, size)
     is_last = n < size
     if is_first:
-        if walk.mended and not is_last:
-            return looks  # what it has put right may move jobs as it closes
-        walk.mended += strikes.mend(unit)
+        if call.mended and not is_last:
+            call.looks = 0  # what it has put right may move jobs as it closes
+            return
+        call.mended += strikes.mend(unit)
         walk.seen, walk.began_ms = _fingerprint(unit), unit.now_ms
         recounts.begin(unit)
     walk.states = dict(Counter(walk.states) + Counter(_states(unit, span)))
     recounts.add(unit, span)
     walk.place = span[1]
     if is_last:
-        walk.is_whole = is_first
+        call.is_whole = is_first
         if is_first or walk.seen == _fingerprint(unit):
-            walk.mended += moves.recount(unit, walk.states)
+            call.mended += moves.recount(unit, walk.states)
             walk.seen = _fingerprint(unit)
         walk.enter(_GATES)
-    return n
+    call.looks -= n
 
 
 def _states(unit: UnitOfWork, span: Span) -> dict[str, int]:
     return dict(unit.db.execute(_STATES, (unit.key, *span)).fetchall())
 
 
-def _bring_gates_back(unit: UnitOfWork, walk: Walk, looks: int) -> int:
+def _bring_gates_back(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
     """Bring gates back to their tallies, where these hold."""
-    is_still = walk.is_whole or walk.seen == _fingerprint(unit)
+    is_still = call.is_whole or walk.seen == _fingerprint(unit)
 
     def may_trust(placed_ms: int | None) -> bool:
         return is_still or (placed_ms is not None and placed_ms < walk.began_ms)
 
-    size = min(looks, RECOUNT_LOOKS)
+    size = min(call.looks, RECOUNT_LOOKS)
     names, wrong = recounts.bring_back(unit, walk.place, size, may_trust)
-    walk.mended += wrong
+    call.mended += wrong
     if len(names) < size:
         recounts.end(unit)
         walk.enter(_BESIDE)
     else:
         walk.place = names[-1]
-    return len(names)
+    call.looks -= len(names)
 
 
-def _erase_orphans(unit: UnitOfWork, walk: Walk, looks: int) -> int:
+def _erase_orphans(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
     """Erase what lies beside no job."""
     table, _, behind = (walk.place or history.BESIDE[0]).partition(" ")
-    last, n, erased = history.erase_orphans(unit.db, table, int(behind or 0), looks)
-    walk.mended += erased
-    if n >= looks:
+    last, n, erased = history.erase_orphans(unit.db, table, int(behind or 0), call.looks)
+    call.mended += erased
+    if n >= call.looks:
         walk.place = f"{table} {last}"
     elif table != history.BESIDE[-1]:
         walk.place = history.BESIDE[history.BESIDE.index(table) + 1]
     else:
         walk.enter(_END)
-    return n
+    call.looks -= n
 
 
 _STAGES = (_mend_rows, _count_jobs, _bring_gates_back, _erase_orphans)
