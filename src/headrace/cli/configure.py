@@ -31,7 +31,7 @@ BOUND = click.IntRange(0, 10_000_000)
 @option(
     "--on-failed",
     metavar="TASK",
-    help="Of which a job comes with each dead letter whose own job names none.",
+    help="A job of this task comes with each dead letter whose own job names none.",
 )
 @option("--no-on-failed", is_flag=True, help="No such job comes any more.")
 @option("--max-active", metavar="N", type=BOUND, help="Jobs that run at once; 0: no bound.")

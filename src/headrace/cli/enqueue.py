@@ -50,10 +50,12 @@ TOLD = {
 @args_option(default="{}")
 @option("--queue", "-q", metavar="NAME", help="Needed without --app.")
 @option("--id", metavar="ID", help="Unique in the queue.  [default: a new one]")
-@option("--idempotency-key", metavar="KEY", help="Where it came before, nothing is stored.")
+@option(
+    "--idempotency-key", metavar="KEY", help="Of the calls with it only the first stores a job."
+)
 @duration_option("--idempotency-ttl", help="How long the key is known.  [default: 24h]")
-@duration_option("--debounce", help="Run this long after the last of such calls, once.")
-@duration_option("--throttle", help="Run the first of such calls within this, and no other.")
+@duration_option("--debounce", help="Of many such calls run the last, this long after it.")
+@duration_option("--throttle", help="Of such calls within this time run the first alone.")
 @duration_option("--delay", help="Start no earlier than this from now.")
 @option("--at", type=instant, metavar="INSTANT", help="Start no earlier than this instant.")
 @on_conflict_options

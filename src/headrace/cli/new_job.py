@@ -40,9 +40,13 @@ def on_asked(function: Function) -> Callable[..., Any]:
     @option("--priority", "-p", type=int, help="0 to 9, 9 runs first.  [default: the task's, or 5]")
     @option("--max-attempts", type=int, help="Handler errors after which it fails.")
     @duration_option("--attempt-timeout", help="How long one attempt may take.")
-    @option("--slots", type=int, help="Slots of its lane that it holds.  [default: the task's]")
-    @option("--on-failed", metavar="TASK", help="Of which a job comes if this one fails.")
-    @option("--fair-key", metavar="KEY", help="That takes turns with other keys of the queue.")
+    @option(
+        "--slots",
+        type=int,
+        help="How many slots of its lane it holds, 1 to 1,000.  [default: the task's]",
+    )
+    @option("--on-failed", metavar="TASK", help="A job of this task comes if this one fails.")
+    @option("--fair-key", metavar="KEY", help="The key that takes turns with others of its queue.")
     @option("--header", metavar="NAME=VALUE", multiple=True, help="For the handler; repeatable.")
     @option(
         "--limit-key",
