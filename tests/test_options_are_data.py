@@ -66,10 +66,14 @@ SEARCHABLE: list[Patch] = [
         "reason, error, options, put_back, last_error = row[8:]",
     ),
     (LISTING, "        error=error,\n", "…        options=options,\n"),
-    (QUEUES, "task: str | None = None, limit: int | None = None", "note: str | None = None, …"),
     (
         QUEUES,
-        "            task: only jobs of this task.\n            limit: at",
+        "        task: NamedTask | str | None = None,\n        limit: int | None = None,\n    ) ->",
+        "        note: str | None = None,\n…",
+    ),
+    (
+        QUEUES,
+        "            task: only jobs of this task, itself or its name.\n            limit: at",
         "            note: its own.\n…",
     ),
     (
@@ -79,8 +83,8 @@ SEARCHABLE: list[Patch] = [
     ),
     (
         QUEUES,
-        "if task is None or row.task == task:",
-        "if task in (None, row.task) and note in (None, own):",
+        "if name is None or row.task == name:",
+        "if name in (None, row.task) and note in (None, own):",
     ),
     (
         JOBS,
