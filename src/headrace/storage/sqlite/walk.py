@@ -160,7 +160,7 @@ def _bring_gates_back(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
         walk.enter(_BESIDE)
     else:
         walk.place = names[-1]
-    call.looks -= len(names)
+    call.looks -= 2 * len(names)  # a gate and its tally
 
 
 def _erase_orphans(unit: UnitOfWork, walk: Walk, call: _Call) -> None:
