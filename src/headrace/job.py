@@ -337,6 +337,8 @@ def check_text(value: str, *, what: str, limit_bytes: int = ID_LIMIT_BYTES) -> s
 def _not_valid(value: object, what: str, rule: str) -> InvalidOption:
     if plain_text(value) is not None:
         return InvalidOption(f"{what} {shown(value)} is not valid: use {rule}")
+    if value is None:
+        return InvalidOption(f"{what} None is not valid: use a str of {rule}")
     kind = type(value).__name__
     return InvalidOption(
         f"{what} {shown(value)} is of type {kind} and no str: pass str(...) of it ({rule})"

@@ -131,6 +131,11 @@ LIMITS: dict[str, tuple[Mistake, type[UsageError], str]] = {
         InvalidArguments,
         "limit_keys['stripe']",
     ),
+    "a limit whose name is None": (
+        lambda b: b.option(limit_keys={None: 1}),
+        InvalidOption,
+        "limit name None is not valid: use a str of 1 to 600 bytes",
+    ),
     "a limit without a name": (
         lambda b: b.option(limit_keys={"": 1}),
         InvalidOption,
