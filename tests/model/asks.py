@@ -137,6 +137,8 @@ STRIKES = {
     "strike:4": Strike(id="strike:4", task="send"),
 }
 """What jobs are struck by."""
+STRUCK_BY = "strike:1"
+"""The one that workers say that they have met."""
 
 UPDATES: dict[str, Update] = {
     "updates": Update(),
@@ -182,7 +184,7 @@ OUTCOMES: dict[str, Outcome] = {
     "cancelled, not kept": Cancelled(0),
     "could not be stopped": Cancelled(HOUR_MS, "could_not_stop"),
     "stalled": Stalled(KILLED),
-    "struck": Struck("strike:1"),
+    "struck": Struck(STRUCK_BY),
     "struck by what is lifted": Struck("strike:9"),
     "put back at once": PutBack(0, UNKNOWN_TASK),
     "put back": PutBack(5 * SECOND_MS, UNKNOWN_TASK),

@@ -77,13 +77,12 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
         self._hit("cancel")
         self._driver.call("cancel", ids, only_next=only_next)
 
-    @rule(ids=some_ids, states=st.sampled_from(asks.CANCELLED_IN), there=st.sampled_from(UNENDED))
-    def cancel_in_states(
-        self, ids: list[str], states: tuple[JobState, ...], there: JobState
-    ) -> None:
-        """Cancel jobs in some states: those drawn, and one that there is in a state."""
+    @rule(ids=some_ids, states=st.sampled_from(asks.CANCELLED_IN))
+    def cancel_in_states(self, ids: list[str], states: tuple[JobState, ...]) -> None:
+        """Cancel jobs in some states: those drawn, and one in each state that there is."""
         self._hit("cancel in states")
-        self._driver.call("cancel", ids + self._one_in(there), states=states)
+        there = [job_id for state in UNENDED for job_id in self._one_in(state)]
+        self._driver.call("cancel", ids + there, states=states)
 
     @rule(ids=some_ids, where=st.sampled_from((asks.OURS, asks.OURS, asks.ELSEWHERE)))
     def watch(self, ids: list[str], where: str) -> None:
@@ -338,21 +337,30 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
             self._hit(what)
             self._driver.call(what)
 
-    @rule(name=workers, job_id=job_ids, state=st.sampled_from(JobState), limit=st.integers(1, 3))
-    def read(self, name: str, job_id: str, state: JobState, limit: int) -> None:
-        """Ask for all that can be asked."""
+    @rule(
+        name=workers,
+        job_id=job_ids,
+        state=st.sampled_from(JobState),
+        limit=st.integers(1, 3),
+        is_later=st.booleans(),
+    )
+    def read(self, name: str, job_id: str, state: JobState, limit: int, *, is_later: bool) -> None:
+        """Ask for all that can be asked, on demand when what has just ended is exported, too."""
         self._hit("read")
+        if is_later:
+            self._driver.advance(1)
         self._driver.call("get", job_id)
         self.why([job_id])
-        self._driver.call("outcomes", [job_id, asks.UNKNOWN_ID, job_id])
+        ended = [one for state in EXPORTED for one in self._all_in(state)[-1:]]
+        self._driver.call("outcomes", [job_id, asks.UNKNOWN_ID, job_id, *ended])
         self._driver.call("beats")
         self._driver.call("workers")
         self._driver.readers()
         self._driver.held(name)
         self._driver.stats()
         self._driver.list_jobs(state, limit)
-        for ended in EXPORTED:
-            self._driver.export(ended, limit)
+        for exported in EXPORTED:
+            self._driver.export(exported, limit)
         self._driver.output(job_id, limit)
         self._driver.read_in_bulk(limit)
 

@@ -10,7 +10,7 @@ from tests.model import asks
 from tests.model.memory import MachineMemory
 from tests.model.subjects import QUEUE
 
-strikes = st.sampled_from(sorted(asks.STRIKES))
+strikes = st.sampled_from((*sorted(asks.STRIKES), *[asks.STRUCK_BY] * 2))
 kinds = st.lists(st.sampled_from(("", "urgent", "limited", "in a process")), max_size=4)
 
 
