@@ -71,6 +71,7 @@ from headrace.storage.limits import (
     FIRED_TTL_MS,
     GATE_LOOKS,
     GATES_LOOKS,
+    HOLDERS_LOOKS,
     READER_TTL_MS,
     READERS_LIMIT,
     RELEASE_LEFT_MS,
@@ -82,6 +83,7 @@ from headrace.storage.limits import (
     SCHEDULES_PAGE_LIMIT,
     STAGES_LIMIT,
     STRIKES_LIMIT,
+    WHY_BEATS,
 )
 from headrace.storage.lines import read_lines
 from headrace.storage.opener import Opener
@@ -136,6 +138,7 @@ __all__ = [
     "FIRED_TTL_MS",
     "GATES_LOOKS",
     "GATE_LOOKS",
+    "HOLDERS_LOOKS",
     "READERS_LIMIT",
     "READER_TTL_MS",
     "RELEASES_TTL_MS",
@@ -148,6 +151,7 @@ __all__ = [
     "STAGES_LIMIT",
     "STRIKES_LIMIT",
     "VERBS",
+    "WHY_BEATS",
     "Admin",
     "Ahead",
     "Beat",

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.storage import Before, JobRequest, Storage, Terms
-from headrace.storage.limits import BATCH_LIMIT, HOLDERS_LOOKS, WHY_BEATS
+from headrace.storage import (
+    BATCH_LIMIT,
+    HOLDERS_LOOKS,
+    WHY_BEATS,
+    Before,
+    JobRequest,
+    Storage,
+    Terms,
+)
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     QUEUE,
