@@ -58,7 +58,7 @@ def test_a_task_without_a_key_has_one_gate_for_all_its_jobs(app: App[None]) -> N
 
 def test_a_call_may_say_keys_itself(app: App[None]) -> None:
     @app.task(name="send", limits=[Limit("customer", by="to", concurrency=1)])
-    async def send(to: list[str]) -> None: ...
+    async def send(to: str | list[str]) -> None: ...
 
     call = send.options(limit_keys={"customer": 7, "smtp": "mx1"})
     job = call.job(["a", "b"])

@@ -21,7 +21,6 @@ OF_THEIR_OWN = {
     ("numbers.lua", 10_000): "numbers whose text is made once",
     ("stats.lua", 10_000): "times whose name is made once",
     ("repair.lua", 5_000): "the rest between two walks",
-    ("repair.lua", 30_000): "how long a walk may take",
 }
 """Numbers that are like one of the contract, and mean something else."""
 
