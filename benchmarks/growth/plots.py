@@ -26,6 +26,8 @@ PANELS = [
     ("queues", "drain of several queues, jobs/s", [RATE]),
     ("processes", "drain by several workers, jobs/s", [RATE]),
     ("slots", "drain in few slots or many, jobs/s", [RATE]),
+    ("keys", "drain of jobs with a limit, jobs/s", [RATE]),
+    ("turns", "drain of jobs that take turns, jobs/s", [RATE]),
     ("payloads", "larger payloads, MB/s", [ENQUEUED_MB, DRAINED_MB]),
     ("memory", "memory of the server, bytes a job", [memory.WEIGHT]),
 ]
@@ -38,6 +40,8 @@ Line = tuple[str, str, Sequence[Point]]
 def draw(parts: dict[str, Part]) -> None:
     """Write the picture of those parts that have results."""
     panels = [panel for panel in PANELS if panel[0] in parts]
+    if not panels:
+        return
     rows = -(-len(panels) // COLUMNS)
     inches = (PANEL_INCHES[0] * COLUMNS, PANEL_INCHES[1] * rows)
     with report.plot(FILE, rows=rows, columns=COLUMNS, inches=inches) as grid:
