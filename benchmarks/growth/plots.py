@@ -33,6 +33,9 @@ PANELS = [
 ]
 """Part, title, and what is drawn of it."""
 
+SIZES = {"backlog": "jobs in the queue", "turns": "keys"}
+"""What the sizes of a part are, where its name is another."""
+
 Line = tuple[str, str, Sequence[Point]]
 """A label, what is drawn, and the points."""
 
@@ -86,7 +89,7 @@ def draw_lines(axes: Axes, name: str, lines: Sequence[Line]) -> None:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:,.3g}" if axes.get_ylim()[1] < 100 else "{x:,.0f}")
     axes.set_ylim(0, 1.1 * max(max(p.runs[what]) for _, what, points in lines for p in points))
-    axes.set_xlabel("jobs in the queue" if name == "backlog" else name)
+    axes.set_xlabel(SIZES.get(name, name))
     if len(lines) > 1:
         axes.legend(frameon=False, fontsize=8)
 
