@@ -37,7 +37,7 @@ async def test_a_rate_holds_over_workers_pauses_and_restarts_and_charges_nobody(
         results = [await handle.result(timeout=patience(30)) for handle in handles]
     assert results == list(range(JOBS))
     starts = await starts_ms(app, QUEUE, {handle.id for handle in handles}, JOBS)
-    assert bursts(starts, rate=RATE, burst=BURST) == []
+    assert bursts(app, starts, rate=RATE, burst=BURST) == []
     for handle in handles:
         status = await handle.status()
         assert (status.starts, status.failures, status.stalls) == (1, 0, 0)

@@ -65,4 +65,4 @@ async def test_a_rate_holds_and_goes_on_whoever_is_killed(
     assert (gate.ready, gate.active, gate.blocked) == (0, 0, 0)
     count = sum(records[job_id].starts for job_id in ids)
     starts = await starts_ms(app, QUEUE, set(ids), count)
-    assert bursts(starts, rate=RATE, burst=BURST) == []
+    assert bursts(app, starts, rate=RATE, burst=BURST) == []
