@@ -35,10 +35,10 @@ async def test_an_archive_has_each_end_once_though_workers_are_killed(
     ids: set[str] = set()
     for number in range(DEATHS):
         victim = await crew.worker(f"dies-{number}").ready()
+        before = await archive.read()
         echo = app.tasks["echo"]
         handles = await app.enqueue_many(echo.job(value) for value in range(JOBS // DEATHS))
         ids.update(handle.id for handle in handles)
-        before = await archive.read()
 
         async def goes_on(before: int = before) -> bool:
             return await archive.read() > before
