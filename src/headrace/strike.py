@@ -76,6 +76,12 @@ class Strike(msgspec.Struct, frozen=True, kw_only=True):
             return {"": self.where}
 
 
+def is_asked_for(found: object, value: Value) -> bool:
+    """Whether an argument, as plain data, is the value that a strike asks for."""
+    # A truth value is a number in Python, and none in JSON.
+    return found == value and isinstance(found, bool) == isinstance(value, bool)
+
+
 def pause_id(task: NamedTask | str) -> str:
     """Return the id of the strike that is a task's pause.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from headrace.storage.situation import Situation
-from headrace.strike import Strike, StrikeAction
+from headrace.strike import Strike, StrikeAction, is_asked_for
 from headrace.views.reason import Reason, ReasonKind
 from headrace.views.wording import command, in_line
 
@@ -33,8 +33,8 @@ def _arguments(situation: Situation) -> Mapping[str, object]:
 
 def _is_other(arguments: Mapping[str, object], strike: Strike) -> bool:
     """Whether an argument is not as a strike asks; what is left to its default may be."""
-    return any(
-        arguments[name] != value or isinstance(arguments[name], bool) != isinstance(value, bool)
+    return not all(
+        is_asked_for(arguments[name], value)
         for name, value in strike.conditions().items()
         if name in arguments
     )

@@ -14,7 +14,7 @@ import msgspec
 from headrace.job import ClaimedJob
 from headrace.outcome import Cancelled, Struck
 from headrace.signature import Signature
-from headrace.strike import STRUCK, Strike, StrikeAction, Value
+from headrace.strike import STRUCK, Strike, StrikeAction, Value, is_asked_for
 from headrace.task import Task
 from headrace.worker.plan import plan_of
 
@@ -64,12 +64,10 @@ def _arguments(job: ClaimedJob, signature: Signature[Any]) -> dict[str, Any] | N
 def _meets(
     arguments: Mapping[str, Any], conditions: Mapping[str, Value], signature: Signature[Any]
 ) -> bool:
-    for name, value in conditions.items():
-        found = arguments[name] if name in arguments else _default(name, signature)
-        # A truth value is a number in Python, and none in JSON.
-        if found != value or isinstance(found, bool) != isinstance(value, bool):
-            return False
-    return True
+    return all(
+        is_asked_for(arguments[name] if name in arguments else _default(name, signature), value)
+        for name, value in conditions.items()
+    )
 
 
 def _default(name: str, signature: Signature[Any]) -> Any:
