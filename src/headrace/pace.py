@@ -38,6 +38,8 @@ NOT_DEBOUNCED = (
 
 NOT_THROTTLED = ("idempotency_key", "idempotency_ttl")
 
+_WINDOWS = ("debounce_ms", "throttle_ms")
+
 _AS_NEW = Update(reset_counts=True)
 """Each call counts as a new one: the failures of what an earlier one asked for are not its own."""
 
@@ -76,19 +78,17 @@ def check_pace(debounce_ms: int, throttle_ms: int) -> Pace:
 
 
 def paced(
-    task: str, settings: TaskSettings, said: Mapping[str, Any], fields: Mapping[str, Any]
+    task: str, pace: Pace, said: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields of a call's jobs with what its pace, or its task's, comes to.
+    """Return the fields of a call's jobs with what its pace comes to.
 
     Args:
         task: the task's name.
-        settings: its settings.
-        said: the options of the call, which `check_alone` has passed.
-        fields: what they come to, the windows among them.
+        pace: what `pace_of` returned for the call.
+        said: the options of the call.
+        fields: what they come to; its windows are left out.
     """
-    fields = dict(fields)
-    own = Pace(fields.pop("debounce_ms", 0), fields.pop("throttle_ms", 0))
-    pace = _over(own, said, settings)
+    fields = {name: value for name, value in fields.items() if name not in _WINDOWS}
     if pace.debounce_ms:
         job_id = fields.get("id") or debounce_id(task)
         return {**fields, "id": job_id, "delay_ms": pace.debounce_ms, "update": _AS_NEW}
@@ -102,16 +102,17 @@ def paced(
     return fields
 
 
-def check_alone(settings: TaskSettings, said: Mapping[str, Any]) -> None:
-    """See that a call's pace, or its task's, has nothing beside it that makes no sense there.
+def pace_of(settings: TaskSettings, said: Mapping[str, Any]) -> Pace:
+    """Return a call's pace, or its task's.
 
     Raises:
-        InvalidOption: it has, or both are said.
+        InvalidOption: both are said, or what makes no sense beside one.
     """
     own = check_pace(*(_window(said, name) for name in ("debounce", "throttle")))
     pace = _over(own, said, settings)
     _check_alone("debounce", pace.debounce_ms, said, NOT_DEBOUNCED)
     _check_alone("throttle", pace.throttle_ms, said, NOT_THROTTLED)
+    return pace
 
 
 def _window(said: Mapping[str, Any], name: str) -> int:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from headrace.fail_jobs import check_is_other
 from headrace.job import WAITED_RESULT_TTL_MS, Job, new_job_id
 from headrace.options import JobOptions, job_fields
-from headrace.pace import check_alone, paced
+from headrace.pace import pace_of, paced
 from headrace.request import JobRequest, fresh
 from headrace.settings import TaskSettings
 from headrace.stored_options import encode_stored
@@ -34,8 +34,8 @@ class JobTemplate:
     def __init__(
         self, task: str, settings: TaskSettings, said: JobOptions, *, lane: str | None = None
     ) -> None:
-        check_alone(settings, said)
-        fields = paced(task, settings, said, job_fields(settings, said))
+        pace = pace_of(settings, said)
+        fields = paced(task, pace, said, job_fields(settings, said))
         self._id: str | None = fields.pop("id", None)
         limits = TaskLimits(
             task,
