@@ -77,7 +77,7 @@ class Signature(Generic[R]):
         self._where = f"{function.__module__}.{function.__qualname__}"
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
-        self.injected_name: str = self._injected(parameters, _known_hints(function), injected)
+        self.injected_name: str = self._injected(parameters, known_hints(function), injected)
         if self.injected_name:
             del parameters[0]
         self._check_kinds(parameters)
@@ -287,8 +287,8 @@ class LateSignature(Signature[R]):
         self.__class__ = Signature  # type: ignore[assignment]  # it is one from now on
 
 
-def _known_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations whose names are defined."""
+def known_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations whose names are defined, without what `Annotated` adds."""
     known: dict[str, Any] = {}
     space = getattr(inspect.unwrap(function), "__globals__", {})
     for name, annotation in getattr(function, "__annotations__", {}).items():

@@ -21,6 +21,7 @@ from headrace.fairness import FAIR_LIMIT, check_limit_name
 from headrace.limit import Gate, Limit, Terms, check_number, gates_text, limit_key
 from headrace.plain import shown
 from headrace.settings import TaskSettings
+from headrace.signature import known_hints
 
 _NO_KEYS = (
     *(float, complex, bytes, bytearray, list, dict, set, frozenset, tuple),
@@ -140,7 +141,7 @@ def check_parameters(
     said = {f"by={shown(limit.by)} of a limit of {task}": limit.by for limit in limits}
     said[f"fair_by={shown(fair_by)} of {task}"] = fair_by
     said = {what: name for what, name in said.items() if name}
-    hints = _types_of(function) if said else {}
+    hints = known_hints(function) if said else {}
     for what, name in said.items():
         if name not in names:
             known = ", ".join(sorted(names)) or "none"
@@ -151,14 +152,6 @@ def check_parameters(
                 "a key is a string, a whole number or None: annotate it str or int, or leave that "
                 "out and say keys by options(limit_keys=...) or options(fair_key=...)"
             )
-
-
-def _types_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of a function's parameters, as far as they can be read by now."""
-    try:
-        return typing.get_type_hints(function)
-    except Exception:  # annotations are anybody's code, and may name what comes later
-        return {}
 
 
 def _has_keys(annotation: Any) -> bool:
