@@ -10,10 +10,9 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from itertools import islice
 
 import msgspec
 import redis
@@ -120,7 +119,7 @@ class Scene:
         await self._put_in_line()
         if not self._crowd.are_older:
             await self._wait()
-        await self._enqueue([self._fair("turn-1"), self._fair("turn-2")])
+        await self._client.enqueue_all([self._fair("turn-1"), self._fair("turn-2")])
         await self.storage.cancel(QUEUE, ["w0"])
         await self.storage.pause(QUEUE)
 
@@ -128,17 +127,12 @@ class Scene:
         """Ask for one of the jobs."""
         assert await self.storage.why(QUEUE, job_id) is not None
 
-    async def _enqueue(self, jobs: Iterable[JobRequest]) -> None:
-        source = iter(jobs)
-        while batch := list(islice(source, BATCH_LIMIT)):
-            await self._client.enqueue(*batch)
-
     async def _wait(self) -> None:
-        await self._enqueue(a_job(f"w{n}") for n in range(self._crowd.waiting))
+        await self._client.enqueue_all(a_job(f"w{n}") for n in range(self._crowd.waiting))
 
     async def _run(self) -> None:
         """Have jobs run, spread over the workers; two of them have a limit for themselves."""
-        await self._enqueue(self._to_run())
+        await self._client.enqueue_all(self._to_run())
         for n, worker in enumerate(self._workers):
             left = self._crowd.active * (n + 1) // len(self._workers)
             for start in range(self._crowd.active * n // len(self._workers), left, BATCH_LIMIT):
@@ -152,7 +146,7 @@ class Scene:
             yield a_job("runs" if n == 0 else f"a{n}", gates=its, priority=9)
 
     async def _put_in_line(self) -> None:
-        await self._enqueue(
+        await self._client.enqueue_all(
             [
                 a_job("few", gates=gates(("stripe", "few", Terms(2)))),
                 a_job("many", gates=gates(("pool", "", Terms(self._crowd.active)))),
@@ -167,7 +161,7 @@ class Scene:
             where = f'{{"customer":"{n}"}}' if n else ""
             await self.storage.strike(QUEUE, Strike(id=f"strike-{n}", task=STRUCK, where=where))
         struck = JobRequest(id=STRUCK, queue=QUEUE, task=STRUCK, payload=b"[]", priority=9)
-        await self._enqueue([struck])
+        await self._client.enqueue_all([struck])
         await self._workers[0].claim(1)
 
     def _fair(self, job_id: str) -> JobRequest:

@@ -124,8 +124,7 @@ class ClaimContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         names = [f"{n}" for n in range(1_000)]
-        for start in range(0, 1_000, 500):
-            await client.enqueue(*(a_job(name, keep_ms=0) for name in names[start : start + 500]))
+        await client.enqueue_all(a_job(name, keep_ms=0) for name in names)
         await client.enqueue(a_job("cpu", lane="process"))
         for start in range(0, 1_000, 500):
             await storage.cancel(QUEUE, names[start : start + 500])
@@ -228,8 +227,7 @@ class ClaimContract(Contract):
     ) -> None:
         # BC-64: too many for one unpack, and for one call's time.
         total = 50_000
-        for start in range(0, total, 500):
-            await client.enqueue(*(a_job(f"{n}", delay_ms=1000) for n in range(start, start + 500)))
+        await client.enqueue_all(a_job(f"{n}", delay_ms=1000) for n in range(total))
         await advance(1000)
         seen: set[str] = set()
         while jobs := await worker.claim():
@@ -246,8 +244,7 @@ class ClaimContract(Contract):
     ) -> None:
         total = 10_000
         names = [f"{n}" for n in range(total)]
-        for start in range(0, total, 500):
-            await client.enqueue(*(a_job(name, keep_ms=0) for name in names[start : start + 500]))
+        await client.enqueue_all(a_job(name, keep_ms=0) for name in names)
         await client.enqueue(a_job("last"))
         for start in range(0, total, 500):
             await storage.cancel(QUEUE, names[start : start + 500])

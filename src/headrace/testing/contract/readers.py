@@ -27,8 +27,7 @@ LITTLE = QueueSettings(events=1, events_cap=1_000)
 async def make_events(client: ContractClient, first: int, count: int) -> None:
     """Make events, 20 an entry, of jobs that are named by their numbers."""
     names = [f"{n}" for n in range(first, first + count)]
-    for at in range(0, count, 500):
-        await client.enqueue(*map(a_job, names[at : at + 500]))
+    await client.enqueue_all(map(a_job, names))
 
 
 async def kept(storage: Storage) -> list[EventRecord]:

@@ -37,18 +37,16 @@ async def repair_all(storage: Storage, *, is_full: bool) -> int:
 
 async def fill(client: ContractClient, **options: int) -> None:
     """Store more jobs than a call looks at, in two lanes and two tiers."""
-    for first in range(0, MANY, 500):
-        jobs = [
-            a_job(
-                f"{n}",
-                lane="process" if n % 3 == 0 else "default",
-                priority=9 if n % 2 else 5,
-                payload=b"." * 100,
-                **options,
-            )
-            for n in range(first, min(first + 500, MANY))
-        ]
-        await client.enqueue(*jobs)
+    await client.enqueue_all(
+        a_job(
+            f"{n}",
+            lane="process" if n % 3 == 0 else "default",
+            priority=9 if n % 2 else 5,
+            payload=b"." * 100,
+            **options,
+        )
+        for n in range(MANY)
+    )
 
 
 async def fill_with_limits(client: ContractClient, worker: ContractIncarnation) -> None:

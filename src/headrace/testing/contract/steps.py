@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Self
 
 import anyio
 
 from headrace.storage import (
+    BATCH_LIMIT,
     BeatReply,
     CallId,
     Cancelled,
@@ -144,6 +146,12 @@ class ContractClient:
         if number is None:
             self._number = number = self._number + 1
         return await self._storage.enqueue(QUEUE, jobs, call=self.call(number))
+
+    async def enqueue_all(self, jobs: Iterable[JobRequest]) -> None:
+        """Enqueue more jobs than go into one call."""
+        source = iter(jobs)
+        while batch := list(islice(source, BATCH_LIMIT)):
+            await self.enqueue(*batch)
 
 
 class ContractIncarnation:

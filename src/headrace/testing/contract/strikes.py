@@ -275,8 +275,7 @@ class StrikesContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         names = [f"{n:04}" for n in range(1_500)]
-        for start in range(0, 1_500, 500):
-            await client.enqueue(*(a_job(name) for name in names[start : start + 500]))
+        await client.enqueue_all(map(a_job, names))
         await client.enqueue(other_job("behind"))
         await storage.strike(QUEUE, PAUSE)
         claims = 0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from headrace.storage import (
     BATCH_LIMIT,
     HOLDERS_LOOKS,
     WHY_BEATS,
     Before,
-    JobRequest,
     Storage,
     Terms,
 )
@@ -26,13 +23,6 @@ from headrace.testing.contract.turns import a_fair_job
 from headrace.testing.contract.why import ONE, TWO, before, gate_of, situation
 
 
-async def enqueue_all(client: ContractClient, jobs: Iterable[JobRequest]) -> None:
-    """Enqueue more jobs than go into one call."""
-    batch = list(jobs)
-    for start in range(0, len(batch), BATCH_LIMIT):
-        await client.enqueue(*batch[start : start + BATCH_LIMIT])
-
-
 class WhyBoundsContract(Contract):
     """Tests of ``why`` where there is more than it looks at."""
 
@@ -42,8 +32,7 @@ class WhyBoundsContract(Contract):
         self, storage: Storage, client: ContractClient
     ) -> None:
         names = [f"{n:04}" for n in range(1_500)]
-        for start in range(0, 1_500, 500):
-            await client.enqueue(*(a_job(name) for name in names[start : start + 500]))
+        await client.enqueue_all(map(a_job, names))
         assert await before(storage, "1400") == Before(1_400)
         await storage.cancel(QUEUE, names[:300])
         found = await before(storage, "1400")
@@ -66,7 +55,7 @@ class WhyBoundsContract(Contract):
     ) -> None:
         many = 2 * HOLDERS_LOOKS
         others = (a_gated_job(f"{n}", f"{n}", ONE) for n in range(many))
-        await enqueue_all(client, [*others, a_gated_job("one", "k", ONE)])
+        await client.enqueue_all([*others, a_gated_job("one", "k", ONE)])
         assert len(await worker.claim(BATCH_LIMIT)) == many + 1
         await client.enqueue(a_gated_job("x", "k", ONE))
         gate = await gate_of(storage, "x")
@@ -77,7 +66,7 @@ class WhyBoundsContract(Contract):
         self, storage: Storage, client: ContractClient
     ) -> None:
         many = HOLDERS_LOOKS + 1
-        await enqueue_all(client, (a_job(f"{n}", priority=9) for n in range(many)))
+        await client.enqueue_all(a_job(f"{n}", priority=9) for n in range(many))
         await client.enqueue(a_fair_job("one", "k"), a_fair_job("x", "k"))
         assert (await gate_of(storage, "x")).holders == ["one"]
 
