@@ -174,7 +174,7 @@ async def test_a_lost_reply_is_told_and_its_number_repeats_it(redis_server: Redi
             producer = Producer(storage)
             await in_thread(partial(producer.enqueue, 1))
             lost = proxy.drop_next_reply(after=b"_enqueue")
-            with pytest.raises(ReplyLost):
+            with pytest.raises(ReplyLost, match=f"^Redis at 127.0.0.1:{proxy.port}: "):
                 await in_thread(partial(producer.enqueue, 2))
             assert lost.is_set()
             assert await in_thread(partial(producer.enqueue, 2)) == QUEUED

@@ -84,19 +84,6 @@ def test_the_classes_named_here_are_all_there() -> None:
     assert named <= {cls.__name__ for cls in CLASSES}
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_only_a_lost_connection_leaves_the_effect_of_a_call_unknown(
-    cls: type[Exception],
-) -> None:
-    error = made(cls)
-    is_reply = isinstance(error, ResponseError | exceptions.BusyLoadingError)
-    before, after = type(translate(error)), type(translate(error, sent=True))
-    if before is StorageUnavailable and not is_reply:
-        assert after is ReplyLost
-    else:
-        assert after is before
-
-
 WORDS: list[tuple[str, type[StorageError]]] = [
     ("LOADING Redis is loading the dataset in memory", StorageUnavailable),
     ("BUSY Redis is busy running a script", StorageUnavailable),
@@ -148,13 +135,11 @@ def test_the_words_of_a_reply_decide(text: str, expected: type[StorageError]) ->
 
 
 @pytest.mark.parametrize(("text", "expected"), WORDS, ids=lambda part: str(part)[:20])
-def test_redis_py_s_reading_of_a_reply_means_the_same_whether_or_not_a_call_was_sent(
+def test_redis_py_s_reading_of_a_reply_means_the_same(
     text: str, expected: type[StorageError]
 ) -> None:
     parse: Any = DefaultParser.parse_error
-    parsed = parse(text)
-    assert type(translate(parsed)) is expected
-    assert type(translate(parsed, sent=True)) is expected
+    assert type(translate(parse(text))) is expected
 
 
 @pytest.mark.parametrize(
@@ -168,14 +153,16 @@ def test_redis_py_s_reading_of_a_reply_means_the_same_whether_or_not_a_call_was_
         asyncio.CancelledError(),
     ],
 )
-def test_what_breaks_a_connection_is_told_by_whether_the_call_was_sent(
-    error: BaseException,
-) -> None:
-    assert type(translate(error)) is StorageUnavailable
-    assert type(translate(error, sent=True)) is ReplyLost
-    assert type(lost(error)) is ReplyLost
-    assert str(translate(error)) != "Redis: "
-    assert str(lost(error)) != "Redis: "
+def test_what_breaks_a_connection_is_told_with_the_server_s_name(error: BaseException) -> None:
+    what = str(error) or type(error).__name__
+    before, after = translate(error, "db1:6379"), lost(error, "db1:6379")
+    assert (type(before), type(after)) == (StorageUnavailable, ReplyLost)
+    assert str(before) == str(after) == f"Redis at db1:6379: {what}"
+
+
+def test_a_server_that_redis_py_names_is_not_named_twice() -> None:
+    error = exceptions.ConnectionError("Error 111 connecting to db1:6379. Connection refused.")
+    assert str(translate(error, "db1:6379")) == f"Redis: {error}"
 
 
 def test_anything_else_is_a_fault() -> None:

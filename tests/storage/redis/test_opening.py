@@ -16,7 +16,7 @@ async def test_a_call_that_was_never_sent_is_not_told_to_be_lost(redis_server: R
         lost = proxy.drop_next_reply(after=b"INFO")
         storage = RedisStorage(proxy.url).for_tenant("acme")
         try:
-            with pytest.raises(StorageUnavailable):
+            with pytest.raises(StorageUnavailable, match=f"^Redis at 127.0.0.1:{proxy.port}: "):
                 await storage.cancel("mail", ["x"])
             assert lost.is_set()
             # The next caller, who comes before another attempt to connect, hears the same.

@@ -91,13 +91,17 @@ class Address:
 
     async def open_connection(self, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> Connection:
         """Return a new open connection for calls."""
-        connection = Connection(self._pool.make_connection(), reply_timeout_s=reply_timeout_s)
+        connection = Connection(
+            self._pool.make_connection(), self._location.where, reply_timeout_s=reply_timeout_s
+        )
         await connection.open()
         return connection
 
     async def open_subscription(self, channel: str) -> Subscription:
         """Return a new connection that is subscribed to a channel."""
-        connection = Subscription(self._pool.make_connection(), reply_timeout_s=REPLY_TIMEOUT_S)
+        connection = Subscription(
+            self._pool.make_connection(), self._location.where, reply_timeout_s=REPLY_TIMEOUT_S
+        )
         await connection.open()
         try:
             await connection.call(*subscribe(channel).words)
@@ -115,12 +119,13 @@ class Address:
             timeout_s: how long it may take to connect, and how long a reply.
             client_name: of the connection, unless the URL says another.
         """
-        return Socket(self._blocking(timeout_s, client_name), timeout_s=timeout_s)
+        connection = self._blocking(timeout_s, client_name)
+        return Socket(connection, self._location.where, timeout_s=timeout_s)
 
     def open_subscribed_socket(self, channel: str) -> SubscribedSocket:
         """Return a new connection that blocks and is subscribed to a channel."""
-        timeout_s = REPLY_TIMEOUT_S
-        connection = SubscribedSocket(self._blocking(timeout_s, "headrace"), timeout_s=timeout_s)
+        blocking = self._blocking(REPLY_TIMEOUT_S, "headrace")
+        connection = SubscribedSocket(blocking, self._location.where, timeout_s=REPLY_TIMEOUT_S)
         at_once(connection.call(*subscribe(channel).words))
         return connection
 

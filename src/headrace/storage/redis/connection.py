@@ -30,11 +30,15 @@ class Connection(asyncio.Protocol):
 
     Args:
         connection: not yet connected, with redis-py's own time-outs and retries off.
+        where: the server, for messages.
         reply_timeout_s: silence after which the oldest call in flight counts as lost.
     """
 
-    def __init__(self, connection: AbstractConnection, *, reply_timeout_s: float) -> None:
+    def __init__(
+        self, connection: AbstractConnection, where: str, *, reply_timeout_s: float
+    ) -> None:
         self._connection = connection
+        self._where = where
         self._reply_timeout_s = reply_timeout_s
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._heard_at = 0.0
@@ -68,7 +72,7 @@ class Connection(asyncio.Protocol):
             with suppress(Exception):
                 await self._connection.disconnect(nowait=True)
             if isinstance(error, RedisError | OSError):
-                raise not_connected(error) from None
+                raise not_connected(error, self._where) from None
             raise
         # The connection keeps its stream until this transport is closed: the end of a stream that
         # nobody holds would close it. redis-py has no public name for it.
@@ -98,7 +102,7 @@ class Connection(asyncio.Protocol):
         if not self._is_writable.is_set():
             await self._is_writable.wait()
         if self._broken is not None:
-            raise translate(self._broken)
+            raise translate(self._broken, self._where)
         return await self._send(command)
 
     def _send(self, command: bytes) -> asyncio.Future[Any]:
@@ -160,7 +164,7 @@ class Connection(asyncio.Protocol):
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_exception(lost(error))
+                future.set_exception(lost(error, self._where))
                 future.exception()  # a caller that was cancelled meanwhile never looks
         if self._watch is not None:
             self._watch.cancel()
@@ -180,8 +184,10 @@ class Subscription(Connection):
     While nothing is said it is asked for a sign of life.
     """
 
-    def __init__(self, connection: AbstractConnection, *, reply_timeout_s: float) -> None:
-        super().__init__(connection, reply_timeout_s=reply_timeout_s)
+    def __init__(
+        self, connection: AbstractConnection, where: str, *, reply_timeout_s: float
+    ) -> None:
+        super().__init__(connection, where, reply_timeout_s=reply_timeout_s)
         self._messages: deque[bytes] = deque()
         self._next: asyncio.Future[None] | None = None
 
@@ -193,7 +199,7 @@ class Subscription(Connection):
         """
         while not self._messages:
             if self._broken is not None:
-                raise translate(self._broken)
+                raise translate(self._broken, self._where)
             self._next = self._loop.create_future()
             await self._next
         return self._messages.popleft()

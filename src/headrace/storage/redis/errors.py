@@ -164,29 +164,26 @@ def refused(text: str) -> StorageError:
     return _made(_told(text), text)
 
 
-def translate(error: BaseException, *, sent: bool = False) -> StorageError:
-    """Return our error for one of redis-py's.
+def translate(error: BaseException, where: str = "") -> StorageError:
+    """Return our error for one of redis-py's or of the system's.
 
     Args:
-        error: what redis-py raised.
-        sent: whether a call was on its way, so that a lost connection leaves its effect unknown.
+        error: what redis-py raised, or what ended a connection before the call was sent.
+        where: the server, as `Location.where` names it.
     """
     if isinstance(error, StorageError):
         return error
     text = str(error)
     meaning = _told(text) if isinstance(error, theirs.RedisError) else _FAULT
-    is_answer = meaning is not _FAULT or isinstance(error, _ANSWERS)
     if meaning is _FAULT:
         known = (_BY_CLASS[cls] for cls in type(error).__mro__ if cls in _BY_CLASS)
         meaning = next(known, _FAULT if isinstance(error, Exception) else _CUT)
-    if meaning.kind is StorageUnavailable and sent and not is_answer:
-        return lost(error)
-    return _made(meaning, text or type(error).__name__)
+    return _made(meaning, text or type(error).__name__, where)
 
 
-def not_connected(error: BaseException) -> StorageError:
+def not_connected(error: BaseException, where: str) -> StorageError:
     """Return what a call hears for which no connection could be made."""
-    ours = translate(error)
+    ours = translate(error, where)
     if type(ours) is not StorageUnavailable or isinstance(error, _ANSWERS):
         return ours
     return StorageUnavailable(
@@ -194,9 +191,9 @@ def not_connected(error: BaseException) -> StorageError:
     )
 
 
-def lost(error: BaseException) -> ReplyLost:
+def lost(error: BaseException, where: str) -> ReplyLost:
     """Return what a call hears that was on its way when ``error`` ended its connection."""
-    return ReplyLost(f"Redis: {str(error) or type(error).__name__}")
+    return ReplyLost(_said(str(error) or type(error).__name__, where))
 
 
 def unsent(error: ReplyLost) -> StorageUnavailable:
@@ -213,9 +210,14 @@ def _told(text: str) -> Meaning:
     return next((meaning for part, meaning in _BY_TEXT if part in lowered), _FAULT)
 
 
-def _made(meaning: Meaning, text: str) -> StorageError:
+def _made(meaning: Meaning, text: str, where: str = "") -> StorageError:
     if meaning.kind is QueueFull:
         _, limit, waiting, root, *_ = text.split()
         return QueueFull(keys.queue_of(root), limit=int(limit), waiting=int(waiting))
     advice = f" ({meaning.advice})" if meaning.advice else ""
-    return meaning.kind(f"Redis: {cut(text, TEXT_LIMIT)}{advice}")
+    return meaning.kind(f"{_said(cut(text, TEXT_LIMIT), where)}{advice}")
+
+
+def _said(text: str, where: str) -> str:
+    """Return who said it, and what; redis-py's own words may name the server already."""
+    return f"Redis at {where}: {text}" if where and where not in text else f"Redis: {text}"

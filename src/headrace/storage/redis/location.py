@@ -33,6 +33,12 @@ class Location:
         self.kind: str = kind
         self.settings: dict[str, Any] = dict(settings)
 
+    @property
+    def where(self) -> str:
+        """The server's host and port, or its socket, as redis-py's messages say it."""
+        said = self.settings
+        return said["path"] if self.kind == "unix" else f"{said['host']}:{said['port']}"
+
 
 def location_of(url: str) -> Location:
     """Return what a ``redis://``, ``rediss://`` or ``unix://`` URL names; nothing connects.

@@ -36,6 +36,7 @@ class Socket:
 
     Args:
         connection: not yet connected, with redis-py's own retries off.
+        where: the server, for messages.
         timeout_s: how long it may take to connect, and silence after which a reply is lost.
 
     Raises:
@@ -43,9 +44,10 @@ class Socket:
         StorageRefused: wrong credentials, or no such database.
     """
 
-    def __init__(self, connection: AbstractConnection, *, timeout_s: float) -> None:
+    def __init__(self, connection: AbstractConnection, where: str, *, timeout_s: float) -> None:
+        self._where = where
         self._timeout_s = timeout_s
-        self._sock: socket.socket = _connected(connection)
+        self._sock: socket.socket = _connected(connection, where)
         limit(self._sock, timeout_s)
         self._forks = forks.count()
         self._replies: Any = hiredis.Reader(protocolError=InvalidResponse, replyError=refused)
@@ -77,7 +79,7 @@ class Socket:
             StorageUnavailable: the connection has ended, and the command was not sent.
         """
         if self._broken is not None:
-            raise translate(self._broken)
+            raise translate(self._broken, self._where)
         # An interrupt that comes while hiredis takes the text of a number crashes the process.
         texts = tuple([str(word) if word.__class__ is int else word for word in words])
         command = hiredis.pack_command(texts)  # type: ignore[arg-type]  # its stub misses bytes
@@ -87,7 +89,7 @@ class Socket:
             self._sock.sendall(command)
         except OSError as error:
             self._break(error)
-            raise translate(error) from None  # the server has not got all of it
+            raise translate(error, self._where) from None  # the server has not got all of it
         except BaseException as error:
             self._break(error)
             raise
@@ -108,13 +110,13 @@ class Socket:
             ReplyLost: the connection ends before.
         """
         if self._broken is not None:
-            raise lost(self._broken)
+            raise lost(self._broken, self._where)
         try:
             while pending.reply is _UNREAD:
                 self._read()
         except (OSError, RedisError, IndexError) as error:
             self._break(error)
-            raise lost(error) from None
+            raise lost(error, self._where) from None
         except BaseException as error:
             self._break(error)
             raise
@@ -153,8 +155,8 @@ class Socket:
 class SubscribedSocket(Socket):
     """A connection that is subscribed to a channel, on which the server speaks unasked."""
 
-    def __init__(self, connection: AbstractConnection, *, timeout_s: float) -> None:
-        super().__init__(connection, timeout_s=timeout_s)
+    def __init__(self, connection: AbstractConnection, where: str, *, timeout_s: float) -> None:
+        super().__init__(connection, where, timeout_s=timeout_s)
         self._messages: deque[bytes] = deque()
         self._heard_at = time.monotonic()
 
@@ -175,7 +177,7 @@ class SubscribedSocket(Socket):
                 self._heard_at = time.monotonic()
         except (OSError, RedisError, IndexError) as error:
             self._break(error)
-            raise translate(error) from None
+            raise translate(error, self._where) from None
         except BaseException as error:
             self._break(error)
             raise
@@ -255,11 +257,11 @@ class TlsConnection(SSLConnection):
         return self._context.wrap_socket(sock, server_hostname=self.host)
 
 
-def _connected(connection: Any) -> socket.socket:
+def _connected(connection: Any, where: str) -> socket.socket:
     try:
         connection.connect()
     except (RedisError, OSError) as error:
-        raise not_connected(error) from None
+        raise not_connected(error, where) from None
     # redis-py has no public name for it, and closes what it has when it is given up.
     sock: socket.socket = connection._sock  # noqa: SLF001
     connection._sock = None  # noqa: SLF001
