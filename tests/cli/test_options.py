@@ -27,7 +27,10 @@ def options(command: click.Command) -> Iterator[tuple[click.Command, click.Optio
         if isinstance(parameter, click.Option):
             yield command, parameter
     if isinstance(command, click.Group):
-        for below in command.commands.values():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
             yield from options(below)
 
 

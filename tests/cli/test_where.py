@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from headrace.cli import cli as root
@@ -61,7 +62,9 @@ def test_f11_every_command_that_looks_or_steers_takes_an_app() -> None:
     """F11: all but those that know no storage, and `health`, which a probe runs."""
     without = {"health", "help", "next", "version"}
     without |= {"baseline", "compact", "failures", "plot", "retain", "rollup"}  # of an archive
-    for name, command in root.commands.items():
+    context = click.Context(root)
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
         for below in getattr(command, "commands", {name: command}).values():
             takes = any("--app" in parameter.opts for parameter in below.params)
             assert takes != (below.name in without), (name, below.name)

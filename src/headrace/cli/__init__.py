@@ -9,20 +9,9 @@ from typing import NoReturn
 import click
 
 from headrace.cli import streams
-from headrace.cli.dead import dead
-from headrace.cli.enqueue import enqueue
-from headrace.cli.events import events
-from headrace.cli.jobs import job
-from headrace.cli.operate import doctor, health, version, version_option
+from headrace.cli.lazy import LazyGroup
 from headrace.cli.output import leading, message_of, one_line
-from headrace.cli.pipeline import pipeline
-from headrace.cli.queues import queue
-from headrace.cli.scheduler import scheduler
-from headrace.cli.schedules import schedule
-from headrace.cli.tenants import tenant
-from headrace.cli.top import top
-from headrace.cli.worker import worker
-from headrace.cli.workers import workers
+from headrace.cli.version import version_option
 from headrace.description import full_traceback, is_a
 from headrace.errors import (
     AppImportError,
@@ -81,7 +70,30 @@ traceback_option = click.option(
 )
 
 
+MODULES = {
+    "dead": "headrace.cli.dead:dead",
+    "doctor": "headrace.cli.operate:doctor",
+    "enqueue": "headrace.cli.enqueue:enqueue",
+    "events": "headrace.cli.events:events",
+    "health": "headrace.cli.operate:health",
+    "job": "headrace.cli.jobs:job",
+    "pipeline": "headrace.cli.pipeline:pipeline",
+    "queue": "headrace.cli.queues:queue",
+    "schedule": "headrace.cli.schedules:schedule",
+    "scheduler": "headrace.cli.scheduler:scheduler",
+    "tenant": "headrace.cli.tenants:tenant",
+    "top": "headrace.cli.top:top",
+    "version": "headrace.cli.version:version",
+    "worker": "headrace.cli.worker:worker",
+    "workers": "headrace.cli.workers:workers",
+}
+"""Where the command of a name is."""
+
+
 @click.group(
+    cls=LazyGroup,
+    modules=MODULES,
+    everywhere=traceback_option,
     context_settings={
         "auto_envvar_prefix": "HEADRACE",
         "help_option_names": ["-h", "--help"],
@@ -95,7 +107,7 @@ def cli() -> None:
     """Run workers, and look at and steer jobs and queues."""
 
 
-@click.command("help")
+@cli.command("help")
 @click.argument("names", metavar="[COMMAND]...", nargs=-1)
 @click.pass_context
 def help_command(context: click.Context, names: tuple[str, ...]) -> None:
@@ -108,39 +120,6 @@ def help_command(context: click.Context, names: tuple[str, ...]) -> None:
             raise click.UsageError(f"there is no command {' '.join(names)!r}", where)
         chosen, where = found, click.Context(found, parent=where, info_name=name)
     click.echo(chosen.get_help(where))
-
-
-COMMANDS = (
-    dead,
-    doctor,
-    enqueue,
-    events,
-    health,
-    help_command,
-    job,
-    pipeline,
-    queue,
-    schedule,
-    scheduler,
-    tenant,
-    top,
-    version,
-    worker,
-    workers,
-)
-for command in COMMANDS:
-    cli.add_command(command)
-
-
-def _add_everywhere(command: click.Command) -> None:
-    """Take ``--traceback`` behind the words of a command too, where one adds it to a failed one."""
-    traceback_option(command)
-    if isinstance(command, click.Group):
-        for below in command.commands.values():
-            _add_everywhere(below)
-
-
-_add_everywhere(cli)
 
 
 def main() -> NoReturn:

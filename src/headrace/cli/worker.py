@@ -51,7 +51,6 @@ from headrace.supervisor.supervised import Supervision
 from headrace.supervisor.supervisor import AFTER_FIRST, Supervisor
 from headrace.supervisor.watch import Changes, follow
 from headrace.worker.coverage import coverage
-from headrace.worker.health import HealthServer
 from headrace.worker.notify import Systemd
 from headrace.worker.signals import Signals
 from headrace.worker.vitals import Vitals
@@ -221,6 +220,9 @@ def probed(worker: Vitals, name: str, host: str | None, port: int | None) -> Ite
     if port is None:
         yield
         return
+    # It loads the standard library's HTTP server, of which most workers have no need.
+    from headrace.worker.health import HealthServer
+
     with HealthServer(worker, host=host, port=port) as health:
         write_line(
             logging.INFO, "health.listening", worker=name, host=host or "*", port=health.port
