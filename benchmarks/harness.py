@@ -80,6 +80,10 @@ def serving() -> Iterator[RedisServer]:
         yield server
 
 
+StartWorker = Callable[[str, Path], WorkerProcess]
+"""Starts a worker on the server of a URL; its output goes to files in a directory."""
+
+
 def worker_process(url: str, directory: Path, *, name: str = "worker") -> WorkerProcess:
     """Start one worker of the workload, in the environment that a user has."""
     return WorkerProcess.module(
@@ -88,9 +92,11 @@ def worker_process(url: str, directory: Path, *, name: str = "worker") -> Worker
 
 
 @asynccontextmanager
-async def working(server: RedisServer, load: Workload) -> AsyncIterator[WorkerProcess]:
+async def working(
+    server: RedisServer, load: Workload, start: StartWorker = worker_process
+) -> AsyncIterator[WorkerProcess]:
     """One worker process that is registered and waits for jobs."""
-    with worker_process(server.url, server.directory) as worker:
+    with start(server.url, server.directory) as worker:
         await until(load.app.queue(QUEUE).workers, within=20, what="the worker has registered")
         first = await load.noop.enqueue(x=0)
         # Bounded, since a worker that has died meanwhile would be waited for without end.
