@@ -10,7 +10,7 @@ from benchmarks.harness import Figure, repeated, serving
 from benchmarks.workload import QUEUE
 from headrace.job import JobState
 from headrace.request import JobRequest
-from headrace.storage import EVENT_LINES_LIMIT, CallId, QueueSettings, Storage, open_storage
+from headrace.storage import EVENT_LINES_LIMIT, CallId, Storage, open_storage
 
 ENTRIES = 50_000
 BATCH = 500
@@ -23,7 +23,7 @@ PIECE = 2_000
 
 async def make_events(storage: Storage) -> list[str]:
     """Hold events of jobs that come and are purged; return the ids of the last of each piece."""
-    await storage.configure(QUEUE, QueueSettings(events=1, events_cap=2 * ENTRIES))
+    await storage.configure(QUEUE, events=1, events_cap=2 * ENTRIES)
     await storage.acknowledge(QUEUE, READER, "0")
     ids = [f"job-{n:022}" for n in range(BATCH)]
     jobs = [JobRequest(id=i, queue=QUEUE, task="work", payload=b"{}", is_plain=True) for i in ids]

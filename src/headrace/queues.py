@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.clock import Duration, duration_ms
 from headrace.errors import InvalidOption
 from headrace.fail_jobs import fail_task_name
@@ -111,7 +109,6 @@ class Queue(OfOneProcess, QueueJobs, instead=QUEUE):
             )
         if on_failed is not None:
             changes["on_failed"] = "" if on_failed == "" else fail_task_name(on_failed)
-        found = await self._storage().stats(self.name)
-        settings = msgspec.structs.replace(found.settings, **changes)
-        await self._storage().configure(self.name, settings)
-        return QueueStats.of(msgspec.structs.replace(found, settings=settings))
+        if changes:
+            await self._storage().configure(self.name, **changes)
+        return await self.stats()

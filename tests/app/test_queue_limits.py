@@ -148,3 +148,13 @@ async def test_the_share_of_lower_priorities_is_configured(app: App[None]) -> No
         for wrong in (1, -1, 1_000_001, 2.5, True):
             with pytest.raises(InvalidOption, match="aging="):
                 await queue.configure(aging=wrong)  # type: ignore[arg-type]  # 2.5 is none
+
+
+async def test_two_who_configure_a_queue_at_once_both_have_their_way(app: App[None]) -> None:
+    async with app:
+        queue = app.queue("pay")
+        await asyncio.gather(
+            queue.configure(max_length=7), queue.configure(aging=3), queue.configure(weight=2)
+        )
+        stats = await queue.stats()
+        assert (stats.max_length, stats.aging, stats.weight) == (7, 3, 2)

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from headrace import App, JobNotFound, JobState, Limit, ReasonKind, Why
 from headrace.limit import Gate, Terms, gates_text
-from headrace.storage import QueueSettings, Storage, Struck, Update, open_storage
+from headrace.storage import Storage, Struck, Update, open_storage
 from headrace.strike import pause_of, strike_of
 from headrace.testing import Kit
 from headrace.testing.contract.steps import (
@@ -214,7 +214,7 @@ async def test_the_queue_lets_no_more_run(
 ) -> None:
     await client.enqueue(a_job("a"), a_job())
     await worker.claim_one()
-    await storage.configure(QUEUE, QueueSettings(max_active=1))
+    await storage.configure(QUEUE, max_active=1)
     text, advice = await told(storage)
     assert text == "Queue mail lets 1 job run at once, and 1 is active."
     assert advice.endswith("To allow more: headrace queue configure mail --max-active N")

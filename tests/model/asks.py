@@ -6,7 +6,9 @@ Times to live are 0 or multiples of ten seconds, which is how exactly a server's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack, cast
+
+import msgspec
 
 from headrace.job import Claim, ErrorInfo, FailReason, JobState
 from headrace.limit import Gate, Terms, gates_text
@@ -26,6 +28,7 @@ from headrace.storage.values import (
     FreeSlots,
     IncarnationInfo,
     QueueSettings,
+    SettingChanges,
     Settlement,
     SlotsAsked,
 )
@@ -214,17 +217,23 @@ SAID: tuple[tuple[float | None, str], ...] = (
 )
 """Progress that attempts report."""
 
+
+def _only(**changes: Unpack[SettingChanges]) -> SettingChanges:
+    """Return changes that leave no other setting than these."""
+    return cast(SettingChanges, msgspec.structs.asdict(QueueSettings(**changes)))
+
+
 SETTINGS = {
-    "default": QueueSettings(),
-    "one of each": QueueSettings(history=1, dead_letters=1),
-    "two, for an hour": QueueSettings(history=2, dead_letters=2, dead_letter_ttl_ms=HOUR_MS),
-    "for a minute": QueueSettings(dead_letter_ttl_ms=MINUTE_MS),
-    "all mourned": QueueSettings(on_failed="other"),
-    "two at once": QueueSettings(max_active=2),
-    "one of two ages": QueueSettings(aging=2),
-    "one of three ages": QueueSettings(aging=3),
-    "four wait": QueueSettings(max_length=4),
-    "weighty": QueueSettings(weight=3),
+    "default": _only(),
+    "one of each": _only(history=1, dead_letters=1),
+    "two, for an hour": _only(history=2, dead_letters=2, dead_letter_ttl_ms=HOUR_MS),
+    "for a minute": _only(dead_letter_ttl_ms=MINUTE_MS),
+    "all mourned": _only(on_failed="other"),
+    "two at once": _only(max_active=2),
+    "one of two ages": _only(aging=2),
+    "one of three ages": _only(aging=3),
+    "four wait": _only(max_length=4),
+    "weighty": _only(weight=3),
 }
 
 STEPS_MS = (0, 1, 999, 5_000, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, MINUTE_MS, HOUR_MS, DAY_MS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import msgspec
 
@@ -10,7 +11,7 @@ from headrace.job import Verdict
 from headrace.request import JobRequest
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, QueueSettings, Settlement, SlotsAsked
+from headrace.storage.values import CallId, ClaimReply, SettingChanges, Settlement, SlotsAsked
 
 OF_FAILED = "on_failed = ''"
 
@@ -26,8 +27,9 @@ class ForgetsTheTask(SqliteStorage):
 
 
 class ForgetsTheTaskOfAQueue(SqliteStorage):
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        await super().configure(queue, msgspec.structs.replace(settings, on_failed=""))
+    async def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        changes["on_failed"] = ""
+        await super().configure(queue, **changes)
 
 
 class LetsFailJobsRecur(SqliteStorage):

@@ -31,11 +31,11 @@ class LengthRules(ScheduleRules, BulkRules):
     ) -> None:
         """Enqueue, fire and publish into a queue that takes four; then it takes more."""
         self._hit("fill")
-        self._driver.call("configure", asks.SETTINGS[FULL])
+        self._driver.call("configure", **asks.SETTINGS[FULL])
         for drawn in calls:
             call = self._next_call("enqueue", asks.CLIENTS[0])
             self._numbered("enqueue", self._new_jobs(drawn), call=call)
         later = schedule_asks.LATER_MS[-1]
         self._fire([self._occurrence(schedule_id, later, [], "") for schedule_id in fired])
         self.write_in_bulk("w2", [written], 1, is_repeated=False, is_discarded=False)
-        self._driver.call("configure", asks.SETTINGS["default"])
+        self._driver.call("configure", **asks.SETTINGS["default"])

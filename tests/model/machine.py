@@ -329,7 +329,7 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
     def _steer(self, what: str) -> None:
         if what in asks.SETTINGS:
             self._hit("configure")
-            self._driver.call("configure", asks.SETTINGS[what])
+            self._driver.call("configure", **asks.SETTINGS[what])
         elif what in ("prune", "repair"):
             self._hit(what)
             getattr(self._driver, what)()

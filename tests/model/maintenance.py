@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Unpack
+
+import msgspec
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
 from headrace.storage.limits import ROW_MESSAGE_LIMIT
@@ -12,7 +15,7 @@ from headrace.storage.values import (
     End,
     IncarnationInfo,
     QueueCounts,
-    QueueSettings,
+    SettingChanges,
     worker_info,
 )
 from tests.model.consumer import TIERS
@@ -236,12 +239,12 @@ class InspectorModel(State):
         q.is_paused = False
         q.wake_all()
 
-    def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps, and how many run at once."""
+    def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        """Change what the queue keeps, and how many run at once."""
         q = self.queue(queue)
-        is_other = settings.max_active != q.settings.max_active
-        q.settings = settings
-        if is_other:
+        before = q.settings.max_active
+        q.settings = msgspec.structs.replace(q.settings, **changes)
+        if q.settings.max_active != before:
             q.wake_all()
 
     def delete_queue(self, queue: str, *, is_forced: bool) -> int | None:

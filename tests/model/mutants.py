@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
+from typing import Unpack
 
 import msgspec
 
@@ -18,8 +19,8 @@ from headrace.storage.values import (
     ClaimReply,
     End,
     EventPage,
-    QueueSettings,
     Report,
+    SettingChanges,
     Settlement,
     SlotsAsked,
 )
@@ -222,8 +223,9 @@ class PausesEverybody(SqliteStorage):
 class KeepsEverything(SqliteStorage):
     """Does not bound the history."""
 
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        await super().configure(queue, msgspec.structs.replace(settings, history=100_000))
+    async def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        changes["history"] = 100_000
+        await super().configure(queue, **changes)
 
 
 class LetsReadersGoBack(SqliteStorage):

@@ -79,10 +79,10 @@ def test_the_head_of_a_queue_is_not_taken_for_a_later_job_with_the_id_of_a_cance
 
 def test_a_dead_letter_that_reached_an_earlier_age_is_pruned(driver: Driver) -> None:
     register(driver, "w1")
-    driver.call("configure", asks.SETTINGS["for a minute"])
+    driver.call("configure", **asks.SETTINGS["for a minute"])
     enqueue(driver, "a")
     settle(driver, claim(driver)[0], "failed")
-    driver.call("configure", asks.SETTINGS["default"])
+    driver.call("configure", **asks.SETTINGS["default"])
     driver.advance(asks.MINUTE_MS)
     driver.prune()
     driver.stats()
@@ -140,7 +140,7 @@ def test_a_redriven_job_keeps_its_output_for_longer_than_its_dead_letter_would_h
     driver: Driver,
 ) -> None:
     register(driver, "w1")
-    driver.call("configure", asks.SETTINGS["for a minute"])
+    driver.call("configure", **asks.SETTINGS["for a minute"])
     enqueue(driver, "a")
     [job] = claim(driver)
     report(driver, job, b"1")
@@ -232,7 +232,7 @@ def test_jobs_that_are_published_into_a_full_queue_stay_until_there_is_room(
     jobs = [asks.make_job(name, [], now=driver.subject.now, channel="") for name in "abcd"]
     driver.stage("w2", "t1", jobs, before=0, ttl_ms=asks.HOUR_MS)
     driver.commit("w2", [StageInfo("t1", 1, 4)], batch=0, keep_ms=asks.HOUR_MS)
-    driver.call("configure", asks.SETTINGS["four wait"])
+    driver.call("configure", **asks.SETTINGS["four wait"])
     for name in ("v", "w", "x", "y"):
         enqueue(driver, name)
     assert driver.call("publish") == Full(QUEUE, 4, 4)

@@ -22,7 +22,6 @@ from headrace.storage import (
     End,
     JobRequest,
     Occurrence,
-    QueueSettings,
     ScheduleWrite,
 )
 from headrace.storage.sqlite.storage import SqliteStorage
@@ -329,7 +328,7 @@ async def test_a_queue_that_is_full_holds_up_no_other_and_gets_its_jobs_once_the
     storage: SqliteStorage, clock: ManualClock, steps: Steps, log: EventLog
 ) -> None:
     full = "a-full-queue"
-    await storage.configure(full, QueueSettings(max_length=1))
+    await storage.configure(full, max_length=1)
     await storage.enqueue(full, [JobRequest("x", full, "t", b"{}")], call=CallId("c", 1))
     for name in "ab":
         await put(storage, f"full-{name}", Every(60), job=replace(JOB, queue=full))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypedDict
 
 import msgspec
 
@@ -255,6 +256,21 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_length: int = 0
     weight: int = 0
     aging: int = 0
+
+
+class SettingChanges(TypedDict, total=False):
+    """What is to change of `QueueSettings`; what isn't named stays."""
+
+    history: int
+    dead_letters: int
+    dead_letter_ttl_ms: int
+    events: int
+    events_cap: int
+    on_failed: str
+    max_active: int
+    max_length: int
+    weight: int
+    aging: int
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):

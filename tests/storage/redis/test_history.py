@@ -8,7 +8,6 @@ import redis
 from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import QueueSettings
 from headrace.testing.contract.steps import (
     QUEUE,
     ContractClient,
@@ -47,7 +46,7 @@ async def end_another(
     storage: Storage, client: ContractClient, worker: ContractIncarnation, outcome: Outcome
 ) -> None:
     """Bring one more job to the same end, where only one is kept."""
-    await storage.configure(QUEUE, QueueSettings(history=1, dead_letters=1))
+    await storage.configure(QUEUE, history=1, dead_letters=1)
     await worker.settle(await start(client, worker, NEXT, SMALL), outcome)
 
 

@@ -11,7 +11,7 @@ from headrace.errors import StorageRefused
 from headrace.job import JobState
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, QueueSettings
+from headrace.storage.values import CallId
 from headrace.testing.contract import Subject
 from headrace.testing.contract.fixtures import Dump
 from headrace.testing.contract.steps import (
@@ -109,7 +109,7 @@ async def test_each_kind_of_record_is_kept_as_long_as_it_was_asked(
 async def test_the_dead_letters_ttl_is_the_queues(
     storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
-    await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=DAY_MS))
+    await storage.configure(QUEUE, dead_letter_ttl_ms=DAY_MS)
     await bring(JobState.FAILED, client, worker, payload=BIG)
     for key in ("job:x", "payload:x", "errors:x"):
         assert DAY_MS - 60_000 < ttl(server, key) <= DAY_MS
@@ -118,7 +118,7 @@ async def test_the_dead_letters_ttl_is_the_queues(
 async def test_a_dead_letter_of_which_nothing_is_kept_leaves_no_key(
     storage: Storage, client: ContractClient, worker: ContractIncarnation, server: redis.Redis
 ) -> None:
-    await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=0))
+    await storage.configure(QUEUE, dead_letter_ttl_ms=0)
     await bring(JobState.FAILED, client, worker, payload=BIG)
     assert list(server.scan_iter(f"{ROOT}:*:x")) == []
     assert server.zcard(f"{ROOT}:dead") == 0

@@ -14,7 +14,6 @@ from headrace.storage.base import VERBS as VERBS_OF_THE_PORT
 from headrace.storage.base import Storage
 from headrace.storage.redis.library import assemble, library, lua_folder
 from headrace.storage.redis.storage import RedisStorage
-from headrace.storage.values import QueueSettings
 from headrace.testing.contract.fixtures import Dump
 from headrace.testing.contract.schedule_steps import (
     a_schedule,
@@ -48,7 +47,7 @@ async def join(storage: Storage) -> tuple[bool, list[str]]:
 VERBS: dict[str, Callable[[Storage], Awaitable[object]]] = {
     "beats": lambda storage: storage.beats(QUEUE),
     "cancel": lambda storage: storage.cancel(QUEUE, ["x"]),
-    "configure": lambda storage: storage.configure(QUEUE, QueueSettings()),
+    "configure": lambda storage: storage.configure(QUEUE, history=1),
     "event_lines": lambda storage: storage.event_lines(QUEUE),
     "event_place": lambda storage: storage.event_place(QUEUE, 10**15),
     "event_span": lambda storage: storage.event_span(QUEUE),

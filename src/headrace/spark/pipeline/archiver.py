@@ -95,10 +95,8 @@ class Archiver:
     def raise_cap(self, queues: Sequence[str], events_cap: int) -> None:
         """Let queues keep at least so many entries for readers."""
         for queue in queues:
-            settings = at_once(self._storage.stats(queue)).settings
-            if settings.events_cap < events_cap:
-                raised = msgspec.structs.replace(settings, events_cap=events_cap)
-                at_once(self._storage.configure(queue, raised))
+            if at_once(self._storage.stats(queue)).settings.events_cap < events_cap:
+                at_once(self._storage.configure(queue, events_cap=events_cap))
                 fields = {"events_cap": events_cap, "bytes": held_bytes(events_cap)}
                 write_line(logging.INFO, "spark.events_cap_raised", queue=queue, **fields)
 

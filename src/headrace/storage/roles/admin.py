@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from headrace.job import JobState
-from headrace.storage.values import QueueSettings
+from headrace.storage.values import SettingChanges
 from headrace.storage.verbs import writes
 
 
@@ -25,8 +25,11 @@ class Admin(Protocol):
         """Let claims bring jobs again, and leave tokens."""
 
     @writes()
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        """Set what the queue keeps of ended jobs and of events, and how many jobs it takes.
+    async def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        """Change what the queue keeps of ended jobs and of events, or how many jobs it takes.
+
+        What isn't named stays, so that two who change different settings at once both have their
+        way. One setting at least is named.
 
         A lowered number is reached in steps: each call that ends jobs deletes at most 100 records
         more than it ends. What is active beyond a lowered ``max_active`` goes on, and what waits

@@ -39,9 +39,6 @@ VALUES (?, ?, {", ".join("?" * len(_SETTINGS))})
 _CLOSE = (
     f"UPDATE queues SET {', '.join(f'{name} = ?' for name in (*COUNTS, *_PLACES))} WHERE key = ?"  # noqa: S608
 )
-CONFIGURE = f"UPDATE queues SET {', '.join(f'{name} = ?' for name in _SETTINGS)} WHERE key = ?"  # noqa: S608
-"""Sets all settings of a queue."""
-
 _SETTINGS_AT = 3 + len(_STRUCK)
 _COUNTS_AT = _SETTINGS_AT + len(_SETTINGS)
 _PLACES_AT = _COUNTS_AT + len(COUNTS)
@@ -234,6 +231,14 @@ def open_unit(step: Step, name: QueueName) -> UnitOfWork:
         unit = find_unit(step, name)
         assert unit is not None  # noqa: S101  # it was just made
     return unit
+
+
+def set_settings(db: sqlite3.Connection, key: int, changes: Mapping[str, object]) -> None:
+    """Change settings of a queue; those that aren't named stay."""
+    names = [name for name in _SETTINGS if name in changes]
+    columns = ", ".join(f"{name} = ?" for name in names)
+    values = [changes[name] for name in names]
+    db.execute(f"UPDATE queues SET {columns} WHERE key = ?", (*values, key))  # noqa: S608
 
 
 def list_queue(unit: UnitOfWork) -> None:

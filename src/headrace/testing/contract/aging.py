@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage import CancelOutcome, QueueSettings, Storage
+from headrace.storage import CancelOutcome, Storage
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     QUEUE,
@@ -43,7 +43,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=3))
+        await storage.configure(QUEUE, aging=3)
         await three_tiers(client, advance)
         assert ids(await worker.claim(9)) == [
             *("u1", "u2", "low1"),
@@ -59,7 +59,7 @@ class AgingContract(Contract):
         other: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=4))
+        await storage.configure(QUEUE, aging=4)
         await three_tiers(client, advance)
         started = []
         for n in range(8):
@@ -73,7 +73,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=3))
+        await storage.configure(QUEUE, aging=3)
         await client.enqueue(*(a_job(f"u{n}", priority=9) for n in range(1, 9)))
         assert ids(await worker.claim(5)) == ["u1", "u2", "u3", "u4", "u5"]
         await client.enqueue(a_job("mid1"), a_job("mid2"))
@@ -86,7 +86,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=2))
+        await storage.configure(QUEUE, aging=2)
         await client.enqueue(a_job("elsewhere", lane="gpu", priority=0))
         await three_tiers(client, advance, urgent=2)
         assert ids(await worker.claim(4)) == ["u1", "low1", "u2", "low2"]
@@ -98,7 +98,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=2))
+        await storage.configure(QUEUE, aging=2)
         await three_tiers(client, advance, urgent=3)
         cancelled = await storage.cancel(QUEUE, ["low1", "low2", "u1"])
         assert cancelled == [CancelOutcome.CANCELLED] * 3
@@ -111,7 +111,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=2))
+        await storage.configure(QUEUE, aging=2)
         await client.enqueue(a_job("late", priority=0, expires_in_ms=1))
         await three_tiers(client, advance, urgent=2)
         assert ids(await worker.claim(2)) == ["u1", "low1"]
@@ -123,7 +123,7 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=2))
+        await storage.configure(QUEUE, aging=2)
         for tier, name in ((5, "mid"), (9, "u")):
             await client.enqueue(
                 *(
@@ -145,8 +145,8 @@ class AgingContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(aging=2))
+        await storage.configure(QUEUE, aging=2)
         await three_tiers(client, advance, urgent=3)
         assert ids(await worker.claim(1)) == ["u1"]
-        await storage.configure(QUEUE, QueueSettings())
+        await storage.configure(QUEUE, aging=0)
         assert ids(await worker.claim(3)) == ["u2", "u3", "mid1"]

@@ -55,7 +55,7 @@ class DeleteQueueContract(Contract):
         await storage.cancel(QUEUE, ["x"])
         await storage.purge(QUEUE, JobState.CANCELLED, ["x"])
         await storage.pause(QUEUE)
-        await storage.configure(QUEUE, QueueSettings(history=7))
+        await storage.configure(QUEUE, history=7)
         await storage.retire(QUEUE, worker.name)
         assert await delete(storage) == 0
         assert await storage.queues() == []

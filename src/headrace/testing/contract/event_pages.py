@@ -12,7 +12,6 @@ from headrace.storage import (
     EventRecord,
     EventSpan,
     JobState,
-    QueueSettings,
     Storage,
     read_lines,
 )
@@ -155,7 +154,7 @@ class EventPagesContract(Contract):
     async def test_numbers_are_exact_after_trimming(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=1))
+        await storage.configure(QUEUE, events=1)
         await make_events(client, *[500] * 4, 7)
         span = await storage.event_span(QUEUE)
         entries = await all_lines(storage)
@@ -174,7 +173,7 @@ class EventPagesContract(Contract):
     async def test_what_a_reader_holds_is_in_the_span(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=1, events_cap=1_000))
+        await storage.configure(QUEUE, events=1, events_cap=1_000)
         await storage.acknowledge(QUEUE, "archive", "0")
         await make_events(client, *[500] * 4)
         entries = await all_lines(storage)

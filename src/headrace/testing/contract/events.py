@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.storage import EventRecord, JobEventKind, QueueSettings, Storage
+from headrace.storage import EventRecord, JobEventKind, Storage
 from headrace.testing.contract.fixtures import Advance, Contract
 from headrace.testing.contract.steps import (
     ERROR,
@@ -151,7 +151,7 @@ class EventsContract(Contract):
     async def test_events_are_bounded_as_configured(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=10))
+        await storage.configure(QUEUE, events=10)
         for n in range(400):
             await client.enqueue(a_job(f"{n}"))
         events = await all_events(storage)
@@ -172,7 +172,7 @@ class EventsContract(Contract):
     async def test_numbers_tell_what_was_trimmed_in_the_middle_of_a_read(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=1))
+        await storage.configure(QUEUE, events=1)
         await client.enqueue(*(a_job(f"{n}") for n in range(20)))
         page = await storage.events(QUEUE, limit=1)
         assert [event.number for event in page.events] == list(range(1, 21))

@@ -16,7 +16,6 @@ from headrace.storage import (
     JobRecord,
     JobState,
     Outcome,
-    QueueSettings,
     Settlement,
     Storage,
 )
@@ -207,7 +206,7 @@ class FailJobsContract(Contract):
         worker: ContractIncarnation,
         queue_task: str,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(on_failed=queue_task))
+        await storage.configure(QUEUE, on_failed=queue_task)
         await client.enqueue(a_job(on_failed=TASK))
         await worker.settle(await worker.claim_one(), failed())
         job = await worker.claim_one()
@@ -221,7 +220,7 @@ class FailJobsContract(Contract):
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
         await client.enqueue(a_job("early"), a_job("own", on_failed="own"))
-        await storage.configure(QUEUE, QueueSettings(on_failed=TASK))
+        await storage.configure(QUEUE, on_failed=TASK)
         assert (await storage.stats(QUEUE)).settings.on_failed == TASK
         await client.enqueue(a_job("plain", is_plain=True))
         for job in await worker.claim():
@@ -231,7 +230,7 @@ class FailJobsContract(Contract):
         assert [failure_in(job)["id"] for job in jobs] == ["early", "own", "plain"]
         for job in jobs:
             await worker.settle(job, completed())
-        await storage.configure(QUEUE, QueueSettings())
+        await storage.configure(QUEUE, on_failed="")
         await bring(JobState.FAILED, client, worker)
         assert (await storage.stats(QUEUE)).queued == 0
 
@@ -263,7 +262,7 @@ class FailJobsContract(Contract):
     async def test_a_dead_letter_that_is_not_kept_brings_one_too(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(dead_letters=0))
+        await storage.configure(QUEUE, dead_letters=0)
         payload = b"." * 1_000
         await client.enqueue(a_job(payload=payload, on_failed=TASK))
         await worker.settle(await worker.claim_one(), failed())

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headrace import InvalidOption
-from headrace.storage import JobState, Outcome, QueueSettings, Report, Storage
+from headrace.storage import JobState, Outcome, Report, Storage
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
     ENDED,
@@ -160,7 +160,7 @@ class OutputContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=2_000))
+        await storage.configure(QUEUE, dead_letter_ttl_ms=2_000)
         await client.enqueue(a_job("x"), a_job("y"))
         jobs = await worker.claim(2)
         for job in jobs:

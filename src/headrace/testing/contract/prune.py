@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage import EnqueueOutcome, JobState, Outcome, QueueSettings, Settlement, Storage
+from headrace.storage import EnqueueOutcome, JobState, Outcome, Settlement, Storage
 from headrace.testing.contract.bulk_steps import WRITE, ContractWriter, outlast, publish_all
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
 from headrace.testing.contract.steps import (
@@ -58,7 +58,7 @@ class PruneContract(Contract):
     async def test_the_history_keeps_the_newest_records(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(history=3))
+        await storage.configure(QUEUE, history=3)
         for n, outcome in enumerate([completed(b"." * 100), cancelled()] * 3):
             await end_many(client, worker, [f"{n}"], outcome)
         kept = [await state_of(storage, f"{n}") is not None for n in range(6)]
@@ -68,7 +68,7 @@ class PruneContract(Contract):
     async def test_the_dead_letters_keep_the_newest_records(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(dead_letters=2))
+        await storage.configure(QUEUE, dead_letters=2)
         await end_many(client, worker, ["done"], completed())
         for n in range(5):
             await end_many(client, worker, [f"{n}"], failed())
@@ -79,7 +79,7 @@ class PruneContract(Contract):
     async def test_a_history_of_zero_keeps_nothing(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(history=0, dead_letters=0))
+        await storage.configure(QUEUE, history=0, dead_letters=0)
         await end_many(client, worker, ["a", "b"], completed())
         await end_many(client, worker, ["c", "d"], failed())
         assert [await state_of(storage, name) for name in "abcd"] == [None] * 4
@@ -89,7 +89,7 @@ class PruneContract(Contract):
     ) -> None:
         # BC-65: the first call must not do it all.
         await end_many(client, worker, [f"{n}" for n in range(400)], completed())
-        await storage.configure(QUEUE, QueueSettings(history=10))
+        await storage.configure(QUEUE, history=10)
         sizes = [400]
         while sizes[-1] > 10:
             await end_many(client, worker, [f"more-{len(sizes)}"], completed())
@@ -110,7 +110,7 @@ class PruneContract(Contract):
         # Its old record is gone, but the place of that record in the history is not.
         await end_many(client, worker, ["x"], completed(ttl_ms=30, keep_ms=30))
         await outlive(storage, advance, "x", 30)
-        await storage.configure(QUEUE, QueueSettings(history=1))
+        await storage.configure(QUEUE, history=1)
         await bring(state, client, worker, priority=0)
         await end_many(client, worker, ["a", "b"], completed())
         assert await state_of(storage) is state
@@ -123,10 +123,10 @@ class PruneContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=30))
+        await storage.configure(QUEUE, dead_letter_ttl_ms=30)
         await end_many(client, worker, ["x"], failed())
         await outlive(storage, advance, "x", 30)
-        await storage.configure(QUEUE, QueueSettings(dead_letters=1))
+        await storage.configure(QUEUE, dead_letters=1)
         await client.enqueue(a_job(delay_ms=DAY_MS))
         await end_many(client, worker, ["a", "b"], failed())
         assert await state_of(storage) is JobState.SCHEDULED
@@ -138,7 +138,7 @@ class PruneContract(Contract):
         worker: ContractIncarnation,
         advance: Advance,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(dead_letter_ttl_ms=30))
+        await storage.configure(QUEUE, dead_letter_ttl_ms=30)
         await end_many(client, worker, ["x"], failed())
         await outlive(storage, advance, "x", 30)
         assert await client.enqueue(a_job()) == [EnqueueOutcome.QUEUED]

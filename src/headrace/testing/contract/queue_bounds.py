@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import QueueFull
-from headrace.storage import EnqueueOutcome, JobState, QueueSettings, Storage
+from headrace.storage import EnqueueOutcome, JobState, Storage
 from headrace.testing.contract.bulk_steps import ContractWriter, report_of
 from headrace.testing.contract.fixtures import Contract, Dump
 from headrace.testing.contract.schedule_steps import an_occurrence, fire
@@ -31,7 +31,7 @@ class QueueBoundsContract(Contract):
         worker: ContractIncarnation,
         other: ContractIncarnation,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_active=3))
+        await storage.configure(QUEUE, max_active=3)
         await client.enqueue(*(a_job(name) for name in "abcdef"))
         a, b = await worker.claim(2)
         reply = await other.ask()
@@ -45,7 +45,7 @@ class QueueBoundsContract(Contract):
     async def test_the_bound_is_of_all_lanes_together(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_active=2))
+        await storage.configure(QUEUE, max_active=2)
         await client.enqueue(*(a_job(name) for name in "ab"), a_job("c", lane="process"))
         assert ids(await worker.claim(slots={"default": 1, "process": 5})) == ["a", "c"]
         assert ids(await worker.claim(slots={"default": 1, "process": 5})) == []
@@ -55,13 +55,13 @@ class QueueBoundsContract(Contract):
     ) -> None:
         await client.enqueue(*(a_job(name) for name in "abcd"))
         a, b = await worker.claim(2)
-        await storage.configure(QUEUE, QueueSettings(max_active=1))
+        await storage.configure(QUEUE, max_active=1)
         assert await worker.claim() == []
         assert await worker.settle(a, completed())
         assert await worker.claim() == []
         assert await worker.settle(b, completed())
         assert ids(await worker.claim()) == ["c"]
-        await storage.configure(QUEUE, QueueSettings())
+        await storage.configure(QUEUE, max_active=0)
         assert ids(await worker.claim()) == ["d"]
 
     async def test_the_end_of_an_attempt_leaves_a_token_for_another_worker(
@@ -71,7 +71,7 @@ class QueueBoundsContract(Contract):
         worker: ContractIncarnation,
         other: ContractIncarnation,
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_active=1))
+        await storage.configure(QUEUE, max_active=1)
         await client.enqueue(a_job("a"), a_job("b"))
         a = await worker.claim_one()
         waiter = storage.open_waiter(QUEUE, other.name, "default")
@@ -86,7 +86,7 @@ class QueueBoundsContract(Contract):
     async def test_a_full_queue_takes_nothing_of_a_call(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_length=3))
+        await storage.configure(QUEUE, max_length=3)
         await client.enqueue(a_job("a"), a_job("b", delay_ms=1_000))
         before = await dump()
         with pytest.raises(QueueFull) as caught:
@@ -98,7 +98,7 @@ class QueueBoundsContract(Contract):
     async def test_what_runs_or_is_a_duplicate_does_not_count(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_length=2))
+        await storage.configure(QUEUE, max_length=2)
         await client.enqueue(a_job("a"), a_job("b"))
         assert await client.enqueue(a_job("a"), a_job("b")) == [EnqueueOutcome.DUPLICATE] * 2
         job = await worker.claim_one()
@@ -112,7 +112,7 @@ class QueueBoundsContract(Contract):
     async def test_what_is_published_waits_until_a_queue_takes_any_job(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_length=2))
+        await storage.configure(QUEUE, max_length=2)
         writer = ContractWriter(storage)
         await writer.stage(*(a_job(name) for name in "abc"))
         await writer.stage(a_job("d"))
@@ -136,7 +136,7 @@ class QueueBoundsContract(Contract):
     async def test_what_is_fired_waits_until_a_queue_takes_any_job(
         self, storage: Storage, client: ContractClient, worker: ContractIncarnation, dump: Dump
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(max_length=1))
+        await storage.configure(QUEUE, max_length=1)
         await client.enqueue(a_job("x"))
         occurrences = [an_occurrence(n) for n in (1, 2)]
         before = await dump()

@@ -10,8 +10,8 @@ from headrace.storage import (
     READERS_LIMIT,
     EventPage,
     EventRecord,
-    QueueSettings,
     ReaderInfo,
+    SettingChanges,
     Storage,
 )
 from headrace.testing.contract.fixtures import Advance, Contract, Dump
@@ -20,7 +20,7 @@ from headrace.testing.contract.steps import QUEUE, ContractClient, a_job
 NOTHING = "0"
 """The stream id of a reader that has seen nothing."""
 
-LITTLE = QueueSettings(events=1, events_cap=1_000)
+LITTLE = SettingChanges(events=1, events_cap=1_000)
 """Of a queue that would soon trim its events."""
 
 
@@ -75,13 +75,13 @@ class ReadersContract(Contract):
     async def test_what_a_reader_has_not_acknowledged_is_kept(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 3_000)
         assert [event.number for event in await kept(storage)] == list(range(1, 3_001))
 
     async def test_but_no_more_than_the_cap(self, storage: Storage, client: ContractClient) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=1, events_cap=10))
+        await storage.configure(QUEUE, events=1, events_cap=10)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 4_000)
         numbers = [event.number for event in await kept(storage)]
@@ -91,7 +91,7 @@ class ReadersContract(Contract):
     async def test_with_a_cap_below_the_ordinary_number_that_one_counts(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=100, events_cap=1))
+        await storage.configure(QUEUE, events=100, events_cap=1)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 2_000)
         assert len(await kept(storage)) == 2_000
@@ -99,7 +99,7 @@ class ReadersContract(Contract):
     async def test_what_all_have_acknowledged_is_trimmed(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         for name in ("archive", "alerts"):
             await storage.acknowledge(QUEUE, name, NOTHING)
         await make_events(client, 1, 3_000)
@@ -116,7 +116,7 @@ class ReadersContract(Contract):
     async def test_the_ordinary_number_of_entries_is_kept_though_all_have_seen_them(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, QueueSettings(events=50))
+        await storage.configure(QUEUE, events=50)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 3_000)
         await storage.acknowledge(QUEUE, "archive", (await page_to(storage, 3_000)).last_id)
@@ -127,7 +127,7 @@ class ReadersContract(Contract):
     async def test_an_entry_that_is_seen_in_part_is_kept(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 1_000)
         events = (await page_to(storage, 520)).events
@@ -173,7 +173,7 @@ class ReadersContract(Contract):
     async def test_who_names_what_is_not_there_yet_has_seen_all_there_is(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await make_events(client, 1, 20)
         last_id = (await page_to(storage, 20)).last_id
         ms, _, seq = last_id.partition("-")
@@ -192,7 +192,7 @@ class ReadersContract(Contract):
         known = await info(storage, "early")
         assert (known.stream_id, known.number, known.behind) == ("0-0", 0, 0)
         await storage.forget_reader(QUEUE, "early")
-        await storage.configure(QUEUE, QueueSettings(events=1))
+        await storage.configure(QUEUE, events=1)
         await make_events(client, 1, 2_000)
         await storage.acknowledge(QUEUE, "late", NOTHING)
         events = await kept(storage)
@@ -232,7 +232,7 @@ class ReadersContract(Contract):
     async def test_a_reader_that_is_forgotten_holds_nothing_back(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await make_events(client, 1, 2_000)
         assert await storage.forget_reader(QUEUE, "archive") is True
@@ -244,7 +244,7 @@ class ReadersContract(Contract):
     async def test_other_readers_go_on_holding_theirs(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await make_events(client, 1, 20)
         last_id = (await page_to(storage, 20)).last_id
         await storage.acknowledge(QUEUE, "archive", last_id)
@@ -257,7 +257,7 @@ class ReadersContract(Contract):
     async def test_silent_readers_are_dropped_after_seven_days(
         self, storage: Storage, client: ContractClient, advance: Advance
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         await storage.acknowledge(QUEUE, "archive", NOTHING)
         await advance(1)
         await storage.acknowledge(QUEUE, "alerts", NOTHING)
@@ -307,7 +307,7 @@ class ReadersContract(Contract):
     async def test_readers_of_another_queue_or_tenant_hold_nothing_back_here(
         self, storage: Storage, client: ContractClient
     ) -> None:
-        await storage.configure(QUEUE, LITTLE)
+        await storage.configure(QUEUE, **LITTLE)
         other = storage.for_tenant("other")
         await storage.acknowledge("another", "archive", NOTHING)
         await other.acknowledge(QUEUE, "archive", NOTHING)

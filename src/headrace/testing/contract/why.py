@@ -10,7 +10,6 @@ from headrace.storage import (
     GateStanding,
     JobState,
     NextRun,
-    QueueSettings,
     Situation,
     Storage,
     Terms,
@@ -105,7 +104,7 @@ class WhyContract(Contract):
         found = await situation(storage)
         assert (found.is_paused, found.max_active, found.active) == (False, 0, 0)
         await worker.claim_one()
-        await storage.configure(QUEUE, QueueSettings(max_active=1))
+        await storage.configure(QUEUE, max_active=1)
         await storage.pause(QUEUE)
         found = await situation(storage)
         assert (found.is_paused, found.max_active, found.active) == (True, 1, 1)

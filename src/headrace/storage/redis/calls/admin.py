@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -12,7 +12,7 @@ from headrace.storage.readers import read_stream_id
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing
 from headrace.storage.redis.calls.maintenance import PAGE
-from headrace.storage.values import QueueSettings
+from headrace.storage.values import SettingChanges
 
 _LAST = "9" * 19
 """Behind all entries of a millisecond."""
@@ -40,9 +40,10 @@ def resume(root: str) -> Call[None]:
     return Call("resume", root, (), nothing)
 
 
-def configure(root: str, settings: QueueSettings) -> Call[None]:
+def configure(root: str, **changes: Unpack[SettingChanges]) -> Call[None]:
     """Build ``configure``."""
-    words = [word for pair in msgspec.structs.asdict(settings).items() for word in pair]
+    said: dict[str, Any] = {**changes}
+    words: list[Word] = [word for change in said.items() for word in change]
     return Call("configure", root, words, nothing)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from headrace.job import JobState
 from headrace.storage.redis.calls import admin
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import QueueSettings
+from headrace.storage.values import SettingChanges
 
 
 class RedisAdmin(RedisRole):
@@ -20,8 +21,8 @@ class RedisAdmin(RedisRole):
     async def resume(self, queue: str) -> None:
         await self._client.run(admin.resume(self._root(queue)))
 
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        await self._client.run(admin.configure(self._root(queue), settings))
+    async def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        await self._client.run(admin.configure(self._root(queue), **changes))
 
     async def acknowledge(
         self, queue: str, reader: str, stream_id: str, *, number: int = 0

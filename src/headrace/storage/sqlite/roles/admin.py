@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from headrace.job import JobState
 from headrace.storage.readers import read_stream_id
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import readers, steering
-from headrace.storage.values import QueueSettings
+from headrace.storage.values import SettingChanges
 
 
 class SqliteAdmin(SqliteRole):
@@ -20,8 +21,8 @@ class SqliteAdmin(SqliteRole):
     async def resume(self, queue: str) -> None:
         await self._do("resume", lambda s: steering.resume(s, self._name(queue)))
 
-    async def configure(self, queue: str, settings: QueueSettings) -> None:
-        await self._do("configure", lambda s: steering.configure(s, self._name(queue), settings))
+    async def configure(self, queue: str, **changes: Unpack[SettingChanges]) -> None:
+        await self._do("configure", lambda s: steering.configure(s, self._name(queue), **changes))
 
     async def acknowledge(
         self, queue: str, reader: str, stream_id: str, *, number: int = 0

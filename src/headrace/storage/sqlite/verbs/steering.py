@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import msgspec
 
@@ -13,8 +14,8 @@ from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
 from headrace.storage.sqlite.record import load
-from headrace.storage.sqlite.unit import CONFIGURE, find_unit, list_queue, open_unit
-from headrace.storage.values import QueueSettings
+from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit, set_settings
+from headrace.storage.values import QueueSettings, SettingChanges
 
 _DELETE_QUEUE = (
     "DELETE FROM incarnations WHERE queue = ?",
@@ -44,11 +45,11 @@ def resume(step: Step, name: QueueName) -> None:
     unit.close()
 
 
-def configure(step: Step, name: QueueName, settings: QueueSettings) -> None:
-    """Set what a queue keeps and takes."""
+def configure(step: Step, name: QueueName, **changes: Unpack[SettingChanges]) -> None:
+    """Change what a queue keeps and takes."""
     unit = open_unit(step, name)
-    step.db.execute(CONFIGURE, (*msgspec.structs.astuple(settings), unit.key))
-    if settings.max_active != unit.settings.max_active:
+    set_settings(step.db, unit.key, changes)
+    if changes.get("max_active", unit.settings.max_active) != unit.settings.max_active:
         unit.wakes.all()
         unit.close()
 
@@ -72,8 +73,7 @@ def delete_queue(step: Step, name: QueueName, *, is_forced: bool) -> int | None:
     if not left:
         for sql in _DELETE_QUEUE:
             step.db.execute(sql, (unit.key,))
-        settings = msgspec.structs.astuple(QueueSettings())
-        step.db.execute(CONFIGURE, (*settings, unit.key))
+        set_settings(step.db, unit.key, msgspec.structs.asdict(QueueSettings()))
     return left
 
 
