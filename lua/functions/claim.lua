@@ -129,7 +129,7 @@ function functions.claim(roots, args)
   }
   unit.joined, unit.joiner = {}, incarnation
   if number + 0 < numbers.read(last, 0) then
-    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
+    return redis.error_reply('STALECALL call ' .. number .. ' is older than ' .. last)
   elseif number == last then
     starts.again(unit, call)
     reply[3] = due.next_ms(unit)

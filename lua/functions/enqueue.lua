@@ -14,7 +14,7 @@ function functions.enqueue(roots, args)
   if answered == number then
     return answer
   elseif answered and number + 0 < answered + 0 then
-    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. answered)
+    return redis.error_reply('STALECALL call ' .. number .. ' is older than ' .. answered)
   end
   answer = batch.store(unit, args, 3)
   unit.raw('SET', memory, number .. ' ' .. answer, 'PX', CALLS_TTL_MS)

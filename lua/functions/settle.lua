@@ -91,7 +91,7 @@ function functions.settle(roots, args)
   end
   local key = keys.worker(unit.root, incarnation)
   if number + 0 < numbers.read(last, 0) then
-    return redis.error_reply('STALECALL ' .. number .. ' is older than ' .. last)
+    return redis.error_reply('STALECALL call ' .. number .. ' is older than ' .. last)
   elseif number == last then
     return unit.call('HGET', key, 'settled') or 'unknown'
   end

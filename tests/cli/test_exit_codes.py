@@ -199,7 +199,7 @@ def test_an_error_inside_task_groups_is_still_one_line(
             client.hset(f"hr:{{{environment['HEADRACE_TENANT']}:{queue}}}:config", "layout", "99")
     ran = cli("worker", APP, "--log-level", "error")
     assert ran.code == 3, ran
-    assert ran.err.startswith("Error: Redis: NEWLAYOUT the queue has layout 99")
+    assert ran.err.startswith("Error: Redis: the queue has layout 99")
     assert ran.err.count("\n") == 1
 
 

@@ -24,7 +24,7 @@ def server() -> Iterator[RedisServer]:
 REFUSALS = [
     "OOM command not allowed when used memory is over maxmemory",
     "NOPERM this user has no permissions",
-    "STALECALL 1 is older than 2",
+    "STALECALL call 1 is older than 2",
     "WRONGTYPE Operation against a key holding the wrong kind of value",
     "ERR user_script:1: attempt to index a nil value",
 ]
@@ -56,7 +56,7 @@ async def test_a_refusal_after_a_lost_answer_is_a_lost_answer(
             await proxy.admit()
             with pytest.raises(ReplyLost) as caught:
                 await calling
-        assert words.split()[0] in str(caught.value.__cause__)
+        assert words.partition(" ")[2] in str(caught.value.__cause__)
         answer_again(server)
         assert (await app.queue("default").stats()).queued == 1
         again = await work.options(id="mine").enqueue()

@@ -50,6 +50,8 @@ class Meaning(NamedTuple):
     classes: tuple[type[Exception], ...] = ()
     """redis-py's; one that no line names is what its nearest base is."""
     advice: str = ""
+    is_ours: bool = False
+    """Whether our functions say it: the word is for this table, and the text for people."""
 
 
 _MEANINGS = (
@@ -117,7 +119,7 @@ _MEANINGS = (
         words=frozenset({"DENIED", "NOPROTO"}),
         advice="see the server's version and settings",
     ),
-    Meaning(StorageRefused, words=frozenset({"NEWLAYOUT"})),
+    Meaning(StorageRefused, words=frozenset({"NEWLAYOUT"}), is_ours=True),
     Meaning(
         StorageFull,
         words=frozenset({"OOM"}),
@@ -125,23 +127,26 @@ _MEANINGS = (
         advice="Redis is at maxmemory: let workers drain, or give it more memory",
     ),
     Meaning(QueueFull, words=frozenset({"QUEUEFULL"})),
-    Meaning(StaleCall, words=frozenset({"STALECALL"})),
+    Meaning(StaleCall, words=frozenset({"STALECALL"}), is_ours=True),
     Meaning(
         TooManySchedules,
         words=frozenset({"TOOMANY"}),
         advice="delete those that are not needed",
+        is_ours=True,
     ),
     Meaning(
         StageLost,
         words=frozenset({"STAGELOST"}),
         advice="stage it again under a new token",
+        is_ours=True,
     ),
     Meaning(
         TooManyReaders,
         words=frozenset({"TOOREADERS"}),
         advice="forget those that are not used",
+        is_ours=True,
     ),
-    Meaning(TooManyStrikes, words=frozenset({"TOOSTRIKES"}), advice="lift some"),
+    Meaning(TooManyStrikes, words=frozenset({"TOOSTRIKES"}), advice="lift some", is_ours=True),
     Meaning(FunctionMissing, texts=("function not found",)),
     Meaning(LibraryKnown, texts=("already exists",)),
 )
@@ -214,6 +219,8 @@ def _made(meaning: Meaning, text: str, where: str = "") -> StorageError:
     if meaning.kind is QueueFull:
         _, limit, waiting, root, *_ = text.split()
         return QueueFull(keys.queue_of(root), limit=int(limit), waiting=int(waiting))
+    if meaning.is_ours:
+        text = text.partition(" ")[2]
     advice = f" ({meaning.advice})" if meaning.advice else ""
     return meaning.kind(f"{_said(cut(text, TEXT_LIMIT), where)}{advice}")
 
