@@ -13,8 +13,12 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from headrace.errors import InvalidOption
+from headrace.plain import cut
 
 MOST_DATABASES = 2**31
+WHERE_LIMIT = 200
+"""Most characters of a server's name in messages."""
+
 UNREADABLE = (
     "the storage URL can't be read: percent-encode special characters in user and password, "
     "as in redis://user:p%40ss@host:6379/0"
@@ -37,7 +41,8 @@ class Location:
     def where(self) -> str:
         """The server's host and port, or its socket, as redis-py's messages say it."""
         said = self.settings
-        return said["path"] if self.kind == "unix" else f"{said['host']}:{said['port']}"
+        whole = said["path"] if self.kind == "unix" else f"{said['host']}:{said['port']}"
+        return cut(whole, WHERE_LIMIT)
 
 
 def location_of(url: str) -> Location:
