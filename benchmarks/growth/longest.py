@@ -18,7 +18,7 @@ from benchmarks.growth.points import Place, Point, Values, take_turns
 from benchmarks.growth.workload import GrowthLoad
 from benchmarks.harness import serving
 from headrace.job import ErrorInfo
-from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.limits import BATCH_LIMIT, MOVED_A_CALL
 
 NO_KEYS, KEYS = 0, 500
 IN_LINE = 10_000
@@ -65,22 +65,22 @@ class Stand:
 
 
 async def settle(stand: Stand, keys: int) -> float:
-    """Complete 500 jobs, each of which may free a place for the next of its key."""
+    """Complete as many jobs as a worker does at once; each may let the next of its key in."""
     await stand.fill(2 * BATCH_LIMIT, keys)
-    return await stand.ms(stand.caller.settle(await stand.caller.claim(BATCH_LIMIT)))
+    return await stand.ms(stand.caller.settle(await stand.caller.claim(MOVED_A_CALL)))
 
 
 async def reap(stand: Stand, keys: int) -> float:
-    """Take back what a dead worker held: 200 jobs a call."""
+    """Take back what a dead worker held, as far as one call does."""
     await stand.fill(2 * BATCH_LIMIT, keys)
     await stand.caller.claim(BATCH_LIMIT)
     return await stand.ms(stand.caller.reap(DIED))
 
 
 async def purge(stand: Stand, keys: int) -> float:
-    """Delete 500 ready jobs, each of which may have a place."""
+    """Delete as many ready jobs as one call does, each of which may have a place."""
     await stand.fill(2 * BATCH_LIMIT, keys)
-    ids = [row.id async for row in stand.queue.jobs("queued", limit=BATCH_LIMIT)]
+    ids = [row.id async for row in stand.queue.jobs("queued", limit=MOVED_A_CALL)]
     return await stand.ms(stand.queue.purge("queued", *ids))
 
 

@@ -1,6 +1,6 @@
 -- Condemn an incarnation whose beat has not moved since the caller looked, and take its jobs back;
 -- atomic because a beat in between must win. Reply: moved, or how many jobs are left. `words` are those of the error.
-local BATCH = limits.REAPED_A_CALL
+local BATCH = limits.MOVED_A_CALL
 
 function functions.reap(roots, args)
   local incarnation, seen, error, words = unpack(args)

@@ -1,6 +1,6 @@
 -- Put back what an incarnation still has and forget it; atomic so that no job is left with nobody.
 -- Reply: how many jobs are left for another call; 0: it is forgotten.
-local BATCH = limits.RETIRED_A_CALL
+local BATCH = limits.MOVED_A_CALL
 
 function functions.retire(roots, args)
   local incarnation = unpack(args)

@@ -14,7 +14,7 @@ from headrace.job import CancelOutcome, JobState
 from headrace.plain import plain_text, shown
 from headrace.settings import check_count
 from headrace.storage.base import Producer
-from headrace.storage.batches import batches
+from headrace.storage.batches import moved
 from headrace.views.cancelled import CancelReport
 from headrace.views.jobs import JobSummary
 
@@ -127,7 +127,7 @@ async def cancel_jobs(
     verdicts: Counter[CancelOutcome] = Counter()
     try:
         for state, ids in by_state.items():
-            for batch in batches(ids):
+            for batch in moved(ids):
                 verdicts.update(await cancel_some(storage, queue, state, batch, among))
     except StorageError as error:
         error.report = CancelReport.of(queue, matched, verdicts)

@@ -18,7 +18,7 @@ from headrace.plain import plain_text, shown
 from headrace.queue_events import Operator
 from headrace.queue_strikes import QueueStrikes
 from headrace.settings import check_count, check_flag
-from headrace.storage.batches import batches
+from headrace.storage.batches import batches, moved
 from headrace.storage.exports import place_behind
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.values import End
@@ -160,7 +160,7 @@ class QueueJobs(QueueStrikes):
         """
         ids = await self._chosen(JobState.FAILED, job_ids, task, all_jobs=all_jobs)
         done = 0
-        for batch in batches(ids):
+        for batch in moved(ids):
             done += await self._storage().redrive(self.name, batch)
         return done
 
@@ -234,7 +234,7 @@ class QueueJobs(QueueStrikes):
             )
         ids = await self._chosen(wanted, job_ids, task, all_jobs=all_jobs)
         done = 0
-        for batch in batches(ids):
+        for batch in moved(ids):
             done += await self._storage().purge(self.name, wanted, batch)
         return done
 

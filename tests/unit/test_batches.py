@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.storage.batches import batches, fitting
-from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES
+from headrace.storage.batches import batches, fitting, moved
+from headrace.storage.limits import BATCH_LIMIT, BATCH_LIMIT_BYTES, MOVED_A_CALL
 
 
 def test_items_go_in_order_and_as_many_at_a_time_as_a_call_may_bring() -> None:
@@ -11,6 +11,12 @@ def test_items_go_in_order_and_as_many_at_a_time_as_a_call_may_bring() -> None:
     assert [len(batch) for batch in batches(items)] == [BATCH_LIMIT, BATCH_LIMIT, 1]
     assert [item for batch in batches(items) for item in batch] == list(items)
     assert list(batches([])) == []
+
+
+def test_a_call_moves_fewer_than_it_may_bring() -> None:
+    jobs = range(2 * MOVED_A_CALL + 1)
+    assert [len(batch) for batch in moved(jobs)] == [MOVED_A_CALL, MOVED_A_CALL, 1]
+    assert MOVED_A_CALL < BATCH_LIMIT
 
 
 def test_no_call_has_more_bytes_than_it_may_but_for_a_single_item() -> None:

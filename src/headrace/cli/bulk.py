@@ -16,7 +16,7 @@ from headrace.cli.output import echo, echo_json, note, one_line, plural
 from headrace.cli.views import Changed
 from headrace.job import JobState
 from headrace.storage.base import Storage
-from headrace.storage.batches import batches
+from headrace.storage.batches import moved
 
 SAMPLE = 5
 """Ids that a preview shows."""
@@ -49,7 +49,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 Act = Callable[[str, JobState, Sequence[str]], Awaitable[int]]
-"""Changes jobs of one queue and state, at most `batches` brings, and returns how many were."""
+"""Changes jobs of one queue and state, at most `moved` brings, and returns how many were."""
 
 
 def check_is_dead(job_id: str, queue: str, state: JobState) -> None:
@@ -188,7 +188,7 @@ async def _apply(change: Change, chosen: Sequence[Chosen], act: Act) -> int:
         length=len(chosen), label=label, file=sys.stderr, hidden=is_hidden
     ) as bar:
         for (queue, state), ids in groups.items():
-            for batch in batches(ids):
+            for batch in moved(ids):
                 done += await act(queue, state, batch)
                 bar.update(len(batch))
     return done

@@ -12,7 +12,7 @@ from headrace.cli.output import echo, echo_json, note, plural
 from headrace.job import JobState, check_name
 from headrace.queue_jobs import PURGEABLE
 from headrace.storage.base import Storage
-from headrace.storage.batches import batches
+from headrace.storage.batches import moved
 from headrace.storage.values import QueueCounts
 
 KEPT = (JobState.COMPLETED, JobState.CANCELLED)
@@ -122,7 +122,7 @@ async def _carry_out(storage: Storage, name: str, *, is_forced: bool) -> int:
 async def _take_from_workers(storage: Storage, name: str) -> None:
     """Have active jobs end cancelled: they are asked to stop, and their incarnations retired."""
     active = [job.id async for job in queue_of(storage, name).jobs(JobState.ACTIVE)]
-    for batch in batches(active):
+    for batch in moved(active):
         await storage.cancel(name, batch)
     if active:
         for info in await storage.workers(name):
@@ -137,6 +137,6 @@ async def _purge(storage: Storage, name: str, states: tuple[JobState, ...]) -> i
     done = 0
     for state in states:
         ids = [job.id async for job in queue_of(storage, name).jobs(state)]
-        for batch in batches(ids):
+        for batch in moved(ids):
             done += await storage.purge(name, state, batch)
     return done

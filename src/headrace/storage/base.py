@@ -7,7 +7,8 @@ These rules hold for every verb; `headrace.testing.contract` tests them.
   tenant's data are read, changed or counted.
 - **Bounded.** Callers pass at most `BATCH_LIMIT` items and `BATCH_LIMIT_BYTES` of payloads,
   results or output: a payload or result at most 1 MiB, a piece of output 64 KiB. A verb that has
-  more to do than its bound says so, and is called again.
+  more to do than its bound says so, and is called again. Where each item may let other jobs in,
+  callers pass `MOVED_A_CALL`, so that no call takes much longer than another.
 - **Checked values.** Names, ids and options were checked before they come here: queues and lanes
   match ``[A-Za-z0-9][A-Za-z0-9._-]{0,99}``; job ids and task names are 1 to 256 bytes of UTF-8
   without control characters, and a progress text has none either. Payloads, options, results and

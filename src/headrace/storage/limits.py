@@ -91,11 +91,9 @@ STRIKES_LIMIT = 100
 CANCELS_A_BEAT = 500
 """Most ids that are asked to stop in the answer to one beat."""
 
-RETIRED_A_CALL = 500
-"""Jobs that one call of ``retire`` puts back."""
-
-REAPED_A_CALL = 200
-"""Jobs that one call of ``reap`` takes back."""
+MOVED_A_CALL = 200
+"""Most jobs that one call of ``reap`` or ``retire`` takes back, and that callers settle, cancel,
+redrive, purge or put back in one: each may free places in four limits, and let others in."""
 
 PRUNED_A_CALL = 200
 """Places that one call of ``prune`` looks at, in each of its pieces."""

@@ -21,7 +21,7 @@ from headrace.events import AttemptStarted, Emit, QueueFenced
 from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
-from headrace.storage.batches import batches
+from headrace.storage.batches import moved
 from headrace.storage.values import CallId, ClaimReply, FreeSlots, IncarnationInfo, SlotsAsked
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
@@ -292,7 +292,7 @@ class Incarnation:
         # refused.
         unfinished = self._unfinished | self.attempts.keys()
         jobs = [(a.job.id, a.job.claim) for a in self._stopped if a.job.id in unfinished]
-        for batch in batches(jobs):
+        for batch in moved(jobs):
             await self.storage.put_back(self.queue, self.id, batch)
         return len(jobs)
 

@@ -28,6 +28,7 @@ from headrace.outcome import (
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Consumer
 from headrace.storage.batches import fitting
+from headrace.storage.limits import MOVED_A_CALL
 from headrace.storage.values import CallId, Settlement
 
 BACKED_UP_AFTER_S = 1.0
@@ -121,7 +122,8 @@ class Settler:
             self._sending = []
 
     def _take(self) -> list[tuple[ClaimedJob, Settlement]]:
-        count = fitting((1, _size_of(settlement.outcome)) for _, settlement in self._pending)
+        parts = ((1, _size_of(settlement.outcome)) for _, settlement in self._pending)
+        count = fitting(parts, most=MOVED_A_CALL)
         return [self._pending.popleft() for _ in range(count)]
 
     async def _send(self, settlements: list[Settlement]) -> list[bool] | None:

@@ -167,7 +167,7 @@ class Consumer(Protocol):
 
     @writes()
     async def retire(self, queue: str, incarnation: str) -> int:
-        """Put back up to 500 of the jobs that an incarnation owns; forget it when none are left.
+        """Put back up to 200 of the jobs that an incarnation owns; forget it when none are left.
 
         A token that it holds is passed on. The call that forgets it leaves an event. It is no error
         if the incarnation is unknown.

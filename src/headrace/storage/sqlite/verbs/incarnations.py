@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, Claim
-from headrace.storage.limits import CANCELS_A_BEAT, RETIRED_A_CALL
+from headrace.storage.limits import CANCELS_A_BEAT, MOVED_A_CALL
 from headrace.storage.sqlite import attempts, incarnations, lines, terms
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, key_of, owned
@@ -70,7 +70,7 @@ def retire(step: Step, name: QueueName, incarnation: str) -> int:
     if unit is None:
         return 0
     owner = key_of(unit, incarnation)
-    for record in owned(unit, owner, RETIRED_A_CALL):
+    for record in owned(unit, owner, MOVED_A_CALL):
         attempts.put_back(unit, record)
     # A wake-up that ends with it must not leave jobs unseen.
     unit.wakes.all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
-from headrace.storage.limits import PRUNED_A_CALL, REAPED_A_CALL
+from headrace.storage.limits import MOVED_A_CALL, PRUNED_A_CALL
 from headrace.storage.sqlite import (
     attempts,
     calls,
@@ -52,7 +52,7 @@ def reap(step: Step, name: QueueName, incarnation: str, seen: int, error: ErrorI
     owner = row[0]
     incarnations.note_left(unit, incarnation, "reaped")
     incarnations.condemn(unit, owner)
-    for record in owned(unit, owner, REAPED_A_CALL):
+    for record in owned(unit, owner, MOVED_A_CALL):
         attempts.stall(unit, record, incarnation, error)
     unit.wakes.all()
     lines.close(unit)
