@@ -1,4 +1,4 @@
-"""``headrace queue limits`` and ``limit``, and the bounds of ``queue configure``."""
+"""``headrace queue limits``, ``limit`` and ``gate``, and the bounds of ``queue configure``."""
 
 from __future__ import annotations
 
@@ -106,3 +106,44 @@ def test_a_key_that_is_none_is_refused(here: Cli) -> None:
     ran = here("enqueue", "t", "-q", "x", "--fair-key", "x" * 257)
     assert ran.code == 2
     assert "fair_key" in ran.err
+
+
+def test_a_key_of_a_limit_shows_who_runs_and_who_waits(here: Cli) -> None:
+    here("queue", "limit", "mail", "to", "--concurrency", "2", "--rate", "5/h")
+    for key in ("ada", "ada", "ada", "bob"):
+        here("enqueue", "send", "-q", "mail", "--limit-key", f"to={key}")
+    ran = here("queue", "gate", "mail", "to", "ada")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "Key 'ada' of limit 'to' of queue 'mail': 0 running, 2 waiting for a worker, "
+        "1 waiting for room; of its rate 5 may start now.\n"
+    )
+    assert here("queue", "gate", "mail", "to", "bob", "-o", "json").json == {
+        "queue": "mail",
+        "name": "to",
+        "key": "bob",
+        "ready": 1,
+        "active": 0,
+        "blocked": 0,
+        "tokens": 5,
+    }
+
+
+def test_a_limit_for_all_jobs_has_no_key(here: Cli) -> None:
+    here("queue", "limit", "mail", "stripe", "--concurrency", "1")
+    for _ in range(2):
+        here("enqueue", "send", "-q", "mail", "--limit-key", "stripe=")
+    ran = here("queue", "gate", "mail", "stripe")
+    assert ran.out == (
+        "Limit 'stripe' of queue 'mail': 0 running, 1 waiting for a worker, 1 waiting for room.\n"
+    )
+
+
+def test_a_limit_of_which_nothing_is_known_is_said(here: Cli) -> None:
+    here("enqueue", "send", "-q", "mail")
+    ran = here("queue", "gate", "mail", "strip")
+    assert (ran.code, ran.err) == (
+        0,
+        "Note: nothing is known of a limit 'strip' in queue 'mail'.\n",
+    )
+    assert here("queue", "gate", "mail", "stripe", "a\tb").code == 2

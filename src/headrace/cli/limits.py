@@ -1,4 +1,4 @@
-"""``headrace queue limits`` and ``limit``: what limits allow, and how they are set."""
+"""``headrace queue limits``, ``limit`` and ``gate``: what limits allow, and how they stand."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from headrace.cli.options import (
     run,
     wide_option,
 )
-from headrace.cli.output import echo, note
+from headrace.cli.output import echo, echo_json, note
 from headrace.cli.tables import Cell, Column
 from headrace.job import check_name
 from headrace.limit import limit_terms
 from headrace.queues import Queue
-from headrace.views.limits import QueueLimit
+from headrace.views.limits import QueueGate, QueueLimit
 
 COLUMNS = (
     Column("QUEUE"),
@@ -118,6 +118,44 @@ def limit_command(
         echo(f"Limit {limit!r} of queue {name!r} allows {' and '.join(filter(None, allowed))}.")
         if not found.declared:
             note("Note: no task has declared it yet: only jobs that name it themselves meet it.")
+
+
+@click.command("gate")
+@click.argument("name", metavar="QUEUE")
+@click.argument("limit", metavar="LIMIT")
+@click.argument("key", metavar="[KEY]", required=False)
+@output_option
+@on_app_target
+def gate_command(*, target: Target, name: str, limit: str, key: str | None, output: str) -> None:
+    """Show how a key of a limit stands: how many jobs run with it, and how many wait for room.
+
+    Without KEY those of a limit that is for all jobs, and those that have no key. "headrace queue
+    limits" has the names of limits; "headrace job why" shows who holds up a job.
+
+    \b
+    headrace queue gate payments shop.charge:customer 7
+    headrace queue gate payments stripe
+    """  # noqa: D301 (click's own mark of a paragraph that is not to be wrapped)
+    check_name(name, what="queue")
+    found, is_known = run(_stand(target, name, limit, key))
+    if output == "json":
+        echo_json(found)
+    else:
+        of = f"Key {found.key!r} of limit" if found.key else "Limit"
+        left = "" if found.tokens is None else f"; of its rate {found.tokens:,} may start now"
+        echo(
+            f"{of} {limit!r} of queue {name!r}: {found.active:,} running, "
+            f"{found.ready:,} waiting for a worker, {found.blocked:,} waiting for room{left}."
+        )
+    if not is_known:
+        note(f"Note: nothing is known of a limit {limit!r} in queue {name!r}.")
+
+
+async def _stand(target: Target, name: str, limit: str, key: str | None) -> tuple[QueueGate, bool]:
+    async with target.open() as storage:
+        queue = queue_of(storage, name)
+        found = await queue.gate(limit, key or None)
+        return found, any(known.name == limit for known in await queue.limits())
 
 
 async def _set(

@@ -11,7 +11,7 @@ from headrace.cli.bulk import Asking, Change, carry_out, choose
 from headrace.cli.colours import Coloured, count_cell
 from headrace.cli.configure import configure_command
 from headrace.cli.delete_queue import delete_command
-from headrace.cli.limits import limit_command, limits_command
+from headrace.cli.limits import gate_command, limit_command, limits_command
 from headrace.cli.options import Target, destructive, option, output_option, run, wide_option
 from headrace.cli.output import (
     echo,
@@ -62,6 +62,7 @@ def queue() -> None:
 
 queue.add_command(delete_command)
 queue.add_command(configure_command)
+queue.add_command(gate_command)
 queue.add_command(limit_command)
 queue.add_command(limits_command)
 queue.add_command(pause)
