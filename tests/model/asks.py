@@ -24,14 +24,8 @@ from headrace.outcome import (
     Struck,
 )
 from headrace.request import JobRequest
-from headrace.storage.values import (
-    FreeSlots,
-    IncarnationInfo,
-    QueueSettings,
-    SettingChanges,
-    Settlement,
-    SlotsAsked,
-)
+from headrace.storage.queues import QueueSettings, SettingChanges
+from headrace.storage.values import FreeSlots, IncarnationInfo, Settlement, SlotsAsked
 from headrace.strike import Strike, StrikeAction
 from headrace.update import Update, UpdateRunAt
 from tests.model.places import Record

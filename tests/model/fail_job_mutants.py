@@ -9,9 +9,10 @@ import msgspec
 
 from headrace.job import Verdict
 from headrace.request import JobRequest
+from headrace.storage.queues import SettingChanges
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, SettingChanges, Settlement, SlotsAsked
+from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
 
 OF_FAILED = "on_failed = ''"
 

@@ -13,6 +13,7 @@ from headrace.request import JobRequest
 from headrace.storage.event_pages import EventLines, EventPlace
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT
+from headrace.storage.queues import SettingChanges
 from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import (
     CallId,
@@ -20,7 +21,6 @@ from headrace.storage.values import (
     End,
     EventPage,
     Report,
-    SettingChanges,
     Settlement,
     SlotsAsked,
 )

@@ -9,9 +9,9 @@ import msgspec
 import redis
 
 from headrace.job import DEFAULT_KEEP_MS, DEFAULT_MAX_STALLS, ErrorInfo, JobState, Verdict
+from headrace.storage.queues import QueueSettings
 from headrace.storage.redis.calls.call import read_error
 from headrace.storage.redis.calls.producer import read_verdicts
-from headrace.storage.values import QueueSettings
 from tests.model.places import Dump
 from tests.support.record import OF_FEW, PARTS, taken_apart
 

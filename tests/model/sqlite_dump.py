@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from headrace.job import ErrorInfo, JobState, Verdict
+from headrace.storage.queues import QueueSettings
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.verbs.enqueue import read_answer
-from headrace.storage.values import QueueSettings
 from tests.model.places import CALLS_TTL_MS, Dump
 from tests.model.updates import DUMPED
 

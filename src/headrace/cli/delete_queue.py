@@ -13,7 +13,7 @@ from headrace.job import JobState, check_name
 from headrace.queue_jobs import PURGEABLE
 from headrace.storage.base import Storage
 from headrace.storage.batches import moved
-from headrace.storage.values import QueueCounts
+from headrace.storage.queues import QueueCounts
 
 KEPT = (JobState.COMPLETED, JobState.CANCELLED)
 """What is only kept for a while in any case, and goes with a queue without more ado."""

@@ -9,7 +9,8 @@ from headrace.cli.tables import Column, table
 from headrace.job import JobState
 from headrace.storage.base import Inspector, Storage
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import Finding, QueueCounts
+from headrace.storage.queues import QueueCounts
+from headrace.storage.values import Finding
 
 COUNTED = (JobState.QUEUED, JobState.SCHEDULED, JobState.RETRYING, JobState.ACTIVE)
 

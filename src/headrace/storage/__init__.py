@@ -88,6 +88,7 @@ from headrace.storage.limits import (
 )
 from headrace.storage.lines import read_lines
 from headrace.storage.opener import Opener
+from headrace.storage.queues import QueueCounts, QueueSettings, SettingChanges
 from headrace.storage.readers import ReaderInfo
 from headrace.storage.schedules import (
     Occurrence,
@@ -113,11 +114,8 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
-    QueueCounts,
-    QueueSettings,
     Repaired,
     Report,
-    SettingChanges,
     Settlement,
     SlotsAsked,
     StageInfo,

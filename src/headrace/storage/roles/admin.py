@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, Unpack
 
 from headrace.job import JobState
-from headrace.storage.values import SettingChanges
+from headrace.storage.queues import SettingChanges
 from headrace.storage.verbs import writes
 
 

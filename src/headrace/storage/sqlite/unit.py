@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from headrace.storage.queues import QueueSettings
 from headrace.storage.sqlite import history
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.events import Events
 from headrace.storage.sqlite.gates import Gates
 from headrace.storage.sqlite.stats import Stats
 from headrace.storage.sqlite.wake import Wakes
-from headrace.storage.values import QueueSettings
 
 COUNTS = ("queued", "scheduled", "retrying", "active", "finished", "dead", "blocked")
 _PILES = {"completed": "finished", "cancelled": "finished", "failed": "dead"}

@@ -8,11 +8,11 @@ from typing import Any, Unpack
 import msgspec
 
 from headrace.job import JobState
+from headrace.storage.queues import SettingChanges
 from headrace.storage.readers import read_stream_id
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing
 from headrace.storage.redis.calls.maintenance import PAGE
-from headrace.storage.values import SettingChanges
 
 _LAST = "9" * 19
 """Behind all entries of a millisecond."""

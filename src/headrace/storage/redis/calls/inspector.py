@@ -18,6 +18,7 @@ from headrace.job import (
 from headrace.storage.event_pages import EventLines
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
+from headrace.storage.queues import QueueCounts, QueueSettings
 from headrace.storage.readers import ReaderInfo, read_stream_id
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.bulk_reader import read_entry
@@ -39,8 +40,6 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
-    QueueCounts,
-    QueueSettings,
     read_output_cursor,
     worker_info,
 )

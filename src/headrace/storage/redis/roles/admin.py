@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from headrace.job import JobState
+from headrace.storage.queues import SettingChanges
 from headrace.storage.redis.calls import admin
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import SettingChanges
 
 
 class RedisAdmin(RedisRole):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from headrace.job import JobState
+from headrace.storage.queues import SettingChanges
 from headrace.storage.readers import read_stream_id
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import readers, steering
-from headrace.storage.values import SettingChanges
 
 
 class SqliteAdmin(SqliteRole):

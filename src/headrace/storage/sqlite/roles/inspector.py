@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
+from headrace.storage.queues import QueueCounts
 from headrace.storage.readers import ReaderInfo, read_stream_id
 from headrace.storage.situation import Situation
 from headrace.storage.sqlite.roles.role import SqliteRole
@@ -18,7 +19,6 @@ from headrace.storage.values import (
     IncarnationInfo,
     OutputPage,
     Page,
-    QueueCounts,
     read_output_cursor,
 )
 

@@ -9,13 +9,13 @@ import msgspec
 
 from headrace.job import JobState
 from headrace.storage.limits import BATCH_LIMIT
+from headrace.storage.queues import QueueSettings, SettingChanges
 from headrace.storage.sqlite import events, finish, gates, lines, stages, writes
 from headrace.storage.sqlite.engine.rows import json_list
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.moves import Anew, move
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit, set_settings
-from headrace.storage.values import QueueSettings, SettingChanges
 
 _DELETE_QUEUE = (
     "DELETE FROM incarnations WHERE queue = ?",
