@@ -12,8 +12,9 @@ from headrace.job import DEFAULT_KEEP_MS, DEFAULT_LANE, ClaimedJob, ErrorInfo, J
 from headrace.outcome import Completed, Outcome
 from headrace.storage import values
 from headrace.storage.base import Storage
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import CallId, IncarnationInfo, Settlement
+from headrace.storage.values import CallId, Settlement
 
 DAY_MS = 24 * 3_600_000
 COMPLETED = Completed(b"1", DEFAULT_KEEP_MS, DEFAULT_KEEP_MS)

@@ -8,7 +8,7 @@ from headrace.description import told
 from headrace.errors import WaitTimeout
 from headrace.job import JobRecord, JobState
 from headrace.storage.base import Inspector
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
 
 LOOK_S = 1.0
 """How long the look may take, over the time that the caller was to wait."""

@@ -18,18 +18,11 @@ from headrace.outcome import Completed, Failed
 from headrace.request import JobRequest
 from headrace.storage import Storage, open_storage
 from headrace.storage.exports import ExportPage
+from headrace.storage.incarnations import Beat, ClaimReply, SlotsAsked
 from headrace.storage.limits import DEFAULT_WRITE_KEEP_MS, EXPORT_PAGE_LIMIT
 from headrace.storage.redis.library import PREFIX, Library, library
 from headrace.storage.redis.storage import RedisStorage
-from headrace.storage.values import (
-    Beat,
-    CallId,
-    ClaimReply,
-    EventPage,
-    Settlement,
-    SlotsAsked,
-    StageInfo,
-)
+from headrace.storage.values import CallId, EventPage, Settlement, StageInfo
 
 
 class Mutant:

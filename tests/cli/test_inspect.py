@@ -11,7 +11,8 @@ from anyio import to_thread
 from headrace import App, Worker
 from headrace.cli.workers import COLUMNS
 from headrace.storage.connect import open_storage
-from headrace.storage.values import CallId, IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import CallId
 from headrace.testing import EventLog, running
 from tests.cli.conftest import Cli
 from tests.support.until import patience

@@ -14,8 +14,8 @@ from anyio import to_thread
 
 from headrace import App, Worker
 from headrace.cli.overview import Overview, view
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.queues import QueueCounts, QueueSettings
-from headrace.storage.values import IncarnationInfo
 from headrace.testing import running
 from headrace.views.queues import QueueStats
 from tests.cli.conftest import Cli

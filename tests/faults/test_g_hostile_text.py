@@ -15,7 +15,8 @@ from headrace.job import ErrorInfo
 from headrace.outcome import Failed
 from headrace.request import JobRequest
 from headrace.storage.connect import open_storage
-from headrace.storage.values import CallId, IncarnationInfo, Settlement
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import CallId, Settlement
 from tests.cli.conftest import Cli, cli, environment, here
 from tests.support.until import patience
 

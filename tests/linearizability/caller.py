@@ -12,7 +12,8 @@ import anyio
 
 from headrace.errors import ReplyLost, StorageUnavailable
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import CallId
 from tests.crash.crew import passed
 from tests.linearizability.faults import Faults
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.job import Claim as Token
-from headrace.storage.values import ClaimReply, Settlement
+from headrace.storage.incarnations import ClaimReply
+from headrace.storage.values import Settlement
 from headrace.update import Update, UpdateRunAt
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.history import Line

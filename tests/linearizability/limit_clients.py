@@ -12,7 +12,8 @@ from headrace.job import ClaimedJob, FailReason
 from headrace.limit import Gate, Terms, gates_text
 from headrace.outcome import Completed, Failed, Outcome, Retried
 from headrace.request import JobRequest
-from headrace.storage.values import ClaimReply, Settlement
+from headrace.storage.incarnations import ClaimReply
+from headrace.storage.values import Settlement
 from tests.linearizability.caller import Answer, Caller
 from tests.linearizability.checker import Operation, check
 from tests.linearizability.history import shown

@@ -24,8 +24,9 @@ from headrace.outcome import (
     Struck,
 )
 from headrace.request import JobRequest
+from headrace.storage.incarnations import FreeSlots, IncarnationInfo, SlotsAsked
 from headrace.storage.queues import QueueSettings, SettingChanges
-from headrace.storage.values import FreeSlots, IncarnationInfo, Settlement, SlotsAsked
+from headrace.storage.values import Settlement
 from headrace.strike import Strike, StrikeAction
 from headrace.update import Update, UpdateRunAt
 from tests.model.places import Record

@@ -20,17 +20,15 @@ from headrace.outcome import (
     Stalled,
     Struck,
 )
-from headrace.storage.values import (
+from headrace.storage.incarnations import (
     BeatReply,
-    CallId,
     ClaimReply,
     FreeSlots,
     IncarnationInfo,
-    Report,
-    Settlement,
     SlotsAsked,
     free_slots,
 )
+from headrace.storage.values import CallId, Report, Settlement
 from tests.model.places import ContractIncarnation, Output, QueueState, Record
 from tests.model.updates import UpdateModel
 

@@ -15,9 +15,10 @@ from headrace.events import EventRecord
 from headrace.job import JobRecord, JobState
 from headrace.request import JobRequest
 from headrace.storage.base import BulkReader, Channel, Scheduler
+from headrace.storage.incarnations import ClaimReply
 from headrace.storage.queues import QueueCounts
 from headrace.storage.schedules import StoredSchedule, TakenSchedules
-from headrace.storage.values import CallId, ClaimReply, End, Settlement, StageInfo
+from headrace.storage.values import CallId, End, Settlement, StageInfo
 from headrace.storage.verbs import verbs_of
 from tests.model import schedule_asks
 from tests.model.asks import OUTCOMES, WORKERS, make_job, worker_of

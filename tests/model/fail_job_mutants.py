@@ -9,10 +9,11 @@ import msgspec
 
 from headrace.job import Verdict
 from headrace.request import JobRequest
+from headrace.storage.incarnations import ClaimReply, SlotsAsked
 from headrace.storage.queues import SettingChanges
 from headrace.storage.sqlite.engine.step import Step
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
+from headrace.storage.values import CallId, Settlement
 
 OF_FAILED = "on_failed = ''"
 

@@ -10,8 +10,9 @@ from headrace.job import CancelOutcome, JobState, Verdict
 from headrace.limit import Terms, gates_text, read_gates
 from headrace.request import JobRequest
 from headrace.storage.gates import GateInfo
+from headrace.storage.incarnations import ClaimReply, IncarnationInfo, SlotsAsked
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, IncarnationInfo, Settlement, SlotsAsked
+from headrace.storage.values import CallId, Settlement
 
 
 class ChangesGates(SqliteStorage):

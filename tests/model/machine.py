@@ -14,7 +14,8 @@ from hypothesis.stateful import rule
 from headrace.job import JobState
 from headrace.queue_jobs import PURGEABLE
 from headrace.storage.exports import EXPORTED
-from headrace.storage.values import CallId, Report, Settlement, SlotsAsked
+from headrace.storage.incarnations import SlotsAsked
+from headrace.storage.values import CallId, Report, Settlement
 from tests.model import asks
 from tests.model.gate_rules import GateRules
 from tests.model.length_rules import LengthRules

@@ -9,9 +9,10 @@ from typing import Unpack
 import msgspec
 
 from headrace.job import DEFAULT_LANE, ErrorInfo, JobRecord, JobRow, JobState
+from headrace.storage.incarnations import Beat, IncarnationInfo, worker_info
 from headrace.storage.limits import ROW_MESSAGE_LIMIT
 from headrace.storage.queues import QueueCounts, SettingChanges
-from headrace.storage.values import Beat, End, IncarnationInfo, worker_info
+from headrace.storage.values import End
 from tests.model.consumer import TIERS
 from tests.model.places import BUCKET_MS, COUNTED, MESSAGE_LIMIT, QueueState, Record
 from tests.model.state import State

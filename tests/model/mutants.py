@@ -12,18 +12,11 @@ from headrace.job import CancelOutcome, Claim, ErrorInfo, JobState, Verdict
 from headrace.request import JobRequest
 from headrace.storage.event_pages import EventLines, EventPlace
 from headrace.storage.exports import ExportPage
+from headrace.storage.incarnations import ClaimReply, SlotsAsked
 from headrace.storage.limits import EXPORT_PAGE_LIMIT
 from headrace.storage.queues import SettingChanges
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import (
-    CallId,
-    ClaimReply,
-    End,
-    EventPage,
-    Report,
-    Settlement,
-    SlotsAsked,
-)
+from headrace.storage.values import CallId, End, EventPage, Report, Settlement
 
 
 class IgnoresTheNonce(SqliteStorage):

@@ -10,8 +10,8 @@ import msgspec
 
 from headrace.job import ErrorInfo, JobState, Verdict
 from headrace.request import JobRequest
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.queues import QueueSettings
-from headrace.storage.values import IncarnationInfo
 from headrace.strike import Strike
 from headrace.update import Update
 

@@ -8,8 +8,9 @@ import msgspec
 
 from headrace.job import Verdict
 from headrace.request import JobRequest
+from headrace.storage.incarnations import ClaimReply, FreeSlots, SlotsAsked, free_slots
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, free_slots
+from headrace.storage.values import CallId
 
 
 class TakesAllForLight(SqliteStorage):

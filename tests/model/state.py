@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 from headrace.job import ErrorInfo, Job, JobState
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.lines import error_words
-from headrace.storage.values import End, IncarnationInfo
+from headrace.storage.values import End
 from tests.model.fail_jobs import born_of
 from tests.model.places import (
     BUCKET_MS,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from headrace.outcome import Struck
+from headrace.storage.incarnations import ClaimReply, SlotsAsked
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
+from headrace.storage.values import CallId, Settlement
 from headrace.strike import Strike, StrikeAction
 from tests.model.gate_mutants import SpoilsGates
 

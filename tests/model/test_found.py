@@ -11,7 +11,8 @@ from itertools import count
 import pytest
 
 from headrace.job import ClaimedJob, JobState
-from headrace.storage.values import CallId, ClaimReply, Report, Settlement, StageInfo
+from headrace.storage.incarnations import ClaimReply
+from headrace.storage.values import CallId, Report, Settlement, StageInfo
 from tests.model import asks
 from tests.model.driver import Driver, Full
 from tests.model.subjects import QUEUE

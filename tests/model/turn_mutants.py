@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from headrace.limit import gates_text, read_gates
-from headrace.storage.values import CallId, ClaimReply, SlotsAsked
+from headrace.storage.incarnations import ClaimReply, SlotsAsked
+from headrace.storage.values import CallId
 from tests.model.gate_mutants import ChangesGates, SpoilsGates
 
 

@@ -8,8 +8,9 @@ import msgspec
 
 from headrace.job import CancelOutcome, Claim, ErrorInfo, JobRecord, JobState, Verdict
 from headrace.request import JobRequest
+from headrace.storage.incarnations import ClaimReply, SlotsAsked
 from headrace.storage.sqlite.storage import SqliteStorage
-from headrace.storage.values import CallId, ClaimReply, Settlement, SlotsAsked
+from headrace.storage.values import CallId, Settlement
 from headrace.update import Update, UpdateRunAt
 
 

@@ -19,7 +19,8 @@ from headrace.job import ADDED, Claim, ClaimedJob, ErrorInfo, FailReason, JobSta
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, PutBack, Retried, Snoozed
 from headrace.request import JobRequest
 from headrace.storage.base import Storage
-from headrace.storage.values import CallId, IncarnationInfo, Settlement
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import CallId, Settlement
 
 QUEUE = "mail"
 MOST_HELD = 2

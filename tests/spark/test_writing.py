@@ -33,9 +33,10 @@ from headrace.spark.writing import (
     write_partition,
 )
 from headrace.storage.connect import open_blocking
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import STAGES_LIMIT
 from headrace.storage.steps import at_once
-from headrace.storage.values import IncarnationInfo, WriteInfo
+from headrace.storage.values import WriteInfo
 from tests.spark.support.stages import stages_left
 from tests.support.redis_server import RedisServer
 

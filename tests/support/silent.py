@@ -7,7 +7,8 @@ import secrets
 from headrace import App
 from headrace.app import clients_of
 from headrace.job import ClaimedJob
-from headrace.storage.values import CallId, IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import CallId
 
 
 async def claim_and_die(

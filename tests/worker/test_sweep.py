@@ -13,7 +13,8 @@ from headrace.errors import StorageFault
 from headrace.events import JobsReconciled, LoopFailed, WorkerReaped
 from headrace.job import ClaimedJob, new_job_id
 from headrace.storage.base import Storage
-from headrace.storage.values import Beat, CallId, IncarnationInfo
+from headrace.storage.incarnations import Beat, IncarnationInfo
+from headrace.storage.values import CallId
 from headrace.testing import EventLog
 from headrace.testing.contract.bulk_steps import ContractWriter
 from headrace.testing.contract.steps import a_job

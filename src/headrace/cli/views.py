@@ -15,7 +15,7 @@ import msgspec
 from headrace.clock import datetime_of
 from headrace.codec import read
 from headrace.json_codec import JSON
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
 
 _decode = JSON.decoder(Any)
 

@@ -13,7 +13,7 @@ from headrace.cli.views import WorkerView, worker_view
 from headrace.clock import datetime_of
 from headrace.job import DEFAULT_LANE, PROCESS_LANE
 from headrace.storage.base import Inspector
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
 
 ServedQueues = dict[str, IncarnationInfo]
 """What a worker process says of itself in each queue that it serves."""

@@ -58,6 +58,14 @@ from headrace.storage.connections import Inbox
 from headrace.storage.event_pages import EventLines, EventPlace, EventSpan
 from headrace.storage.exports import ExportPage, cursor_behind
 from headrace.storage.gates import GateInfo, LimitInfo
+from headrace.storage.incarnations import (
+    Beat,
+    BeatReply,
+    ClaimReply,
+    FreeSlots,
+    IncarnationInfo,
+    SlotsAsked,
+)
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
@@ -102,22 +110,16 @@ from headrace.storage.schedules import (
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
 from headrace.storage.steps import Ahead, at_once
 from headrace.storage.values import (
-    Beat,
-    BeatReply,
     CallId,
-    ClaimReply,
     CommitOutcome,
     End,
     EventPage,
     Finding,
-    FreeSlots,
-    IncarnationInfo,
     OutputPage,
     Page,
     Repaired,
     Report,
     Settlement,
-    SlotsAsked,
     StageInfo,
     StrikeList,
     WriteInfo,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
+from headrace.storage.incarnations import BeatReply, ClaimReply, SlotsAsked
+from headrace.storage.values import CallId, End
 from headrace.storage.verbs import writes
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.job import JobRecord
 from headrace.limit import Terms
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.strike import Strike
 
 

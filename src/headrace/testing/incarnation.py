@@ -10,8 +10,8 @@ from headrace.app import App, limits_of
 from headrace.events import Emit
 from headrace.job import DEFAULT_LANE, PROCESS_LANE, new_job_id
 from headrace.storage.base import Storage
+from headrace.storage.incarnations import ClaimReply
 from headrace.storage.limits import SLOTS_LIMIT
-from headrace.storage.values import ClaimReply
 from headrace.task_limits import terms_texts
 from headrace.worker.incarnation import AttemptRunner, Incarnation
 from headrace.worker.service import worker_info

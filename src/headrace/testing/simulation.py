@@ -16,8 +16,9 @@ from headrace.clients import Opening
 from headrace.errors import UsageError, WaitTimeout
 from headrace.job import Job, JobState
 from headrace.storage.base import Channel
+from headrace.storage.incarnations import BeatReply
 from headrace.storage.schedules import Occurrence
-from headrace.storage.values import BeatReply, End
+from headrace.storage.values import End
 from headrace.testing.attempts import FinishedAttempt, raise_first
 from headrace.testing.client import KitClient
 from headrace.testing.clock import ManualClock

@@ -23,8 +23,8 @@ from headrace.job import ClaimedJob
 from headrace.middleware import CallNext
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
+from headrace.storage.incarnations import ClaimReply
 from headrace.storage.limits import BATCH_LIMIT
-from headrace.storage.values import ClaimReply
 from headrace.testing.attempts import FinishedAttempt, read_attempt
 from headrace.testing.incarnation import claim, close, open_incarnation
 from headrace.testing.inner import InnerSlots

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.clock import datetime_of
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.queues import QueueCounts
 from headrace.storage.readers import ReaderInfo
-from headrace.storage.values import IncarnationInfo
 from headrace.views.value import Percentiles, PublicValue, instant
 
 

@@ -22,7 +22,7 @@ from headrace.guard import Guard
 from headrace.job import new_job_id
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Storage
-from headrace.storage.values import IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.worker.allowance import Allowance
 from headrace.worker.execute import Executor
 from headrace.worker.fetch import Fetcher

@@ -27,7 +27,8 @@ import anyio
 from headrace.errors import StorageError
 from headrace.repeat import repeat_until_answered
 from headrace.storage.base import Waiter
-from headrace.storage.values import CallId, ClaimReply
+from headrace.storage.incarnations import ClaimReply
+from headrace.storage.values import CallId
 from headrace.worker.incarnation import Incarnation
 from headrace.worker.shortage import Shortage
 

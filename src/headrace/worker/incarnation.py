@@ -22,7 +22,8 @@ from headrace.job import ClaimedJob
 from headrace.outcome import Outcome
 from headrace.storage.base import Storage
 from headrace.storage.batches import moved
-from headrace.storage.values import CallId, ClaimReply, FreeSlots, IncarnationInfo, SlotsAsked
+from headrace.storage.incarnations import ClaimReply, FreeSlots, IncarnationInfo, SlotsAsked
+from headrace.storage.values import CallId
 from headrace.worker.allowance import Allowance
 from headrace.worker.attempt import Attempt, Done, Follower, StopReason
 from headrace.worker.liveness import Lease

@@ -20,7 +20,7 @@ from headrace.errors import StorageError
 from headrace.events import Emit, LoopStalled
 from headrace.guard import Guard
 from headrace.storage.base import Beater
-from headrace.storage.values import BeatReply
+from headrace.storage.incarnations import BeatReply
 from headrace.worker.watch import LoopWatch
 
 JOIN_S = 1.0

@@ -23,7 +23,8 @@ from headrace.listening import listen
 from headrace.release import VERSION
 from headrace.scheduler.service import SchedulerService, is_hint
 from headrace.storage.base import Channel, Storage, keeps_schedules
-from headrace.storage.values import End, IncarnationInfo
+from headrace.storage.incarnations import IncarnationInfo
+from headrace.storage.values import End
 from headrace.task_limits import terms_texts
 from headrace.worker.consumer import QueueConsumer
 from headrace.worker.coverage import coverage, lanes_not_served, not_served, without_tasks

@@ -21,7 +21,7 @@ from headrace.errors import ReplyLost, StorageError, StorageFull, StorageUnavail
 from headrace.events import Emit, JobsReconciled, QueueRepaired, WorkerReaped
 from headrace.job import Claim, ErrorInfo
 from headrace.storage.base import Maintenance, writes_in_bulk
-from headrace.storage.values import Beat
+from headrace.storage.incarnations import Beat
 from headrace.worker.incarnation import Incarnation
 
 LEAST_READS = 3

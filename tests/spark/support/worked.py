@@ -13,9 +13,10 @@ from headrace.job import ErrorInfo, FailReason
 from headrace.outcome import Completed, Failed, Outcome
 from headrace.request import JobRequest
 from headrace.storage.connect import open_blocking
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import BATCH_LIMIT
 from headrace.storage.steps import at_once
-from headrace.storage.values import CallId, IncarnationInfo, Settlement
+from headrace.storage.values import CallId, Settlement
 
 QUEUE = "orders"
 TENANT = "default"

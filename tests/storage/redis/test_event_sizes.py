@@ -23,9 +23,10 @@ from headrace.outcome import (
     Stalled,
 )
 from headrace.request import JobRequest
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import EVENTS_AN_ENTRY
 from headrace.storage.redis.storage import RedisStorage
-from headrace.storage.values import CallId, IncarnationInfo, Report, Settlement
+from headrace.storage.values import CallId, Report, Settlement
 from headrace.update import Update
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "operations.md"

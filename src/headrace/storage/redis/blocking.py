@@ -12,6 +12,7 @@ import anyio
 
 from headrace.errors import StorageError, StorageUnavailable
 from headrace.guard import Drops
+from headrace.storage.incarnations import BeatReply, ClaimReply, SlotsAsked
 from headrace.storage.redis import keys
 from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls import consumer
@@ -21,7 +22,7 @@ from headrace.storage.redis.connection import Connection, Subscription
 from headrace.storage.redis.runner import Runner
 from headrace.storage.redis.socket import SubscribedSocket
 from headrace.storage.steps import at_once
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
+from headrace.storage.values import CallId, End
 
 LONGEST_BLOCK_S = 2.0
 

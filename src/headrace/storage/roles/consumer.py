@@ -7,14 +7,8 @@ from typing import Protocol
 
 from headrace.job import Claim
 from headrace.storage.connections import Beater, Waiter
-from headrace.storage.values import (
-    CallId,
-    ClaimReply,
-    IncarnationInfo,
-    Report,
-    Settlement,
-    SlotsAsked,
-)
+from headrace.storage.incarnations import ClaimReply, IncarnationInfo, SlotsAsked
+from headrace.storage.values import CallId, Report, Settlement
 from headrace.storage.verbs import reads, writes
 
 

@@ -7,11 +7,12 @@ from typing import Protocol
 
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.queues import QueueCounts
 from headrace.storage.readers import ReaderInfo
 from headrace.storage.situation import Situation
-from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page
+from headrace.storage.values import End, EventPage, OutputPage, Page
 from headrace.storage.verbs import reads
 
 

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Protocol
 
 from headrace.job import ErrorInfo
-from headrace.storage.values import Beat, Repaired
+from headrace.storage.incarnations import Beat
+from headrace.storage.values import Repaired
 from headrace.storage.verbs import reads, writes
 
 

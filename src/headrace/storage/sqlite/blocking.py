@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from queue import Empty, SimpleQueue
 
 from headrace.errors import StorageUnavailable
+from headrace.storage.incarnations import BeatReply, ClaimReply, SlotsAsked
 from headrace.storage.sqlite.engine.engine import Engine
 from headrace.storage.sqlite.engine.engines import detach_now
 from headrace.storage.sqlite.engine.step import Clock, QueueName, Step
 from headrace.storage.sqlite.verbs import incarnations
-from headrace.storage.values import BeatReply, CallId, ClaimReply, End, SlotsAsked
+from headrace.storage.values import CallId, End
 
 LONGEST_BLOCK_S = 2.0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from headrace.storage.incarnations import IncarnationInfo, read_info
 from headrace.storage.lines import words_of
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.record import Record, load
 from headrace.storage.sqlite.unit import UnitOfWork
-from headrace.storage.values import IncarnationInfo, read_info
 
 _FIND = """
 SELECT key, claim, settle, settled, last_chance FROM incarnations

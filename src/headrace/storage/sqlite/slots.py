@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from headrace.storage.incarnations import FreeSlots
 from headrace.storage.limits import SLOTS_LOOKS
-from headrace.storage.values import FreeSlots
 
 Unfit = Literal["", "heavy", "short"]
 """Why a job does not start: it needs more slots than the caller has in all, or than are left."""

@@ -10,8 +10,9 @@ import msgspec
 
 from headrace.job import ErrorInfo
 from headrace.storage.base import VERBS
+from headrace.storage.incarnations import Beat
 from headrace.storage.limits import DEFAULT_LEASE_MS, ROW_MESSAGE_LIMIT
-from headrace.storage.values import DAMAGED_ERROR, Beat
+from headrace.storage.values import DAMAGED_ERROR
 
 T = TypeVar("T")
 Word = str | bytes | int

@@ -17,20 +17,17 @@ from headrace.outcome import (
     Stalled,
     Struck,
 )
+from headrace.storage.incarnations import (
+    BeatReply,
+    ClaimReply,
+    IncarnationInfo,
+    SlotsAsked,
+    free_slots,
+)
 from headrace.storage.lines import error_words, words_of
 from headrace.storage.redis import keys
 from headrace.storage.redis.calls.call import Call, Word, command, nothing, text, write_error
-from headrace.storage.values import (
-    BeatReply,
-    CallId,
-    ClaimReply,
-    IncarnationInfo,
-    Report,
-    Settlement,
-    SlotsAsked,
-    fraction_text,
-    free_slots,
-)
+from headrace.storage.values import CallId, Report, Settlement, fraction_text
 
 CLAIM_WIDTH = 5
 

@@ -16,6 +16,7 @@ from headrace.job import (
     is_name,
 )
 from headrace.storage.event_pages import EventLines
+from headrace.storage.incarnations import IncarnationInfo, worker_info
 from headrace.storage.limits import OUTPUT_PAGE_LIMIT
 from headrace.storage.lines import read_lines
 from headrace.storage.queues import QueueCounts, QueueSettings
@@ -35,14 +36,7 @@ from headrace.storage.redis.calls.call import (
     read_place,
     text,
 )
-from headrace.storage.values import (
-    EventPage,
-    IncarnationInfo,
-    OutputPage,
-    Page,
-    read_output_cursor,
-    worker_info,
-)
+from headrace.storage.values import EventPage, OutputPage, Page, read_output_cursor
 
 ROW_WIDTH = 15
 WORKER_WIDTH = 6

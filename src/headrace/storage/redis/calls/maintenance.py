@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from headrace.job import ErrorInfo
+from headrace.storage.incarnations import Beat
 from headrace.storage.lines import error_words
 from headrace.storage.redis.calls.call import Call, Word, command, read_beat, write_error
-from headrace.storage.values import Beat, Repaired
+from headrace.storage.values import Repaired
 
 PAGE = 500
 """Keys or entries that one step of a walk asks for."""

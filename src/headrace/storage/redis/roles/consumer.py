@@ -6,18 +6,12 @@ from collections.abc import Sequence
 
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
+from headrace.storage.incarnations import ClaimReply, IncarnationInfo, SlotsAsked
 from headrace.storage.redis.blocking import RedisBeater, RedisWaiter
 from headrace.storage.redis.blocking_client import BlockingClient
 from headrace.storage.redis.calls import consumer
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import (
-    CallId,
-    ClaimReply,
-    IncarnationInfo,
-    Report,
-    Settlement,
-    SlotsAsked,
-)
+from headrace.storage.values import CallId, Report, Settlement
 
 
 class RedisConsumer(RedisRole):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.queues import QueueCounts
 from headrace.storage.readers import ReaderInfo
@@ -13,7 +14,7 @@ from headrace.storage.redis.calls import inspector, reading
 from headrace.storage.redis.calls.why import why
 from headrace.storage.redis.roles.role import RedisRole
 from headrace.storage.situation import Situation
-from headrace.storage.values import End, EventPage, IncarnationInfo, OutputPage, Page
+from headrace.storage.values import End, EventPage, OutputPage, Page
 
 
 class RedisInspector(RedisRole):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from headrace.job import ErrorInfo
+from headrace.storage.incarnations import Beat
 from headrace.storage.redis.calls import maintenance
 from headrace.storage.redis.lost import restore_lost
 from headrace.storage.redis.roles.role import RedisRole
-from headrace.storage.values import Beat, Repaired
+from headrace.storage.values import Repaired
 
 
 class RedisMaintenance(RedisRole):

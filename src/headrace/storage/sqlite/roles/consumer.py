@@ -7,20 +7,14 @@ from functools import partial
 
 from headrace.job import Claim
 from headrace.storage.base import Beater, Waiter
+from headrace.storage.incarnations import ClaimReply, IncarnationInfo, SlotsAsked
 from headrace.storage.sqlite.blocking import SqliteBeater, SqliteWaiter
 from headrace.storage.sqlite.engine.engines import attach
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import incarnations, output
 from headrace.storage.sqlite.verbs.claim import claim
 from headrace.storage.sqlite.verbs.settle import settle
-from headrace.storage.values import (
-    CallId,
-    ClaimReply,
-    IncarnationInfo,
-    Report,
-    Settlement,
-    SlotsAsked,
-)
+from headrace.storage.values import CallId, Report, Settlement
 
 
 class SqliteConsumer(SqliteRole):

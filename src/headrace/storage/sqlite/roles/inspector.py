@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headrace.job import JobRecord, JobState
 from headrace.storage.exports import ExportPage
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import EXPORT_PAGE_LIMIT, OUTPUT_PAGE_LIMIT
 from headrace.storage.queues import QueueCounts
 from headrace.storage.readers import ReaderInfo, read_stream_id
@@ -13,14 +14,7 @@ from headrace.storage.situation import Situation
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import inspector, listing, output, readers, reading
 from headrace.storage.sqlite.verbs.why import why
-from headrace.storage.values import (
-    End,
-    EventPage,
-    IncarnationInfo,
-    OutputPage,
-    Page,
-    read_output_cursor,
-)
+from headrace.storage.values import End, EventPage, OutputPage, Page, read_output_cursor
 
 
 class SqliteInspector(SqliteRole):

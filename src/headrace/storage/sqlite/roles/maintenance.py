@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from headrace.job import ErrorInfo
+from headrace.storage.incarnations import Beat
 from headrace.storage.sqlite import walk
 from headrace.storage.sqlite.roles.role import SqliteRole
 from headrace.storage.sqlite.verbs import maintenance
-from headrace.storage.values import Beat, Repaired
+from headrace.storage.values import Repaired
 
 
 class SqliteMaintenance(SqliteRole):

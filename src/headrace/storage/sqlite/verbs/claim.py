@@ -8,6 +8,7 @@ import msgspec
 
 from headrace.errors import StaleCall
 from headrace.job import Claim, ClaimedJob
+from headrace.storage.incarnations import ClaimReply, FreeSlots, SlotsAsked, free_slots
 from headrace.storage.limits import (
     BATCH_LIMIT,
     BATCH_LIMIT_BYTES,
@@ -28,7 +29,7 @@ from headrace.storage.sqlite.record import PAYLOAD, Record, load_one
 from headrace.storage.sqlite.slots import Room
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.wake import has_ready, ready_lanes
-from headrace.storage.values import CallId, ClaimReply, FreeSlots, SlotsAsked, free_slots
+from headrace.storage.values import CallId
 from headrace.strike import STRUCK, Strike, StrikeAction
 
 _READY = f"""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.job import DEFAULT_LANE, Claim
+from headrace.storage.incarnations import BeatReply, IncarnationInfo
 from headrace.storage.limits import CANCELS_A_BEAT, MOVED_A_CALL
 from headrace.storage.sqlite import attempts, incarnations, lines, terms
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, key_of, owned
 from headrace.storage.sqlite.record import load
 from headrace.storage.sqlite.unit import find_unit, list_queue, open_unit
-from headrace.storage.values import BeatReply, IncarnationInfo
 
 
 def register(step: Step, name: QueueName, worker: IncarnationInfo) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from headrace.job import DEFAULT_LANE
+from headrace.storage.incarnations import IncarnationInfo, worker_info
 from headrace.storage.queues import QueueCounts, QueueSettings
 from headrace.storage.sqlite import events as stream
 from headrace.storage.sqlite import stats as statistics
@@ -13,7 +14,7 @@ from headrace.storage.sqlite import strikes
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.unit import find_unit
 from headrace.storage.sqlite.wake import ready_lanes
-from headrace.storage.values import EventPage, IncarnationInfo, worker_info
+from headrace.storage.values import EventPage
 from headrace.strike import Strike
 
 WORKERS = """

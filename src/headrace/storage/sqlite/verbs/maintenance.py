@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import ErrorInfo
+from headrace.storage.incarnations import Beat
 from headrace.storage.limits import MOVED_A_CALL, PRUNED_A_CALL
 from headrace.storage.sqlite import (
     attempts,
@@ -19,7 +20,7 @@ from headrace.storage.sqlite import (
 from headrace.storage.sqlite.engine.step import QueueName, Step
 from headrace.storage.sqlite.incarnations import count_owned, owned
 from headrace.storage.sqlite.unit import find_unit
-from headrace.storage.values import Beat, Repaired
+from headrace.storage.values import Repaired
 
 MESSAGE_TTL_MS = 60_000
 

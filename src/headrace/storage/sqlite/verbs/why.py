@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.job import JobRecord, JobState
+from headrace.storage.incarnations import IncarnationInfo
 from headrace.storage.limits import BEFORE_REACH, WHY_BEATS, WHY_WORKERS
 from headrace.storage.situation import Before, GateStanding, NextRun, Situation
 from headrace.storage.sqlite import holders, strikes
@@ -12,7 +13,6 @@ from headrace.storage.sqlite.record import WAITING
 from headrace.storage.sqlite.unit import UnitOfWork, find_unit
 from headrace.storage.sqlite.verbs import reading
 from headrace.storage.sqlite.verbs.inspector import WORKERS, read_worker
-from headrace.storage.values import IncarnationInfo
 from headrace.strike import Strike
 
 _BEATS = """
