@@ -22,6 +22,7 @@ from headrace import (
     Task,
     Worker,
 )
+from headrace.storage import MOVED_A_CALL
 from headrace.testing import Kit, running
 from tests.support.jobs import reached
 from tests.support.nowhere import unreachable_app
@@ -207,7 +208,8 @@ async def test_after_an_outage_in_the_middle_it_is_told_what_is_done_and_goes_on
     tenant = f"test-{secrets.token_hex(6)}"
     async with Proxy(redis_server.port) as proxy, App(proxy.url, tenant=tenant) as app:
         task, queue = app.task_ref("work", queue="q"), app.queue("q")
-        await app.enqueue_many(task.options(id=f"{n}").job() for n in range(1_500))
+        jobs = 3 * MOVED_A_CALL
+        await app.enqueue_many(task.options(id=f"{n}").job() for n in range(jobs))
         held = proxy.hold("client" if is_lost else "server", after=b"_cancel", skip=1)
         cancelling = asyncio.ensure_future(queue.cancel(all_jobs=True))
         await asyncio.wait_for(held.happened.wait(), patience(10))
@@ -215,11 +217,11 @@ async def test_after_an_outage_in_the_middle_it_is_told_what_is_done_and_goes_on
         with pytest.raises(StorageError) as lost:
             await cancelling
         report = lost.value.report
-        assert (report.matched, report.cancelled) == (1_500, 500)
+        assert (report.matched, report.cancelled) == (jobs, MOVED_A_CALL)
         report = await queue.cancel(all_jobs=True)
-        assert report.cancelled == (500 if is_lost else 1_000)
+        assert report.cancelled == (1 if is_lost else 2) * MOVED_A_CALL
         stats = await queue.stats()
-        assert (stats.queued, stats.history) == (0, 1_500)
+        assert (stats.queued, stats.history) == (0, jobs)
 
 
 # Bad input, before anything is sent
