@@ -9,6 +9,7 @@ import pytest
 
 from headrace import App, EnqueueOutcome, JobState, Limit, Task, Worker
 from headrace.testing import running
+from tests.support.jobs import unended
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -37,8 +38,7 @@ class Site:
         self.send: Task[[str, str], str] = send
 
     async def is_idle(self) -> bool:
-        stats = await self.queue.stats()
-        return not (stats.active or stats.queued or stats.blocked or stats.scheduled)
+        return not await unended(self.queue)
 
 
 @pytest.fixture

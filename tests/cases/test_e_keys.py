@@ -20,7 +20,7 @@ from headrace import (
     Worker,
 )
 from headrace.testing import running
-from tests.support.jobs import reached
+from tests.support.jobs import reached, unended
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -60,10 +60,7 @@ class Site:
         self.send: Task[[str, list[Any]], None] = send
 
     async def is_idle(self) -> bool:
-        stats = await self.queue.stats()
-        return not (
-            stats.queued or stats.active or stats.scheduled or stats.retrying or stats.blocked
-        )
+        return not await unended(self.queue)
 
 
 @pytest.fixture
@@ -235,8 +232,7 @@ async def test_very_many_jobs_of_one_key_are_due_purged_and_let_go_together(
     await queue.set_limit("all", concurrency=1_000_000)
 
     async def is_idle() -> bool:
-        stats = await queue.stats()
-        return not (stats.queued or stats.active or stats.scheduled or stats.blocked)
+        return not await unended(queue)
 
     async with running(Worker(app, [QUEUE])):
         await until(is_idle, within=60 + count / 100)

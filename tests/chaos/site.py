@@ -14,6 +14,7 @@ from tests.chaos.notes import Notes
 from tests.chaos.plan import QUEUES
 from tests.chaos.settings import Settings
 from tests.chaos.writes import writes_of
+from tests.support.jobs import unended
 from tests.support.until import until
 
 STARTS_S = 60.0
@@ -123,11 +124,7 @@ class Site(ABC):
         async with self.app() as app:
 
             async def look() -> bool:
-                for name in QUEUES:
-                    stats = await app.queue(name).stats()
-                    if stats.queued or stats.scheduled or stats.retrying or stats.active:
-                        return False
-                return True
+                return not sum([await unended(app.queue(name)) for name in QUEUES])
 
             return await came(look, within)
 

@@ -9,6 +9,7 @@ import pytest
 from headrace import App, JobState
 from tests.apps.crash_app import QUEUE, doomed
 from tests.crash.crew import Crew
+from tests.support.jobs import unended
 from tests.support.until import until
 
 JOBS_A_KILL = 60
@@ -40,8 +41,7 @@ async def test_a_worker_may_be_killed_between_any_two_steps(
         return sorted(job.result for job in jobs)
 
     async def have_all_ended() -> bool:
-        stats = await queue.stats()
-        left = stats.queued + stats.active + stats.retrying
+        stats, left = await queue.stats(), await unended(queue)
         return (stats.dead, left, len(await mourned())) == (len(handles), 0, stats.history)
 
     await until(have_all_ended, within=30)

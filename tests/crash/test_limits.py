@@ -15,6 +15,7 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from tests.apps.crash_app import KEYS, QUEUE, limited
 from tests.crash.crew import Crew
 from tests.support import leaks, sqlite_check
+from tests.support.jobs import unended
 from tests.support.until import until
 
 CREW = 2
@@ -26,8 +27,7 @@ pytestmark = pytest.mark.timeout(900)
 
 async def left(app: App[None]) -> int:
     """Return how many jobs have not ended."""
-    stats = await app.queue(QUEUE).stats()
-    return stats.blocked + stats.queued + stats.active + stats.retrying
+    return await unended(app.queue(QUEUE))
 
 
 async def has_less_than(app: App[None], n: int) -> bool:

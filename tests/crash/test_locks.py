@@ -7,7 +7,7 @@ import pytest
 from headrace import App, EnqueueOutcome, Every, FailReason
 from tests.apps.crash_app import QUEUE
 from tests.crash.crew import Crew
-from tests.support.jobs import ended, gone
+from tests.support.jobs import ended, gone, unended
 from tests.support.ledger import Entry
 from tests.support.until import patience, until
 
@@ -26,8 +26,7 @@ async def is_free(app: App[None]) -> bool:
 
 
 async def is_idle(app: App[None]) -> bool:
-    stats = await app.queue(QUEUE).stats()
-    return not (stats.queued or stats.active or stats.blocked)
+    return not await unended(app.queue(QUEUE))
 
 
 def together(entries: list[Entry]) -> int:

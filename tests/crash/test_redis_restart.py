@@ -16,6 +16,7 @@ from headrace import App, JobState, StorageError
 from headrace.storage.redis.library import library
 from tests.apps.crash_app import QUEUE, echo, slow
 from tests.crash.crew import LEASE_S, Crew, passed
+from tests.support.jobs import unended
 from tests.support.ledger import check_ledger, outcomes, overlaps
 from tests.support.redis_server import RedisServer
 from tests.support.until import patience, until
@@ -77,8 +78,7 @@ async def test_a_redis_killed_under_load_loses_nothing(
 
 
 async def is_drained(app: App[None]) -> bool:
-    stats = await app.queue(QUEUE).stats()
-    return not (stats.queued or stats.active or stats.scheduled or stats.retrying)
+    return not await unended(app.queue(QUEUE))
 
 
 async def test_a_redis_that_stands_still_for_three_leases_condemns_nobody(

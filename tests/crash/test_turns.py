@@ -9,6 +9,7 @@ import pytest
 from headrace import App
 from tests.apps.crash_app import QUEUE, fair
 from tests.crash.crew import Crew
+from tests.support.jobs import unended
 from tests.support.until import until
 
 KEYS = [f"key-{n}" for n in range(4)]
@@ -25,8 +26,7 @@ async def test_no_key_waits_longer_for_workers_that_are_killed(
     queue = app.queue(QUEUE)
 
     async def left() -> int:
-        stats = await queue.stats()
-        return stats.blocked + stats.queued + stats.active
+        return await unended(queue)
 
     async def has_less_than(n: int) -> bool:
         return await left() < n

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import JobHandle, JobNotFound, JobState, JobStatus
+from headrace import JobHandle, JobNotFound, JobState, JobStatus, Queue
 from tests.support.until import until
+
+
+async def unended(queue: Queue) -> int:
+    """Return how many jobs of a queue have not ended, whatever they wait for."""
+    now = await queue.stats()
+    return now.queued + now.scheduled + now.retrying + now.active + now.blocked
 
 
 async def record_of(handle: JobHandle[Any]) -> JobStatus | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from headrace import App, JobStatus
 from headrace.events import JobEventKind
+from tests.support.jobs import unended
 from tests.support.lines import Lines
 from tests.support.until import until
 
@@ -141,8 +142,7 @@ async def check_ledger(
     wanted = list(ids)
 
     async def all_ended() -> bool:
-        stats = await app.queue(queue).stats()
-        return not (stats.queued or stats.scheduled or stats.retrying or stats.active)
+        return not await unended(app.queue(queue))
 
     await until(all_ended, within=within, what=f"queue {queue!r} is drained")
     found = await records(app, wanted, queue)
