@@ -40,7 +40,8 @@ def run_example(name: str, *arguments: str, seconds: float = 15) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    # On a busy machine a loop may wait for a processor, which is told with where it stood.
+    assert re.sub(r"^worker\.loop_blocked .*\n(?: .*\n)*", "", done.stderr, flags=re.M) == ""
     return done.stdout.splitlines()
 
 

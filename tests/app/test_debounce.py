@@ -40,7 +40,7 @@ async def test_of_a_burst_exactly_the_last_call_runs_once(
 ) -> None:
     site.may_end.set()
     async with running(Worker(app)):
-        call = index.options(debounce=WINDOW)
+        call = index.options(debounce=patience(WINDOW))
         jobs = [await call.enqueue(number) for number in range(CALLS)]
         assert [job.outcome for job in jobs] == [EnqueueOutcome.SCHEDULED] + [
             EnqueueOutcome.UPDATED
@@ -59,7 +59,7 @@ async def test_of_a_burst_in_one_call_and_of_its_waiters_the_last_counts(
     async with running(Worker(app)):
         jobs = await app.enqueue_many(index.job(number) for number in range(CALLS))
         assert await jobs[0].result(timeout=patience(15)) == CALLS - 1
-        call = index.options(debounce=WINDOW)
+        call = index.options(debounce=patience(WINDOW))
         waits = [call.enqueue_and_wait(number) for number in range(CALLS)]
         found = await asyncio.gather(*waits)
         assert len(set(found)) == 1, "each caller gets the result of the one that ran"
@@ -116,7 +116,7 @@ async def test_calls_of_one_id_are_one_and_others_are_not(
     site.may_end.set()
     async with running(Worker(app)):
         ids = ["7", "8", "7", "8", "7"]
-        calls = [index.options(id=id, debounce=WINDOW) for id in ids]
+        calls = [index.options(id=id, debounce=patience(WINDOW)) for id in ids]
         jobs = [await call.enqueue(number) for number, call in enumerate(calls)]
         assert [job.id for job in jobs] == ids
         assert [await job.result(timeout=patience(15)) for job in jobs[:2]] == [4, 3]

@@ -62,7 +62,8 @@ async def test_the_beat_thread_outlives_an_error_that_nobody_expects(server: Red
             await is_over.wait()
             return 5
 
-        async with running(Worker(app, lease=0.6, sweep_interval=0.2, emit=log)) as worker:
+        worker = Worker(app, lease=patience(0.6), sweep_interval=0.2, emit=log)
+        async with running(worker):
             answer(server, "beat", ODD)
             [failed, *_] = await log.wait(LoopFailed)
             assert failed.loop == "beat"

@@ -31,7 +31,7 @@ from headrace.testing.contract.steps import QUEUE, a_job
 from tests.storage.interrupts import interrupt_when_it_waits
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer
-from tests.support.until import until
+from tests.support.until import patience, until
 
 T = TypeVar("T")
 Named = tuple[BlockingRedisStorage, str]
@@ -215,12 +215,13 @@ async def test_a_server_that_is_away_is_unavailable_and_found_again(
 
 async def test_a_server_that_is_silent_loses_the_reply(redis_server: RedisServer) -> None:
     async with Proxy(redis_server.port) as proxy:
-        client = BlockingClient(Address(proxy.url), library(), allow_eviction=False, timeout_s=0.2)
+        address, timeout_s = Address(proxy.url), patience(0.2)
+        client = BlockingClient(address, library(), allow_eviction=False, timeout_s=timeout_s)
         once = command("once", "", "PING", read=nothing)  # no verb that is asked again
         with closing(client):
             await in_thread(lambda: at_once(client.run(once)))
             proxy.stall("client")
-            with pytest.raises(ReplyLost, match=r"no reply for 0\.2 s"):
+            with pytest.raises(ReplyLost, match=f"no reply for {timeout_s:g} s"):
                 await in_thread(lambda: at_once(client.run(once)))
             proxy.flow()
             await in_thread(lambda: at_once(client.run(once)))
