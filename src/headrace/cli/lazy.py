@@ -26,7 +26,7 @@ class LazyGroup(click.Group):
         **rest: Any,
     ) -> None:
         super().__init__(*args, **rest)
-        self._modules = dict(modules)
+        self._modules = modules
         self._everywhere = everywhere
         everywhere(self)
 
