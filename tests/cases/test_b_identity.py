@@ -20,6 +20,7 @@ from headrace import (
 )
 from headrace.app import clients_of
 from headrace.testing import running
+from tests.support.jobs import unended
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -232,8 +233,7 @@ async def test_of_a_hundred_updates_around_a_start_one_runs_and_one_waits(site: 
         site.is_open.set()
 
         async def is_idle() -> bool:
-            stats = await site.queue.stats()
-            return not (stats.active or stats.queued or stats.blocked)
+            return not await unended(site.queue)
 
         await until(is_idle, within=30)
     assert len(site.ran) <= 2

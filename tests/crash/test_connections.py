@@ -12,6 +12,7 @@ import redis
 from headrace import App, CancelOutcome, EnqueueOutcome, JobCancelled, JobHandle, JobState
 from tests.apps.crash_app import QUEUE, producer
 from tests.crash.crew import Crew
+from tests.support.jobs import unended
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
 from tests.support.until import patience, until
@@ -136,8 +137,7 @@ async def test_a_cancelled_call_never_leaves_its_reply_to_another(
 
 
 async def is_drained(app: App[None]) -> bool:
-    stats = await app.queue(QUEUE).stats()
-    return not (stats.queued or stats.active)
+    return not await unended(app.queue(QUEUE))
 
 
 async def ended(app: App[None]) -> list[str]:
