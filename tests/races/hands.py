@@ -147,6 +147,10 @@ class Hand(ABC):
     def some_id(self) -> str:
         """Return an id to cancel or to purge."""
 
+    def held_ids(self) -> list[str]:
+        """Return the ids of the jobs that it holds."""
+        return [held.job_id for held in self._held]
+
     async def operate(self) -> None:
         """Do what operators do: purge a job, if it is in a state."""
         job_id, state = self.some_id(), self.random.choice(list(JobState))
@@ -194,7 +198,7 @@ class Hand(ABC):
         if await self.storage.settle(QUEUE, [settlement], call=call) != [True]:
             self.problems.append(f"{outcome} of {held} was not taken")
         self.did[f"settle: {type(outcome).__name__}"] += 1
-        if isinstance(outcome, Failed) and self.random.random() < 0.5:
+        if isinstance(outcome, Failed) and self.random.random() < 0.8:
             self.did["redrive"] += await self.storage.redrive(QUEUE, [held.job_id])
 
     async def _put_back(self) -> None:

@@ -89,7 +89,7 @@ class LimitedHand(Hand):
         )
 
     def some_id(self) -> str:
-        return self.random.choice(self._ids[-20:])
+        return self.random.choice([*self._ids[-20:], *self.held_ids()])
 
     async def operate(self) -> None:
         """Purge a job, set the limit that is steered, or look for what has to be mended."""

@@ -10,7 +10,7 @@ from headrace.request import JobRequest
 from headrace.update import Update, UpdateRunAt
 from tests.races.hands import KEPT_MS, QUEUE, Hand, Hold
 
-JOB_IDS = ("a", "b", "c")
+JOB_IDS = ("a", "b", "c", "d", "e", "f")
 
 
 class UpdatingHand(Hand):
