@@ -11,7 +11,9 @@ from tests.model.memory import MachineMemory
 from tests.model.subjects import QUEUE
 
 LIMITED = tuple(kind for kind, options in sorted(asks.JOB_KINDS.items()) if "gates" in options)
-limited = st.lists(st.sampled_from(LIMITED), min_size=2, max_size=5)
+limited = st.lists(st.sampled_from(LIMITED), min_size=1, max_size=3)
+ASKED_WHY = 2
+"""Jobs in line that are asked about at a time."""
 
 
 class GateRules(MachineMemory):
@@ -25,6 +27,7 @@ class GateRules(MachineMemory):
     @rule(
         worker=st.sampled_from(asks.WORKERS[:2]),
         kinds=limited,
+        copies=st.integers(1, 3),
         outcomes=st.lists(st.sampled_from(sorted(asks.OUTCOMES)), min_size=1, max_size=3),
         limit=st.sampled_from(asks.LIMITS),
         key=st.sampled_from(("k", "")),
@@ -38,24 +41,26 @@ class GateRules(MachineMemory):
         limit: str,
         key: str,
         *,
+        copies: int,
         is_purged: bool,
     ) -> None:
         """Enqueue more jobs than limits have room for, run some of them, and ask how it stands."""
         self._hit("crowd")
         if self._driver.model.queue(QUEUE).is_paused:
             self._driver.call("resume")
-        jobs = self._new_jobs([("", [kind]) for kind in kinds])
+        jobs = self._new_jobs([("", [kind]) for kind in kinds * copies])
         self._numbered("enqueue", jobs, call=self._next_call("enqueue", asks.CLIENTS[0]))
         for outcome in outcomes:
             self._revive(worker)
             call = self._next_call("claim", worker)
             kwargs = {"call": call, "nonce": self._nonce(call), "slots": {"default": 2}}
             self._remember(worker, self._numbered("claim", **kwargs).jobs)
+            for job_id in self._all_in(JobState.BLOCKED)[-ASKED_WHY:]:
+                self._driver.why(job_id)
             self._settle_one(worker, outcome)
         jobs_now = self._driver.model.queue(QUEUE).jobs.values()
         if is_purged:
-            blocked = [job.id for job in jobs_now if job.state is JobState.BLOCKED]
-            self._driver.call("purge", JobState.BLOCKED, blocked[:2])
+            self._driver.call("purge", JobState.BLOCKED, self._all_in(JobState.BLOCKED)[:2])
         asked = {f"{limit}\t{key}", *(job.parked for job in jobs_now)}
         for name, _, its_key in sorted(gate.partition("\t") for gate in asked):
             if name in asks.LIMITS:

@@ -305,10 +305,6 @@ class StorageMachine(LengthRules, ReaderRules, UpdateRules, GateRules, StrikeRul
             self.run_some_jobs(asks.WORKERS[0], [("", [], outcome)], asks.SAID[0])
         return self._all_in(state)[:1]
 
-    def _all_in(self, state: JobState) -> list[str]:
-        jobs = self._driver.model.queue(QUEUE).jobs.values()
-        return [job.id for job in jobs if job.state is state]
-
     @rule(is_emptied=st.booleans(), is_forced=st.booleans())
     def delete_queue(self, *, is_emptied: bool, is_forced: bool) -> None:
         """Delete the queue, on demand once all that is not active is purged from it."""

@@ -72,6 +72,10 @@ class MachineMemory(RuleBasedStateMachine):
             made.append(asks.make_job(job_id or new_id, kinds, now=now, channel=channel))
         return made
 
+    def _all_in(self, state: JobState) -> list[str]:
+        jobs = self._driver.model.queue(QUEUE).jobs.values()
+        return [job.id for job in jobs if job.state is state]
+
     def _present(self) -> list[Held]:
         """Return the claims that own an attempt still, oldest first."""
         jobs = self._driver.model.queue(QUEUE).jobs
