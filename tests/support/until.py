@@ -6,6 +6,7 @@ import inspect
 import os
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -24,7 +25,7 @@ def patience(seconds: float) -> float:
     then says the same of a busy one.
     """
     runnable = os.getloadavg()[0]
-    if RUNNABLE.exists():
+    with suppress(OSError):  # where there is no such file, or no descriptor left to read it
         # Of the last minute, and at this moment.
         runnable = max(runnable, int(RUNNABLE.read_text().split()[3].partition("/")[0]))
     return seconds * max(1.0, runnable / (os.cpu_count() or 1))
