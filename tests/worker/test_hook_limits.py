@@ -20,7 +20,7 @@ from headrace.worker.hook_calls import HookCalls
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
 from tests.support.nowhere import unreachable_app
-from tests.support.until import until
+from tests.support.until import patience, until
 from tests.worker.slots import Run, claimed
 
 
@@ -104,7 +104,7 @@ async def test_a_plain_hook_that_blocks_its_thread_keeps_no_outcome() -> None:
 
 
 async def test_a_hook_that_hangs_or_raises_keeps_no_other_from_being_called() -> None:
-    stage = Stage()
+    stage = Stage(hooks_s=patience(0.5))  # within which the others have to end, one in a thread
     called: list[str] = []
     stage.app.on_success(stage.hang)
 
