@@ -17,11 +17,12 @@ from headrace import App, CallNext, Context, FailPermanently, FailReason, Task, 
 from headrace.events import HandlerStuck
 from headrace.outcome import Cancelled, Completed, Failed, Outcome, Retried
 from headrace.testing import EventLog
+from headrace.worker import threads
 from headrace.worker.attempt import StopReason
 from headrace.worker.execute import Executor
 from headrace.worker.threads import Threads
 from tests.support.nowhere import unreachable_app
-from tests.support.until import until
+from tests.support.until import patience, until
 from tests.worker.slots import Run, claimed
 
 WITHIN_S = 10.0
@@ -167,7 +168,7 @@ async def test_a_function_over_its_limit_is_given_up_and_said_to_go_on(app: App[
     """G12, BC-80: observable, since it can't be stopped."""
     async with letting_go() as go:
 
-        @app.task(timeout=0.05)
+        @app.task(timeout=1)  # one that had not begun by then would never begin
         def hang() -> None:
             assert go.wait(WITHIN_S)
 
@@ -175,7 +176,7 @@ async def test_a_function_over_its_limit_is_given_up_and_said_to_go_on(app: App[
             outcome = await pool.run(hang)
             assert isinstance(outcome, Retried)
             assert outcome.error.type == "TimeoutError"
-            text = "the attempt took longer than its 0.05 s, could not be stopped and goes on"
+            text = "the attempt took longer than its 1 s, could not be stopped and goes on"
             assert outcome.error.message == text
             (event,) = pool.log.of(HandlerStuck)
             assert (event.kind, event.cause, event.stuck) == ("thread", "timeout", 1)
@@ -254,10 +255,12 @@ async def test_a_function_that_has_not_begun_never_does_after_it_was_stopped(
 
 
 async def test_stuck_threads_count_against_the_limit_until_they_end(app: App[Any]) -> None:
+    begun: list[int] = []
     async with letting_go() as go:
 
-        @app.task(timeout=0.02)
-        def hang() -> None:
+        @app.task
+        def hang(number: int) -> None:
+            begun.append(number)
             assert go.wait(WITHIN_S)
 
         @app.task
@@ -265,7 +268,10 @@ async def test_stuck_threads_count_against_the_limit_until_they_end(app: App[Any
 
         with pool_of(app, limit=2) as pool:
             for expected in (1, 2):
-                await pool.run(hang)
+                run = pool.start(hang, number=expected)
+                await until(lambda: expected in begun)  # noqa: B023 (waited for here)
+                run.attempt.stop(StopReason.CANCEL)
+                await run.outcome()
                 assert pool.executor.stuck == expected
             assert [event.stuck for event in pool.log.of(HandlerStuck)] == [1, 2]
             behind = pool.start(work)
@@ -276,7 +282,10 @@ async def test_stuck_threads_count_against_the_limit_until_they_end(app: App[Any
             await until(lambda: pool.executor.stuck == 0)
 
 
-async def test_a_function_that_looks_whether_it_should_stop_returns_early(app: App[Any]) -> None:
+async def test_a_function_that_looks_whether_it_should_stop_returns_early(
+    app: App[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "ASK_S", patience(5))  # one that is late would be given up
     begun, seen = threading.Event(), threading.Event()
 
     @app.task
@@ -311,7 +320,7 @@ async def test_what_a_function_says_after_it_was_given_up_is_not_passed_on(app: 
     async with letting_go() as go:
         ended = threading.Event()
 
-        @app.task(timeout=0.05)
+        @app.task
         def hang(context: Context[Any]) -> None:
             context.progress(0.5)
             context.emit(1)
@@ -322,6 +331,8 @@ async def test_what_a_function_says_after_it_was_given_up_is_not_passed_on(app: 
 
         with pool_of(app) as pool:
             run = Run(pool.executor, claimed(hang), follower=heard)
+            await until(lambda: len(heard.said) == 2)
+            run.attempt.stop(StopReason.CANCEL)
             await run.outcome()
             go.set()
             await until(ended.is_set)
