@@ -18,6 +18,7 @@ from headrace.events import HandlerStuck, ProcessEnded
 from headrace.options import WorkerOptions
 from headrace.outcome import Cancelled, Completed, Retried
 from headrace.worker.attempt import StopReason
+from headrace.worker.process_slots import process
 from tests.apps import process_app as handlers
 from tests.support.nowhere import unreachable_app
 from tests.support.until import patience, until
@@ -132,6 +133,13 @@ def is_active(pid: int) -> bool:
 # Handlers that look whether they should stop
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give handlers the time to look that they may need on a busy machine."""
+    monkeypatch.setattr(process, "ASK_S", patience(5))
+
+
+@pytest.mark.usefixtures("unhurried")
 async def test_a_handler_that_looks_returns_early_and_its_process_lives_on(
     crew: Crew, tmp_path: Path
 ) -> None:
@@ -145,6 +153,7 @@ async def test_a_handler_that_looks_returns_early_and_its_process_lives_on(
     assert msgspec.json.decode(seen)["cancelled"] is False
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_its_own_error_says_how_it_ended_but_a_cancelled_job_is_cancelled(
     crew: Crew, tmp_path: Path
 ) -> None:
@@ -158,6 +167,7 @@ async def test_its_own_error_says_how_it_ended_but_a_cancelled_job_is_cancelled(
     assert crew.log.of(ProcessEnded) == []
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_what_it_returns_after_its_limit_is_too_late(crew: Crew, tmp_path: Path) -> None:
     own = msgspec.json.encode(WorkerOptions(timeout_ms=200))
     begun = await begin(crew, handlers.polite, tmp_path / "here", own)
@@ -167,6 +177,7 @@ async def test_what_it_returns_after_its_limit_is_too_late(crew: Crew, tmp_path:
     assert begun.process.is_running()
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_request_that_comes_as_the_job_begins_is_heard(crew: Crew, tmp_path: Path) -> None:
     for number in range(20):
         path = tmp_path / str(number)
@@ -202,6 +213,7 @@ async def test_a_fenced_or_shut_down_attempt_has_no_outcome_and_no_process(
     assert not begun.process.is_running()
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_at_shutdown_what_returned_in_time_is_recorded(crew: Crew, tmp_path: Path) -> None:
     here, go = tmp_path / "here", tmp_path / "go"
     run = await crew.start(claimed(handlers.wait_for, {"path": str(here), "go": str(go)}))
@@ -211,6 +223,7 @@ async def test_at_shutdown_what_returned_in_time_is_recorded(crew: Crew, tmp_pat
     assert isinstance(await run.outcome(), Completed)
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_at_shutdown_what_returned_since_it_was_asked_is_not(
     crew: Crew, tmp_path: Path
 ) -> None:
