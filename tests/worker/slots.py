@@ -26,7 +26,7 @@ from headrace.worker.process_slots.functions import Function
 from headrace.worker.process_slots.processes import Processes
 from headrace.worker.slots import Slot
 from headrace.worker.threads import Threads
-from tests.support.until import until
+from tests.support.until import patience, until
 
 WITHIN_S = 20.0
 
@@ -77,7 +77,7 @@ class Run:
 
     async def outcome(self, *, within: float = WITHIN_S) -> Outcome | None:
         """Wait for the outcome, of which there must be one only."""
-        with anyio.fail_after(within):
+        with anyio.fail_after(patience(within)):
             await self._ended.wait()
         assert len(self.outcomes) == 1
         return self.outcomes[0]
