@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
+import psutil
 import pytest
 from anyio import to_thread
 
@@ -21,6 +22,7 @@ from headrace.views.queues import QueueStats
 from tests.cli.conftest import Cli
 from tests.support.redis_server import RedisServer
 from tests.support.terminal import Terminal
+from tests.support.until import until
 
 LEFT = "\x1b[?25h\x1b[?1049l"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -81,6 +83,11 @@ async def test_a_suspended_view_gives_the_terminal_back_and_takes_it_again(
         await terminal.shows("q quits")
         terminal.enter("\x1a")
         await terminal.shows(LEFT)
+        process = psutil.Process(terminal.process.pid)
+        # It stops a moment after it has given the terminal back, and would miss what came before.
+        await until(
+            lambda: process.status() == psutil.STATUS_STOPPED, within=15, what="it is suspended"
+        )
         before = len(terminal.text)
         terminal.process.send_signal(signal.SIGCONT)
         await terminal.shows("q quits", after=before)
