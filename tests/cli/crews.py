@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,8 @@ class Yard(Site):
                 yield supervisor
             finally:
                 for process in members(self):
-                    process.kill()
+                    with suppress(psutil.NoSuchProcess):  # it was ending by itself
+                        process.kill()
 
     async def started(self, task: str, number: int = 0) -> tuple[JobHandle[Any], int]:
         """Enqueue a job that notes its process, and return both once it runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -66,7 +66,8 @@ class Shop(Site):
                 yield supervisor
             finally:
                 for process in processes(self):
-                    process.kill()
+                    with suppress(psutil.NoSuchProcess):  # it was ending by itself
+                        process.kill()
 
     async def serves(self, version: int) -> None:
         """See that a worker runs a job with a version of the code."""
