@@ -39,13 +39,18 @@ async def test_jobs_beats_and_results_pass_over_every_transport(url: str) -> Non
         async def echo(text: str) -> str:
             return text
 
-        async with running(Worker(app, lease=0.6, emit=log)):
+        lease = patience(0.6)
+        async with running(Worker(app, lease=lease, emit=log)):
             assert await echo.enqueue_and_wait("a" * 100_000) == "a" * 100_000
             # Longer than the lease: the beat thread's own connection works too.
-            job = await echo.options(delay=0.9).enqueue("late")
-            assert await job.result(timeout=patience(10)) == "late"
-            workers = await app.queue("default").workers()
-            await until(lambda: workers[0].silent_s < 0.6)
+            job = await echo.options(delay=1.5 * lease).enqueue("late")
+            assert await job.result(timeout=1.5 * lease + patience(10)) == "late"
+
+            async def is_heard() -> bool:
+                [worker] = await app.queue("default").workers()
+                return worker.silent_s < lease
+
+            await until(is_heard)
     assert not log.of(QueueFenced)
 
 
