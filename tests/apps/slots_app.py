@@ -76,7 +76,7 @@ def die() -> None:
     os._exit(3)
 
 
-@app.task(name="spin", queue="cpu", executor="process", timeout=0.3, max_attempts=1)
+@app.task(name="spin", queue="cpu", executor="process", timeout=1, max_attempts=1)
 def spin(path: str) -> None:
     note(path)
     while True:
