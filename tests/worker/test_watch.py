@@ -7,10 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from headrace.events import LoopBlocked, WorkerEvent
 from headrace.guard import Guard
 from headrace.worker.watch import LoopWatch
-from tests.support.until import until
+from tests.support.until import patience, until
 
 WITHIN_S = 20.0
 
@@ -97,7 +99,9 @@ async def test_a_long_stack_is_cut_at_its_outer_end() -> None:
     assert "block_the_loop_until_it_is_told" in told.events[0].stack
 
 
-async def test_a_loop_that_turns_is_not_told_of() -> None:
+async def test_a_loop_that_turns_is_not_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked_s = patience(1)  # for a moment a busy machine runs no loop
+    monkeypatch.setattr("headrace.worker.watch.BLOCKED_S", blocked_s)
     told = Told()
     lags = set()
     with watching(told) as watch:
@@ -107,8 +111,8 @@ async def test_a_loop_that_turns_is_not_told_of() -> None:
             return len(lags) > 10
 
         await until(answered, within=WITHIN_S, what="it was asked ten times")
-        assert watch.stalled_s < 0.5
-    assert max(lags) < 0.5
+        assert watch.stalled_s < blocked_s
+    assert max(lags) < blocked_s
     assert told.events == []
 
 
