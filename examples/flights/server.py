@@ -40,7 +40,7 @@ def wait_until_open(server: subprocess.Popen[bytes], port: int) -> None:
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
+        except ConnectionError:  # it is refused, or reset while the server is starting
             if server.poll() is not None:
                 sys.exit(f"redis-server has ended with {server.returncode}: see what it says above")
             if time.monotonic() > give_up_at:
