@@ -140,7 +140,7 @@ async def test_what_was_committed_is_finished_when_the_process_that_commits_ends
             )
         )
         await until(lambda: held.happened.is_set() or saving.done(), within=HELD_S)
-        committer = process_at(held.client_port)
+        committer = process_at(held.client_port, proxy.port)
         assert committer != os.getpid()
         os.kill(committer, signal.SIGKILL)
         with pytest.raises(Exception, match=r"WRITING_JOB_ABORTED|Python worker"):
@@ -148,12 +148,18 @@ async def test_what_was_committed_is_finished_when_the_process_that_commits_ends
     assert await take_rows(redis_url) == once(ROWS)
 
 
-def process_at(port: int) -> int:
-    """Return the process that has a connection from a port of this host."""
+def process_at(port: int, to: int) -> int:
+    """Return the process that has a connection from a port of this host to another.
+
+    Connections to several places may have one port of their own.
+    """
     [pid] = [
         connection.pid
         for connection in psutil.net_connections("tcp4")
-        if connection.laddr and connection.laddr.port == port and connection.pid
+        if connection.laddr
+        and connection.raddr
+        and (connection.laddr.port, connection.raddr.port) == (port, to)
+        and connection.pid
     ]
     return pid
 
