@@ -16,12 +16,15 @@ from typing import Any
 import click
 from pyspark.sql import SparkSession
 
+from headrace.spark.raised import SPARK_ERRORS
 from headrace.storage.values import WriteInfo
 
 Draw = Callable[[int, int], None]
 """Draws how much is done, and of how much; the latter may change."""
 
 LOOK_S = 0.2
+LAG_MS = 2_000
+"""How long what Spark tells of itself may lag; on a busy machine it is tenths of a second."""
 _GROUP = "spark.jobGroup.id"
 _STEPS = 10
 
@@ -120,8 +123,16 @@ def _looked_at(spark: SparkSession, draw: Draw) -> Iterator[None]:
         with _every(LOOK_S, look):
             yield
         # What is told of tasks lags behind a block that has come to its end.
+        _catch_up(spark)
         _, of = _tasks(spark, group, seen)
         draw(of, of)
+
+
+def _catch_up(spark: SparkSession) -> None:
+    """Wait until what has happened so far is told, for so long as it may lag behind."""
+    context: Any = spark.sparkContext
+    with suppress(*SPARK_ERRORS):
+        context._jsc.sc().listenerBus().waitUntilEmpty(LAG_MS)  # noqa: SLF001 (no other way to it)
 
 
 @contextmanager
