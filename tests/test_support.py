@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from tests.support.lines import Lines
 from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy, Side
-from tests.support.redis_server import RedisServer, free_port
+from tests.support.redis_server import RedisServer, free_port, held_port
 from tests.support.until import until
 from tests.support.walkthrough import Walkthrough
 
@@ -62,6 +62,17 @@ def test_an_appendonly_server_has_its_data_again_after_a_kill() -> None:
         assert server.port == port
         with server.client() as client:
             assert client.get("key") == b"value"
+
+
+def test_a_held_port_is_for_who_asks_for_it_alone() -> None:
+    port, holder = held_port()
+    with holder:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        with socket.create_server(("127.0.0.1", port)):
+            socket.create_connection(("127.0.0.1", port)).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
 
 
 def test_a_stopped_server_is_gone_and_its_directory_goes_at_close() -> None:

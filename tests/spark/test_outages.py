@@ -23,7 +23,7 @@ from tests.spark.support.archives import counted
 from tests.spark.support.rows import numbered, once, queued, save, take_rows
 from tests.spark.support.worked import dead, done, work
 from tests.support.proxy import Proxy
-from tests.support.redis_server import RedisServer, free_port
+from tests.support.redis_server import RedisServer, closed_port
 from tests.support.until import until
 
 ROWS = 6_000
@@ -56,7 +56,7 @@ def told(url: str) -> list[JobEvent]:
 
 
 def nowhere() -> str:
-    return f"redis://127.0.0.1:{free_port()}"
+    return f"redis://127.0.0.1:{closed_port()}"
 
 
 def test_a_write_to_nowhere_fails_on_the_driver(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Literal, Self
 
 import hiredis
 
+from tests.support.redis_server import held_port
+
 HOST = "127.0.0.1"
 CHUNK_BYTES = 65536
 
@@ -32,6 +34,7 @@ class Proxy:
         self.port = 0
         self._server_port = server_port
         self._listener: asyncio.Server | None = None
+        self._holder: socket.socket | None = None
         self._links: set[_Link] = set()
         self._connecting = 0
         self._traps: list[_Trap] = []
@@ -108,9 +111,10 @@ class Proxy:
         """End `refuse`, on the same port."""
         if self._listener is None:
             self._listener = await asyncio.start_server(self._serve, HOST, self.port)
-            self.port = self._listener.sockets[0].getsockname()[1]
 
     async def __aenter__(self) -> Self:
+        # Nobody else is given it between `refuse` and `admit`.
+        self.port, self._holder = held_port()
         self._flowing = {"client": asyncio.Event(), "server": asyncio.Event()}
         self.flow()
         await self.admit()
@@ -121,6 +125,8 @@ class Proxy:
         while self._links or self._connecting:
             self.reset_all()
             await asyncio.sleep(0)
+        if self._holder is not None:
+            self._holder.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connecting += 1

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,6 +46,7 @@ class RedisServer:
         self._appendonly = appendonly
         self._under = under
         self._process: subprocess.Popen[bytes] | None = None
+        self._holder: socket.socket | None = None
         self.port = 0
         try:
             self._start_on_free_port()
@@ -146,6 +148,8 @@ class RedisServer:
         """End it, however it is, and delete its directory."""
         if self._process is not None:
             self.kill()
+        if self._holder is not None:
+            self._holder.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -161,7 +165,9 @@ class RedisServer:
 
     def _start_on_free_port(self) -> None:
         for attempt in range(1, PORT_TRIES + 1):
-            self.port = free_port()
+            if self._holder is not None:
+                self._holder.close()
+            self.port, self._holder = held_port()
             try:
                 self.start()
             except PortTaken:
@@ -197,6 +203,33 @@ class RedisServer:
 
 class PortTaken(RuntimeError):
     """Another process took the port between finding it free and listening on it."""
+
+
+def held_port() -> tuple[int, socket.socket]:
+    """Return a loopback port that nobody is given by chance before a socket is closed, and that.
+
+    Who asks for this port, as a server that is started again, may listen on it meanwhile. So it is
+    on Linux; elsewhere the port is free at this moment, as that of `free_port`.
+    """
+    holder = socket.socket()
+    # Servers say so as well: then a port may have several sockets, of which one listens.
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((HOST, 0))
+    port: int = holder.getsockname()[1]
+    if sys.platform != "linux":
+        holder.close()
+    return port, holder
+
+
+@cache
+def closed_port() -> int:
+    """Return a loopback port on which nobody listens for as long as this process lives."""
+    port, holder = held_port()
+    _HOLDERS.append(holder)
+    return port
+
+
+_HOLDERS: list[socket.socket] = []
 
 
 def free_port() -> int:
