@@ -45,7 +45,7 @@ def test_a_stream_of_events_is_read(connect: SparkSession, written: str, tmp_pat
         .trigger(availableNow=True)
         .start(str(tmp_path / "events"))
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(patience(60))
     assert query.exception() is None
     numbers = connect.read.parquet(str(tmp_path / "events")).select("number")
     assert (numbers.count(), numbers.distinct().count()) == (ROWS, ROWS)

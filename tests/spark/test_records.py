@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, DataFrameReader, Row, SparkSession
 from headrace import SyncApp
 from headrace.outcome import Cancelled, Retried
 from tests.spark.support.worked import DEAD, DONE, TRACEBACK, dead, done, payload_of, work
+from tests.support.until import patience
 
 ON_REDIS = pytest.mark.parametrize("url", ["redis"], indirect=True)
 """Of what the storage has no part in."""
@@ -145,7 +146,7 @@ def test_a_stream_brings_each_end_once_through_restarts(
             .trigger(availableNow=True)
             .start(str(tmp_path / "dead"))
         )
-        query.awaitTermination(60)
+        assert query.awaitTermination(patience(60))
         return [row["job_id"] for row in spark.read.parquet(str(tmp_path / "dead")).collect()]
 
     work(url, dead("ab"))
