@@ -11,6 +11,7 @@ import pytest
 
 from tests.storage.programs import ALL_IS_AN_ERROR, environment
 from tests.support.processes import ROOT
+from tests.support.said import said
 from tests.support.until import patience
 
 
@@ -26,11 +27,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "printed"),
     [("with_all_open", b"fine\n"), ("in_a_call", b"fine\n"), ("by_an_error", b"")],
     ids=["with_all_open", "in_a_call", "by_an_error"],
 )
-def test_nothing_is_said(tmp_path: Path, url: str, how: str, said: bytes) -> None:
+def test_nothing_is_said(tmp_path: Path, url: str, how: str, printed: bytes) -> None:
     done = subprocess.run(
         [sys.executable, *ALL_IS_AN_ERROR, "-m", "tests.apps.blocking_exits", how, url],
         capture_output=True,
@@ -39,4 +40,4 @@ def test_nothing_is_said(tmp_path: Path, url: str, how: str, said: bytes) -> Non
         timeout=patience(60),
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (0, said, "")
+    assert (done.returncode, done.stdout, said(done.stderr.decode())) == (0, printed, "")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.storage.programs import ALL_IS_AN_ERROR, FORKS_MAY, environment
 from tests.support.processes import ROOT
+from tests.support.said import said
 from tests.support.tls import tls_server
 from tests.support.until import patience
 
@@ -35,7 +36,7 @@ def run(url: str, *scenarios: str, env: dict[str, str] | None = None) -> None:
         timeout=patience(60),
         check=False,
     )
-    assert (done.returncode, done.stderr.decode()) == (0, "")
+    assert (done.returncode, said(done.stderr.decode())) == (0, "")
     assert done.stdout.decode().split() == [*scenarios]
 
 
