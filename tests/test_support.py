@@ -22,7 +22,7 @@ from tests.support.lines import Lines
 from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy, Side
 from tests.support.redis_server import RedisServer, free_port, held_port
-from tests.support.until import until
+from tests.support.until import patience, until
 from tests.support.walkthrough import Walkthrough
 
 LOST = redis.ConnectionError, redis.TimeoutError
@@ -184,7 +184,7 @@ async def test_a_held_command_or_reply_goes_no_further(
 ) -> None:
     async with (
         Proxy(port_of(redis_url)) as proxy,
-        connected(proxy, timeout=0.5) as client,
+        connected(proxy, timeout=patience(0.5)) as client,
         connected(proxy) as other,
     ):
         held = proxy.hold(toward, after=b"counter", skip=1)
@@ -218,7 +218,10 @@ async def test_every_connection_is_reset_and_new_ones_work(redis_url: str) -> No
 
 
 async def test_a_stall_holds_everything_back_until_it_flows(redis_url: str) -> None:
-    async with Proxy(port_of(redis_url)) as proxy, connected(proxy, timeout=0.05) as client:
+    async with (
+        Proxy(port_of(redis_url)) as proxy,
+        connected(proxy, timeout=patience(0.3)) as client,
+    ):
         await client.ping()
         proxy.stall()
         with pytest.raises(LOST):
@@ -233,7 +236,10 @@ async def test_a_stall_holds_everything_back_until_it_flows(redis_url: str) -> N
 async def test_a_stall_one_way_lets_commands_through(
     redis_server: RedisServer, redis_url: str
 ) -> None:
-    async with Proxy(port_of(redis_url)) as proxy, connected(proxy, timeout=0.05) as client:
+    async with (
+        Proxy(port_of(redis_url)) as proxy,
+        connected(proxy, timeout=patience(0.3)) as client,
+    ):
         await client.ping()
         proxy.stall("client")
         with pytest.raises(LOST):
