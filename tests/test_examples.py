@@ -36,7 +36,7 @@ def run_example(name: str, *arguments: str, seconds: float = 15) -> list[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=patience(seconds),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

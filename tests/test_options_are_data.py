@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.until import patience
+
 ROOT = Path(__file__).parents[1]
 
 Patch = tuple[str, str, str]
@@ -163,7 +165,7 @@ def use(copy: Path, url: str, kind: str) -> None:
         env={**os.environ, "PYTHONPATH": str(copy / "src")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
     assert done.stdout == "seen\n", done.stdout + done.stderr
