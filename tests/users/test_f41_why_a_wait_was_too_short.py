@@ -6,7 +6,8 @@ import anyio
 import pytest
 
 from headrace import App, CancelOutcome, InvalidOption, Task, WaitTimeout, Worker
-from headrace.testing import Kit, running
+from headrace.events import AttemptEnded
+from headrace.testing import EventLog, Kit, running
 from tests.support.nowhere import unreachable_app
 
 
@@ -39,9 +40,12 @@ async def test_f41_it_says_that_no_worker_knows_the_task(
     @other.task(name="other", queue="echoes")
     async def unused() -> None: ...
 
-    async with other, running(Worker(other)):
+    log = EventLog()
+    async with other, running(Worker(other, emit=log)):
+        handle = await echo.enqueue(1)
+        await log.wait(AttemptEnded)  # until it has seen that, the job is active
         with pytest.raises(WaitTimeout, match="no live worker of queue 'echoes'") as caught:
-            await echo.options(wait_timeout=0.05).enqueue_and_wait(1)
+            await handle.result(timeout=0.05)
     assert caught.value.is_served is False
     assert "knows the task 'echo': start one that does" in str(caught.value)
 
