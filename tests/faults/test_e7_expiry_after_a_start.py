@@ -31,9 +31,10 @@ async def test_a_job_that_a_deploy_hands_back_runs_after_its_expiry(
         await go_on.wait()
         return "done"
 
-    expires_at = time.time() + EXPIRES_S
-    handle = await work.options(expires=EXPIRES_S).enqueue()
+    # A worker that is there already starts it long before it expires.
     async with running(Worker(app, shutdown_timeout=0)):
+        expires_at = time.time() + EXPIRES_S
+        handle = await work.options(expires=EXPIRES_S).enqueue()
         await until(lambda: starts == 1, within=10)
     assert (await handle.status()).state is JobState.QUEUED
     await until(lambda: time.time() > expires_at + 0.1, within=10)
@@ -54,6 +55,6 @@ async def test_a_retry_that_is_due_after_the_expiry_runs(app: App[None]) -> None
             raise RetryLater(EXPIRES_S + 0.1)
         return starts
 
-    handle = await work.options(expires=EXPIRES_S).enqueue()
     async with running(Worker(app)):
+        handle = await work.options(expires=EXPIRES_S).enqueue()
         assert await handle.result(timeout=patience(10)) == 2
