@@ -117,9 +117,9 @@ async def test_nothing_is_left_of_a_kit() -> None:
     async with Kit(app) as kit:
         await bill.enqueue_and_wait(1)
         storage = clients_of(app).open_storage()
-        assert set(threading.enumerate()) != threads
+        assert set(threading.enumerate()) - threads
         assert len(await kit.job_events()) == 3
-    assert set(threading.enumerate()) == threads
+    assert set(threading.enumerate()) <= threads  # those of earlier tests may end meanwhile
     assert set(engines._engines) == places  # noqa: SLF001
     assert asyncio.all_tasks() == tasks
     with pytest.raises(StorageUnavailable, match="the kit that this storage belonged to has ended"):
@@ -136,7 +136,7 @@ async def test_an_error_in_the_block_leaves_nothing_either() -> None:
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    assert set(threading.enumerate()) == threads
+    assert set(threading.enumerate()) <= threads
     async with Kit(app):
         await bill.enqueue(1)
 
@@ -150,7 +150,7 @@ def test_a_kit_needs_no_loop_of_its_own() -> None:
         anyio.run(kit.advance, 60)
         kit.assert_enqueued(bill, count=2)
     gc.collect()
-    assert set(threading.enumerate()) == threads
+    assert set(threading.enumerate()) <= threads
 
 
 def test_code_in_the_loop_of_another_thread_is_in_the_kit_too() -> None:
