@@ -6,6 +6,7 @@ import asyncio
 import random
 import sqlite3
 import time
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,10 @@ from tests.support import sqlite_check
 from tests.support.ledger import check_ledger
 from tests.support.processes import WorkerProcess
 from tests.support.until import patience, until
+
+KILLS = 12
+MORE_A_KILL = 10
+"""Jobs that are accepted between two kills, at least."""
 
 pytestmark = pytest.mark.parametrize("crew_url", ["file"], indirect=True)
 
@@ -50,8 +55,14 @@ async def test_processes_killed_at_random_lose_nothing(crew: Crew, app: App[None
         name = f"{kind}-{next(ids)}"
         return crew.worker(name) if kind == "worker" else crew.producer(name, 100_000)
 
+    def has_accepted(n: int) -> bool:
+        return len(crew.sent("accepted")) >= n
+
     alive = [(kind, start(kind)) for kind in ("worker", "worker", "producer", "producer")]
-    for _ in range(12):
+    for _ in range(KILLS):
+        # On a busy machine a process takes longer to begin than another one has to live.
+        goal = len(crew.sent("accepted")) + MORE_A_KILL
+        await until(partial(has_accepted, goal), within=20, what=f"{goal} jobs are accepted")
         await passed(rng.uniform(0.1, 0.5))
         at = rng.randrange(len(alive))
         kind, victim = alive[at]
@@ -60,9 +71,10 @@ async def test_processes_killed_at_random_lose_nothing(crew: Crew, app: App[None
     for kind, process in alive:
         if kind == "producer":
             process.kill()
+            await process.wait()
     accepted = crew.sent("accepted")
     unsure = [job_id for job_id in crew.sent("wanted") - accepted if await exists(app, job_id)]
-    assert len(accepted) > 100
+    assert len(accepted) >= KILLS * MORE_A_KILL
     await check_ledger(
         app, crew.ledger, [*accepted, *unsure], queue=QUEUE, unseen_claims=None, within=12
     )
