@@ -13,7 +13,7 @@ from tests.apps.crash_app import PLACES, QUEUE, echo, hold, limited
 from tests.crash.crew import Crew
 from tests.support.jobs import reached
 from tests.support.processes import ROOT
-from tests.support.until import until
+from tests.support.until import patience, until
 
 HOURS = 7_200.0
 
@@ -73,7 +73,7 @@ async def test_what_was_cancelled_never_runs_whoever_dies_and_whoever_comes(
     for handle in await app.enqueue_many([*later, hold.options(id="last").job("now")]):
         if handle.id == "last":
             crew.open("now")
-        await handle.result(timeout=20)
+        await handle.result(timeout=patience(20))
     begun = {(entry.job_id, entry.worker) for entry in crew.ledger.starts()}
     before = {"retrying", "active", "followed", *(f"holder-{n}" for n in range(PLACES))}
     after = {"last", *(f"later-{n}" for n in range(PLACES + 1))}
