@@ -60,7 +60,8 @@ async def tick(storage: SqliteStorage, notes: int) -> None:
 
 def noted(path: Path, word: str) -> set[str]:
     """Return the ids that were noted after a word."""
-    lines = [line.split(" ") for line in path.read_text().splitlines()]
+    # Of a write that crosses a page a reader may see the first half.
+    lines = [line.split(" ") for line in path.read_text().split("\n")[:-1]]
     return {job_id for said, job_id in lines if said == word}
 
 
