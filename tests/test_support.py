@@ -19,9 +19,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tests.support.lines import Lines
+from tests.support.ports import closed_port, held_port
 from tests.support.processes import WorkerProcess
 from tests.support.proxy import Proxy, Side
-from tests.support.redis_server import RedisServer, free_port, held_port
+from tests.support.redis_server import RedisServer
 from tests.support.until import patience, until
 from tests.support.walkthrough import Walkthrough
 
@@ -198,7 +199,7 @@ async def test_a_held_command_or_reply_goes_no_further(
 
 
 async def test_who_comes_where_no_server_is_gets_counted() -> None:
-    async with Proxy(free_port()) as proxy, connected(proxy) as client:
+    async with Proxy(closed_port()) as proxy, connected(proxy) as client:
         assert proxy.refused == 0
         with pytest.raises(LOST):
             await client.ping()

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import APP, Cli
+from tests.support.ports import closed_port
 from tests.support.processes import ROOT
-from tests.support.redis_server import RedisServer, free_port
+from tests.support.redis_server import RedisServer
 
 
 def nowhere() -> str:
-    return f"redis://someone:pa55word@127.0.0.1:{free_port()}"
+    return f"redis://someone:pa55word@127.0.0.1:{closed_port()}"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.workers import APP, Site, log, logged, site_on
+from tests.support.ports import closed_port
 from tests.support.processes import WorkerProcess
-from tests.support.redis_server import free_port
 from tests.support.until import until
 
 PROBES = ("/livez", "/readyz", "/startupz")
@@ -144,7 +144,7 @@ async def test_a_quiet_worker_is_not_ready(site: Site) -> None:
 
 
 async def test_a_worker_that_waits_for_its_storage_has_not_started(tmp_path: Path) -> None:
-    site = Site(f"redis://:pa55word@127.0.0.1:{free_port()}", tmp_path)
+    site = Site(f"redis://:pa55word@127.0.0.1:{closed_port()}", tmp_path)
     with site.start("--health-port", "0") as worker:
         port = await port_of(worker)
         assert statuses(port) == (200, 503, 503)

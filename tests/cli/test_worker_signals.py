@@ -17,8 +17,8 @@ from headrace.events import WorkerQuiet
 from headrace.testing import EventLog
 from headrace.worker.signals import Signals
 from tests.cli.conftest import APP
+from tests.support.ports import closed_port
 from tests.support.processes import ROOT, WorkerProcess
-from tests.support.redis_server import free_port
 from tests.support.until import patience, until
 
 LONG = 300.0
@@ -195,7 +195,7 @@ async def test_handlers_of_signals_are_put_back(crew: Crew) -> None:
 async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start(
     crew: Crew,
 ) -> None:
-    url = f"redis://:pa55word@127.0.0.1:{free_port()}"
+    url = f"redis://:pa55word@127.0.0.1:{closed_port()}"
     with crew.start("--url", url, "--log-level", "warning") as worker:
         await ended(worker, 3, within=40)
         waiting, error = worker.stderr.splitlines()
@@ -206,7 +206,7 @@ async def test_a_worker_gives_up_when_redis_is_away_for_ten_seconds_at_its_start
 
 @pytest.mark.usefixtures("redis_url")
 async def test_a_worker_that_waits_for_redis_can_be_stopped(crew: Crew) -> None:
-    url = f"redis://127.0.0.1:{free_port()}"
+    url = f"redis://127.0.0.1:{closed_port()}"
     with crew.start("--url", url) as worker:
         await until(lambda: "worker.connecting" in worker.stderr, within=15, what="it connects")
         worker.term()

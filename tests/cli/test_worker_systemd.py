@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.workers import APP, Site, log, site_on
-from tests.support.redis_server import free_port
+from tests.support.ports import closed_port
 from tests.support.until import until
 
 
@@ -75,7 +75,7 @@ async def test_systemd_is_told_of_the_life_of_a_worker(site: Site, kind: str) ->
 
 
 async def test_a_worker_is_ready_only_once_its_storage_answers(tmp_path: Path) -> None:
-    site = Site(f"redis://127.0.0.1:{free_port()}", tmp_path)
+    site = Site(f"redis://127.0.0.1:{closed_port()}", tmp_path)
     address = str(tmp_path / "notify")
     with (
         manager(address) as systemd,

@@ -22,8 +22,9 @@ from headrace.testing.contract.steps import QUEUE
 from tests.spark.support.archives import counted
 from tests.spark.support.rows import numbered, once, queued, save, take_rows
 from tests.spark.support.worked import dead, done, work
+from tests.support.ports import closed_port
 from tests.support.proxy import Proxy
-from tests.support.redis_server import RedisServer, closed_port
+from tests.support.redis_server import RedisServer
 from tests.support.until import until
 
 ROWS = 6_000

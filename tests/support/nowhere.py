@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace import App
-from tests.support.redis_server import closed_port
+from tests.support.ports import closed_port
 
 
 def unreachable_app() -> App[None]:

@@ -10,9 +10,8 @@ from typing import Literal, Self
 
 import hiredis
 
-from tests.support.redis_server import held_port
+from tests.support.ports import HOST, held_port
 
-HOST = "127.0.0.1"
 CHUNK_BYTES = 65536
 
 Side = Literal["client", "server"]

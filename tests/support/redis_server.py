@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,10 +18,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.support.ports import HOST, held_port
 from tests.support.processes import dying_with_parent
 from tests.support.until import patience
 
-HOST = "127.0.0.1"
 START_SECONDS = 10
 STOP_SECONDS = 5
 POLL_SECONDS = 0.005
@@ -203,41 +202,6 @@ class RedisServer:
 
 class PortTaken(RuntimeError):
     """Another process took the port between finding it free and listening on it."""
-
-
-def held_port() -> tuple[int, socket.socket]:
-    """Return a loopback port that nobody is given by chance before a socket is closed, and that.
-
-    Who asks for this port, as a server that is started again, may listen on it meanwhile. So it is
-    on Linux; elsewhere the port is free at this moment, as that of `free_port`.
-    """
-    holder = socket.socket()
-    # Servers say so as well: then a port may have several sockets, of which one listens.
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((HOST, 0))
-    port: int = holder.getsockname()[1]
-    if sys.platform != "linux":
-        holder.close()
-    return port, holder
-
-
-@cache
-def closed_port() -> int:
-    """Return a loopback port on which nobody listens for as long as this process lives."""
-    port, holder = held_port()
-    _HOLDERS.append(holder)
-    return port
-
-
-_HOLDERS: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def redis_server_path() -> str:

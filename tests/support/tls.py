@@ -8,7 +8,8 @@ from pathlib import Path
 
 import trustme
 
-from tests.support.redis_server import RedisServer, free_port
+from tests.support.ports import held_port
+from tests.support.redis_server import RedisServer
 
 
 class Certificates:
@@ -29,9 +30,9 @@ class Certificates:
 def tls_server(folder: Path) -> Iterator[tuple[RedisServer, str]]:
     """Run a server that takes plain connections and TLS; also give its rediss:// address."""
     made = Certificates(folder)
-    port = free_port()
+    port, holder = held_port()
     # fmt: off
-    with RedisServer(
+    with holder, RedisServer(
         "--tls-port", str(port), "--tls-cert-file", str(made.certificate),
         "--tls-key-file", str(made.key), "--tls-ca-cert-file", str(made.authority),
         "--tls-auth-clients", "no",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
 
+from tests.support.ports import held_port
 from tests.support.processes import ROOT
 from tests.support.walkthrough import Walkthrough
 
@@ -16,22 +16,14 @@ async def test_the_tutorial_works_as_it_is_written(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("redis_url") if kind == "redis" else f"file://{tmp_path}/jobs"
-    port = str(free_port())
-    with Walkthrough(
-        ROOT / "docs" / "tutorial.md",
-        tmp_path,
-        env={"HEADRACE_URL": url},
-        replaced={
-            "localhost:8000": f"127.0.0.1:{port}",
-            "shop.web:api": f"shop.web:api --port {port}",
-        },
-    ) as reader:
+    port, holder = held_port()
+    replaced = {
+        "localhost:8000": f"127.0.0.1:{port}",
+        "shop.web:api": f"shop.web:api --port {port}",
+    }
+    env = {"HEADRACE_URL": url}
+    with (
+        holder,
+        Walkthrough(ROOT / "docs" / "tutorial.md", tmp_path, env=env, replaced=replaced) as reader,
+    ):
         await reader.follow()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
