@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -183,7 +183,6 @@ bodies = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(bodies, st.integers(-HOUR, 40 * HOUR), st.booleans())
 def test_a_plan_goes_forward_in_order_and_says_what_became_of_each(
     schedule: ScheduleBody, later_ms: int, is_running: Any
@@ -207,7 +206,6 @@ def test_a_plan_goes_forward_in_order_and_says_what_became_of_each(
         assert told == len(schedule.timing.newest(NOON - 1, last, LOOKED_AT))
 
 
-@settings(deadline=None)
 @given(bodies, st.lists(st.integers(0, ON_TIME_MS - 1), max_size=20))
 def test_looked_at_once_a_minute_each_occurrence_is_fired_once(
     schedule: ScheduleBody, steps: list[int]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -96,7 +96,6 @@ ENTRIES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(page=st.lists(ENTRIES, max_size=3))
 def test_a_page_says_what_its_lines_say(page: list[EventLines]) -> None:
     assert [row for row in rows(page) if row["kind"] in set(KIND)] == list(

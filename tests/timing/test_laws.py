@@ -54,7 +54,7 @@ INSTANTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CRONS, INSTANTS)
 def test_the_next_is_later_and_the_same_from_all_that_lies_before(
     cron: Cron, after_ms: int
@@ -67,7 +67,7 @@ def test_the_next_is_later_and_the_same_from_all_that_lies_before(
     assert cron.after(0, start_ms=after_ms + 1) == found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(CRONS, INSTANTS, st.integers(0, 200_000_000), st.integers(0, 40))
 def test_the_newest_are_the_last_that_the_next_ones_come_to(
     cron: Cron, after_ms: int, span_ms: int, limit: int
@@ -81,7 +81,6 @@ def test_the_newest_are_the_last_that_the_next_ones_come_to(
     assert cron.newest(after_ms, after_ms + span_ms, limit) == (found[-limit:] if limit else [])
 
 
-@settings(deadline=None)
 @given(CRONS, INSTANTS)
 def test_what_is_stored_is_due_when_it_was(cron: Cron, after_ms: int) -> None:
     again = msgspec.msgpack.decode(msgspec.msgpack.encode(cron), type=Timing)
@@ -91,7 +90,7 @@ def test_what_is_stored_is_due_when_it_was(cron: Cron, after_ms: int) -> None:
     assert again.words().isprintable()
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     text=st.text() | st.text("*/-,?#LWHR@0123 57abcdefjmnoprstuwy\t", max_size=40),
     seconds=st.booleans(),

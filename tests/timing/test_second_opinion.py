@@ -77,7 +77,7 @@ def theirs(expression: str, start: datetime) -> Iterator[datetime]:
         return
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.tuples(MINUTES, fields(0, 23), DAYS, MONTHS, WEEKDAYS).map(" ".join),
     st.integers(1999 * 365, 2040 * 365).map(
@@ -96,7 +96,7 @@ def test_in_utc_both_find_the_same(expression: str, start: datetime) -> None:
             Cron(expression)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.tuples(MINUTES, fields(0, 5), st.just("*"), st.just("*"), fields(0, 6, from_step=False)),
     st.sampled_from(ZONES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.limit import Terms
@@ -18,7 +18,6 @@ TERMS = st.builds(
 )
 
 
-@settings(deadline=None)  # a busy machine may take longer over any example
 @given(TERMS, st.lists(st.integers(0, 5_000), max_size=50))
 def test_there_are_as_many_tokens_as_time_has_brought(terms: Terms, pauses: list[int]) -> None:
     bucket = bucket_of(terms)
@@ -32,7 +31,6 @@ def test_there_are_as_many_tokens_as_time_has_brought(terms: Terms, pauses: list
             exact -= 1
 
 
-@settings(deadline=None)
 @given(TERMS, st.integers(1, 50), st.integers(1, 50))
 def test_a_token_is_there_when_it_was_said_and_no_sooner(
     terms: Terms, taken: int, wanted: int

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.job import DEFAULT_LANE, PROCESS_LANE
@@ -247,7 +247,6 @@ def test_wherever_a_worker_begins_every_queue_has_its_turn_within_a_round(
         assert all(got[queue] for queue in weights), got
 
 
-@settings(deadline=None)
 @given(
     total=st.integers(1, 30),
     steps=st.lists(
