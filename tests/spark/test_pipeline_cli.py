@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -19,11 +17,14 @@ from pyspark.sql import SparkSession
 from headrace import SyncApp
 from headrace.cli import main
 from headrace.storage.connect import open_blocking
+from headrace.storage.redis.library import library
 from headrace.storage.steps import at_once
 from tests.cli.conftest import Ran
 from tests.spark.support.archives import AT, add_dead_letters, add_run, event, events_of
 from tests.spark.support.worked import dead, done, work
 from tests.support.processes import WorkerProcess
+from tests.support.proxy import Proxy
+from tests.support.redis_server import RedisServer
 from tests.support.until import until
 
 Cli = Callable[..., Ran]
@@ -121,8 +122,7 @@ async def test_an_archiver_follows_what_happens_until_it_is_interrupted(
 ) -> None:
     root = tmp_path / "archive"
     work(url, dead(["a"]))
-    # So long that it is interrupted in a pause, whatever else the machine does.
-    words = ("pipeline", "archive", str(root), "--follow", "--interval", "5s", "-o", "json")
+    words = ("pipeline", "archive", str(root), "--follow", "--interval", "100ms", "-o", "json")
     with WorkerProcess.module("headrace", *words, "--url", url, directory=tmp_path) as archiver:
 
         def letters() -> list[tuple[int, int]]:
@@ -137,9 +137,25 @@ async def test_an_archiver_follows_what_happens_until_it_is_interrupted(
         # A run may begin before it is dead, and bring what has happened until then.
         [(run, count)] = await until(lambda: letters()[1:], within=LIMIT_S)
         assert (run > 1, count) == (True, 1)
-        os.kill(archiver.pid, signal.SIGINT)
+        archiver.interrupt()
         assert await archiver.wait(timeout=LIMIT_S) == 130
         assert archiver.stderr.strip() == "Interrupted."
+
+
+@pytest.mark.slow
+async def test_an_archiver_that_is_interrupted_in_a_query_says_no_more(
+    redis_server: RedisServer, redis_url: str, tmp_path: Path
+) -> None:
+    work(redis_url, dead(["a"]))
+    async with Proxy(redis_server.port) as proxy:
+        # The driver asks for some itself; then it is Spark that waits for them.
+        held = proxy.hold("client", after=library().function("export").encode(), skip=1)
+        words = ("pipeline", "archive", str(tmp_path / "archive"), "--url", proxy.url)
+        with WorkerProcess.module("headrace", *words, directory=tmp_path) as archiver:
+            await until(held.happened.is_set, within=LIMIT_S, what="Spark waits for dead letters")
+            archiver.interrupt()
+            assert await archiver.wait(timeout=LIMIT_S) == 130
+            assert archiver.stderr.strip() == "Interrupted."
 
 
 def test_a_rollup_says_what_it_has_made(cli: Cli, spark: SparkSession, tmp_path: Path) -> None:

@@ -113,6 +113,10 @@ class WorkerProcess:
         """Send SIGTERM."""
         self._process.terminate()
 
+    def interrupt(self) -> None:
+        """Send SIGINT, as Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+
     def stop(self) -> None:
         """Send SIGSTOP."""
         self._process.send_signal(signal.SIGSTOP)
