@@ -1,0 +1,134 @@
+"""How long another client waits for its calls while 50,000 jobs of a queue move as one crowd.
+
+They are enqueued, all due at one instant, then claimed by a worker that dies, taken back from it,
+and purged. Meanwhile a process of its own, the bystander, enqueues jobs to another queue, one after
+another, and writes down how long each call took:
+
+    python -m benchmarks.crowds URL    # the bystander; SIGTERM ends it
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import msgspec
+import uvloop
+
+from benchmarks.growth.caller import Caller, calling
+from benchmarks.growth.workload import GrowthLoad, noop
+from benchmarks.harness import Figure, Goal, percentile, repeated, serving
+from headrace import App
+from headrace.job import ErrorInfo
+from headrace.storage.limits import BATCH_LIMIT
+from tests.support.processes import WorkerProcess
+from tests.support.until import until
+
+CROWD = 50_000
+DUE_IN = timedelta(seconds=5)
+"""How far ahead what is due at once is put: longer than putting it takes."""
+
+PAUSE_S = 0.001
+DIED = ErrorInfo("WorkerDied", "it stopped beating")
+READY = "ready"
+MOVES = "enqueued", "due and claimed", "taken back", "purged"
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call of the bystander: its first moment, by the clock that processes share, and its ms."""
+
+    at_ns: int
+    ms: float
+
+
+async def stand_by(url: str) -> list[Call]:
+    """Enqueue one job after another until SIGTERM comes, and return how long each call took."""
+    app = App(url)
+    task = app.task(queue="beside")(noop)
+    calls: list[Call] = []
+
+    async def enqueue() -> None:
+        while True:
+            at_ns = time.monotonic_ns()
+            await task.enqueue(0)
+            calls.append(Call(at_ns, (time.monotonic_ns() - at_ns) / 1e6))
+            await anyio.sleep(PAUSE_S)
+
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        async with app, anyio.create_task_group() as group:
+            group.start_soon(enqueue)
+            print(READY, flush=True)
+            await anext(signals)
+            group.cancel_scope.cancel()
+    return calls
+
+
+async def moves(load: GrowthLoad, caller: Caller) -> list[tuple[int, int]]:
+    """Let the crowd move, and return from when until when each of the moves went, in ns."""
+    queue = load.app.queue(load.queues[0])
+    spans = []
+
+    due_at = datetime.now(UTC) + DUE_IN
+    began_ns = time.monotonic_ns()
+    await load.app.enqueue_many(load.noop.options(run_at=due_at).job(x=n) for n in range(CROWD))
+    spans.append((began_ns, time.monotonic_ns()))
+
+    left = due_at - datetime.now(UTC)
+    assert left > timedelta(0)
+    await anyio.sleep(left.total_seconds())
+    began_ns = time.monotonic_ns()
+    for _ in range(0, CROWD, BATCH_LIMIT):
+        await caller.claim(BATCH_LIMIT)
+    spans.append((began_ns, time.monotonic_ns()))
+
+    began_ns = time.monotonic_ns()
+    while (await queue.stats()).active:
+        await caller.reap(DIED)
+    spans.append((began_ns, time.monotonic_ns()))
+
+    began_ns = time.monotonic_ns()
+    assert await queue.purge("queued", all_jobs=True) == CROWD
+    spans.append((began_ns, time.monotonic_ns()))
+    return spans
+
+
+async def run() -> list[float]:
+    """Return 99 of 100 and the longest of the bystander's calls during each move."""
+    figures = []
+    with (
+        serving() as server,
+        WorkerProcess.module(
+            "benchmarks.crowds", server.url, directory=server.directory, name="bystander"
+        ) as bystander,
+    ):
+        await until(lambda: READY in bystander.stdout, within=20, what="the bystander is there")
+        load = GrowthLoad(server.url)
+        async with load.app, calling(load) as caller:
+            spans = await moves(load, caller)
+        bystander.term()
+        assert await bystander.wait() == 0
+        calls = msgspec.json.decode(bystander.stdout.removeprefix(READY), type=list[Call])
+    for began_ns, ended_ns in spans:
+        ms = [call.ms for call in calls if began_ns <= call.at_ns <= ended_ns]
+        figures += [percentile(ms, 99), max(ms)]
+    return figures
+
+
+async def measure() -> list[Figure]:
+    """Measure all moves, each time on a new server."""
+    columns = iter(await repeated(run, repeats=3))
+    figures = []
+    for move in MOVES:
+        beside = f"beside {CROWD:,} {move}"
+        figures += [
+            Figure(f"{beside}, p99", "ms", next(columns)),
+            Figure(f"{beside}, longest", "ms", next(columns), Goal(100)),
+        ]
+    return figures
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(uvloop.run(stand_by(sys.argv[1]))).decode())
