@@ -9,7 +9,7 @@ import pytest
 
 from headrace import App, EnqueueOutcome, JobState, Limit, Task, Worker
 from headrace.testing import running
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -36,9 +36,6 @@ class Site:
             return what
 
         self.send: Task[[str, str], str] = send
-
-    async def is_idle(self) -> bool:
-        return not await unended(self.queue)
 
 
 @pytest.fixture
@@ -91,7 +88,7 @@ async def test_of_a_hundred_throttled_calls_one_runs(site: Site) -> None:
         handles = [await call.enqueue("a", f"call {n}") for n in range(50)]
         await handles[0].result(patience(30))
         handles += [await call.enqueue("a", f"call {n}") for n in range(50, 100)]
-        await until(site.is_idle, within=30)
+        await drained(site.queue, within=30)
     assert Counter(handle.id for handle in handles) == {handles[0].id: 100}
     assert site.ran == ["call 0"]
 
@@ -104,7 +101,7 @@ async def test_what_a_strike_cancels_frees_its_id_and_its_place(site: Site) -> N
     other = await site.send.enqueue("b", "other")
     async with running(Worker(site.app, [QUEUE])):
         assert await other.result(patience(30)) == "other"
-        await until(site.is_idle, within=30)
+        await drained(site.queue, within=30)
         assert {(await job.status()).state for job in struck} == {JobState.CANCELLED}
         assert await site.queue.lift(strike)
         again = [await site.send.options(id=f"x{n}").enqueue("a", f"again {n}") for n in range(3)]

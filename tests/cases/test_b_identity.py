@@ -20,7 +20,7 @@ from headrace import (
 )
 from headrace.app import clients_of
 from headrace.testing import running
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -231,11 +231,7 @@ async def test_of_a_hundred_updates_around_a_start_one_runs_and_one_waits(site: 
         assert stats.active + stats.queued <= 1
         assert stats.blocked <= 1
         site.is_open.set()
-
-        async def is_idle() -> bool:
-            return not await unended(site.queue)
-
-        await until(is_idle, within=30)
+        await drained(site.queue, within=30)
     assert len(site.ran) <= 2
     assert site.most == 1
 

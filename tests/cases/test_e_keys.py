@@ -20,7 +20,7 @@ from headrace import (
     Worker,
 )
 from headrace.testing import running
-from tests.support.jobs import reached, unended
+from tests.support.jobs import drained, reached
 from tests.support.until import patience, until
 
 QUEUE = "mail"
@@ -59,9 +59,6 @@ class Site:
 
         self.send: Task[[str, list[Any]], None] = send
 
-    async def is_idle(self) -> bool:
-        return not await unended(self.queue)
-
 
 @pytest.fixture
 def site(app: App[None]) -> Site:
@@ -82,10 +79,10 @@ async def test_numbers_arrive_as_they_were_by_whatever_route(site: Site) -> None
         await call("failed")
         await site.send.options(id="a").enqueue("blocked", [])
         await call("blocked")
-        await until(site.is_idle, within=30)
+        await drained(site.queue, within=30)
         site.is_mended = True
         assert await site.queue.redrive("redriven") == 1
-        await until(site.is_idle, within=30)
+        await drained(site.queue, within=30)
     for route in ("delayed", "retried", "updated", "redriven", "blocked", "failed mourned"):
         assert [repr(value) for value in site.ran[route]] == [repr(value) for value in NUMBERS]
 
@@ -231,11 +228,8 @@ async def test_very_many_jobs_of_one_key_are_due_purged_and_let_go_together(
     await app.enqueue_many(send.job(2 * count + n) for n in range(count))
     await queue.set_limit("all", concurrency=1_000_000)
 
-    async def is_idle() -> bool:
-        return not await unended(queue)
-
     async with running(Worker(app, [QUEUE])):
-        await until(is_idle, within=60 + count / 100)
+        await drained(queue, within=60 + count / 100)
     assert len(ran) == len(set(ran)) == 3 * count - purged
     gate = await queue.gate("all")
     assert (gate.ready, gate.active, gate.blocked) == (0, 0, 0)

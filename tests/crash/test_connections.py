@@ -12,7 +12,7 @@ import redis
 from headrace import App, CancelOutcome, EnqueueOutcome, JobCancelled, JobHandle, JobState
 from tests.apps.crash_app import QUEUE, producer
 from tests.crash.crew import Crew
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.ledger import check_ledger
 from tests.support.proxy import Proxy
 from tests.support.until import patience, until
@@ -129,15 +129,11 @@ async def test_a_cancelled_call_never_leaves_its_reply_to_another(
         await asyncio.gather(*(keep_calling() for _ in range(60)))
     assert min(caller.tally["cancelled"], caller.tally["answered"]) > 300
     assert sum(caller.tally.values()) == 3000
-    await until(lambda: is_drained(app), within=8)
+    await drained(app.queue(QUEUE), within=8)
     records = await check_ledger(app, crew.ledger, await ended(app), queue=QUEUE)
     assert set(caller.accepted) <= set(records), "accepted and lost"
     done = {i: r for i, r in records.items() if r.state is JobState.COMPLETED}
     assert {i for i, r in done.items() if r.result != int(i.removeprefix("job-"))} == set()
-
-
-async def is_drained(app: App[None]) -> bool:
-    return not await unended(app.queue(QUEUE))
 
 
 async def ended(app: App[None]) -> list[str]:

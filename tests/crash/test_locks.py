@@ -7,7 +7,7 @@ import pytest
 from headrace import App, EnqueueOutcome, Every, FailReason
 from tests.apps.crash_app import QUEUE
 from tests.crash.crew import Crew
-from tests.support.jobs import ended, gone, unended
+from tests.support.jobs import drained, ended, gone
 from tests.support.ledger import Entry
 from tests.support.until import patience, until
 
@@ -23,10 +23,6 @@ async def bound(app: App[None]) -> None:
 async def is_free(app: App[None]) -> bool:
     gate = await app.queue(QUEUE).gate(LIMIT)
     return (gate.ready, gate.active, gate.blocked) == (0, 0, 0)
-
-
-async def is_idle(app: App[None]) -> bool:
-    return not await unended(app.queue(QUEUE))
 
 
 def together(entries: list[Entry]) -> int:
@@ -64,7 +60,7 @@ async def test_a_schedule_goes_on_although_its_job_was_killed_while_it_locked_ou
 
     await until(others, within=20, what="later occurrences run")
     assert await app.schedules.delete("tick")
-    await until(lambda: is_idle(app), within=20)
+    await drained(app.queue(QUEUE), within=20)
     assert together([entry for entry in crew.ledger.entries() if entry.worker == "heir"]) == 1
     assert await is_free(app)
 

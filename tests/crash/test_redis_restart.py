@@ -16,7 +16,7 @@ from headrace import App, JobState, StorageError
 from headrace.storage.redis.library import library
 from tests.apps.crash_app import QUEUE, echo, slow
 from tests.crash.crew import LEASE_S, Crew, passed
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.ledger import check_ledger, outcomes, overlaps
 from tests.support.redis_server import RedisServer
 from tests.support.until import patience, until
@@ -69,16 +69,12 @@ async def test_a_redis_killed_under_load_loses_nothing(
     await grows(ids, by=100)
     stopping.set()
     await producer
-    await until(lambda: is_drained(own_app), within=10)
+    await drained(own_app.queue(QUEUE), within=10)
     known = await accepted(own_app)
     assert set(ids) - set(known) == set(), "accepted and lost"
     records = await check_ledger(own_app, own_crew.ledger, known, queue=QUEUE)
     assert {record.state for record in records.values()} == {JobState.COMPLETED}
     assert {(r.starts, r.failures, r.stalls) for r in records.values()} == {(1, 0, 0)}
-
-
-async def is_drained(app: App[None]) -> bool:
-    return not await unended(app.queue(QUEUE))
 
 
 async def test_a_redis_that_stands_still_for_three_leases_condemns_nobody(

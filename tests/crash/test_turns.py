@@ -9,7 +9,7 @@ import pytest
 from headrace import App
 from tests.apps.crash_app import QUEUE, fair
 from tests.crash.crew import Crew
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.until import until
 
 KEYS = [f"key-{n}" for n in range(4)]
@@ -31,9 +31,6 @@ async def test_no_key_waits_longer_for_workers_that_are_killed(
     async def have_more_ended_than(n: int) -> bool:
         return await ended() > n
 
-    async def is_drained() -> bool:
-        return not await unended(queue)
-
     workers = [await crew.worker(f"w{n}", concurrency=SLOTS).ready() for n in range(WORKERS)]
     await queue.pause()
     jobs = [(key, n) for key in KEYS for n in range(JOBS_A_KILL)] + [("few", n) for n in range(FEW)]
@@ -47,7 +44,7 @@ async def test_no_key_waits_longer_for_workers_that_are_killed(
         # These may all have ended before anybody looks.
         before = await ended()
         await app.enqueue_many(fair.job(KEYS[n % 4], 0.02) for n in range(JOBS_A_KILL))
-    await until(is_drained, within=60)
+    await drained(queue, within=60)
     started = [entry.job_id.partition(":")[0] for entry in crew.ledger.starts() if entry.epoch == 1]
     last = max(n for n, key in enumerate(started) if key == "few")
     # Workers write down what they have claimed as they begin it, in any order among them.

@@ -12,7 +12,7 @@ from headrace import App, JobState
 from headrace.events import JobEventKind
 from tests.apps.crash_app import QUEUE, echo
 from tests.crash.crew import LEASE_S, NOISE_S, ROOT, Crew, passed
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.ledger import check_ledger, records
 from tests.support.until import patience, until
 
@@ -46,11 +46,7 @@ async def test_tokens_lost_and_doubled_delay_at_most(
             await passed(0.2)
     for queue, accepted in ids.items():
         assert len(accepted) > 20
-
-        async def is_drained(queue: str = queue) -> bool:
-            return not await unended(app.queue(queue))
-
-        await until(is_drained, within=LONGEST_WAIT_S + NOISE_S)
+        await drained(app.queue(queue), within=LONGEST_WAIT_S + NOISE_S)
         found = await records(app, accepted, queue)
         assert {(r.state, r.starts) for r in found.values()} == {(JobState.COMPLETED, 1)}
     waits = [

@@ -14,6 +14,15 @@ async def unended(queue: Queue) -> int:
     return now.queued + now.scheduled + now.retrying + now.active + now.blocked
 
 
+async def drained(queue: Queue, *, within: float) -> None:
+    """Wait until all jobs of a queue have ended."""
+
+    async def is_drained() -> bool:
+        return not await unended(queue)
+
+    await until(is_drained, within=within, what=f"queue {queue.name!r} is drained")
+
+
 async def record_of(handle: JobHandle[Any]) -> JobStatus | None:
     """Return what is kept of a job, None if nothing."""
     try:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from headrace import App, JobStatus
 from headrace.events import JobEventKind
-from tests.support.jobs import unended
+from tests.support.jobs import drained
 from tests.support.lines import Lines
 from tests.support.until import until
 
@@ -140,11 +140,7 @@ async def check_ledger(
         within: seconds until all have ended.
     """
     wanted = list(ids)
-
-    async def all_ended() -> bool:
-        return not await unended(app.queue(queue))
-
-    await until(all_ended, within=within, what=f"queue {queue!r} is drained")
+    await drained(app.queue(queue), within=within)
     found = await records(app, wanted, queue)
     assert [i for i, r in found.items() if not r.state.is_terminal] == []
     counts = await outcomes(app, queue)
