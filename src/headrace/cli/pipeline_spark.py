@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,11 +46,7 @@ class SparkArchive(msgspec.Struct, frozen=True):
         """
         from headrace.spark.starting import started
 
-        with (
-            warnings.catch_warnings(),
-            _no_log_on_the_terminal(),
-            started(self.master, conf=self.conf) as spark,
-        ):
+        with warnings.catch_warnings(), started(self.master, conf=self.conf) as spark:
             warnings.showwarning = _note_warning
             yield spark
 
@@ -69,17 +64,6 @@ class SparkArchive(msgspec.Struct, frozen=True):
 
             check_there(spark, self.root)
             yield spark
-
-
-@contextmanager
-def _no_log_on_the_terminal() -> Iterator[None]:
-    """Keep a library's log off the terminal, such as py4j's of a call that Ctrl-C interrupts."""
-    nowhere = logging.NullHandler()
-    logging.getLogger().addHandler(nowhere)
-    try:
-        yield
-    finally:
-        logging.getLogger().removeHandler(nowhere)
 
 
 def _note_warning(message: Warning | str, *_where: object, **_rest: object) -> None:

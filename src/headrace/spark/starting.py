@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -68,17 +69,33 @@ def started(
         if spark is not None:
             yield spark
             return
-        if _LOG_LEVEL not in said:
-            for name in _LOGS_OF_ERRORS:
-                PySparkLogger.getLogger(name).disabled = True
-        spark = _connected(master, said) if master.startswith("sc://") else _classic(master, said)
-        try:
-            yield spark
-        finally:
-            with suppress(*SPARK_ERRORS, OSError):  # its process may have died
-                spark.stop()
+        start = _connected if master.startswith("sc://") else _classic
+        with nullcontext() if _LOG_LEVEL in said else _quiet():
+            spark = start(master, said)
+            try:
+                yield spark
+            finally:
+                with suppress(*SPARK_ERRORS, OSError):  # its process may have died
+                    spark.stop()
     except SPARK_ERRORS as error:
         raise in_one_line(error) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Throw away what is logged in this process: errors that are raised too, for the most part.
+
+    py4j logs a call that Ctrl-C interrupts to the root logger, which prints it where it has no
+    handler.
+    """
+    for name in _LOGS_OF_ERRORS:
+        PySparkLogger.getLogger(name).disabled = True
+    nowhere, root = logging.NullHandler(), logging.getLogger()
+    root.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        root.removeHandler(nowhere)
 
 
 def in_one_line(error: Exception) -> HeadraceError:
