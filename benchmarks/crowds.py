@@ -12,6 +12,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -36,9 +37,12 @@ DIED = ErrorInfo("WorkerDied", "it stopped beating")
 READY = "ready"
 MOVES = "enqueued", "due and claimed", "taken back", "purged"
 
+Span = tuple[int, int]
+"""From when until when, in ns of the clock that processes share."""
+
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of the bystander: its first moment, by the clock that processes share, and its ms."""
+    """A call of the bystander: its first moment, by that clock, and its ms."""
 
     at_ns: int
     ms: float
@@ -66,38 +70,44 @@ async def stand_by(url: str) -> list[Call]:
     return calls
 
 
-async def moves(load: GrowthLoad, caller: Caller) -> list[tuple[int, int]]:
-    """Let the crowd move, and return from when until when each of the moves went, in ns."""
-    queue = load.app.queue(load.queues[0])
-    spans = []
-
-    due_at = datetime.now(UTC) + DUE_IN
+async def span_of(move: Awaitable[object]) -> Span:
+    """Let the crowd make a move, and return from when until when that went."""
     began_ns = time.monotonic_ns()
-    await load.app.enqueue_many(load.noop.options(run_at=due_at).job(x=n) for n in range(CROWD))
-    spans.append((began_ns, time.monotonic_ns()))
+    await move
+    return began_ns, time.monotonic_ns()
 
+
+async def moves(load: GrowthLoad, caller: Caller) -> dict[str, Span]:
+    """Let the crowd make all moves, one after another, and return how each is called and went."""
+    queue = load.app.queue(load.queues[0])
+    due_at = datetime.now(UTC) + DUE_IN
+    delayed = load.noop.options(run_at=due_at)
+
+    async def claim() -> None:
+        for _ in range(0, CROWD, BATCH_LIMIT):
+            await caller.claim(BATCH_LIMIT)
+
+    async def take_back() -> None:
+        while (await queue.stats()).active:
+            await caller.reap(DIED)
+
+    async def purge() -> None:
+        assert await queue.purge("queued", all_jobs=True) == CROWD
+
+    enqueued = await span_of(load.app.enqueue_many(delayed.job(x=n) for n in range(CROWD)))
     left = due_at - datetime.now(UTC)
     assert left > timedelta(0)
     await anyio.sleep(left.total_seconds())
-    began_ns = time.monotonic_ns()
-    for _ in range(0, CROWD, BATCH_LIMIT):
-        await caller.claim(BATCH_LIMIT)
-    spans.append((began_ns, time.monotonic_ns()))
-
-    began_ns = time.monotonic_ns()
-    while (await queue.stats()).active:
-        await caller.reap(DIED)
-    spans.append((began_ns, time.monotonic_ns()))
-
-    began_ns = time.monotonic_ns()
-    assert await queue.purge("queued", all_jobs=True) == CROWD
-    spans.append((began_ns, time.monotonic_ns()))
-    return spans
+    return {
+        "enqueued": enqueued,
+        "due and claimed": await span_of(claim()),
+        "taken back": await span_of(take_back()),
+        "purged": await span_of(purge()),
+    }
 
 
-async def run() -> list[float]:
-    """Return 99 of 100 and the longest of the bystander's calls during each move."""
-    figures = []
+async def spans_and_calls() -> tuple[dict[str, Span], list[Call]]:
+    """Return when the crowd of a new server moved, and all calls of the bystander."""
     with (
         serving() as server,
         WorkerProcess.module(
@@ -110,8 +120,14 @@ async def run() -> list[float]:
             spans = await moves(load, caller)
         bystander.term()
         assert await bystander.wait() == 0
-        calls = msgspec.json.decode(bystander.stdout.removeprefix(READY), type=list[Call])
-    for began_ns, ended_ns in spans:
+        return spans, msgspec.json.decode(bystander.stdout.removeprefix(READY), type=list[Call])
+
+
+async def run() -> list[float]:
+    """Return 99 of 100 and the longest of the bystander's calls during each move."""
+    spans, calls = await spans_and_calls()
+    figures = []
+    for began_ns, ended_ns in (spans[move] for move in MOVES):
         ms = [call.ms for call in calls if began_ns <= call.at_ns <= ended_ns]
         figures += [percentile(ms, 99), max(ms)]
     return figures
