@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -15,12 +16,12 @@ from headrace.storage.sqlite.storage import SqliteStorage
 from headrace.storage.values import CallId, Settlement
 
 
-class ChangesGates(SqliteStorage):
+class ChangesGates(SqliteStorage, ABC):
     """Takes something else for the gates that jobs name."""
 
+    @abstractmethod
     def changed(self, gates: str) -> str:
         """Return what it takes gates for."""
-        raise NotImplementedError
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import msgspec
@@ -23,12 +24,12 @@ class TakesAllForLight(SqliteStorage):
         return await super().enqueue(queue, light, call=call)
 
 
-class ChangesSlots(SqliteStorage):
+class ChangesSlots(SqliteStorage, ABC):
     """Takes something else for the slots of those who claim."""
 
+    @abstractmethod
     def changed(self, asked: FreeSlots) -> FreeSlots:
         """Return what it takes slots for."""
-        raise NotImplementedError
 
     async def claim(self, queue: str, *, call: CallId, nonce: str, slots: SlotsAsked) -> ClaimReply:
         changed = {lane: self.changed(free_slots(asked)) for lane, asked in slots.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -14,12 +15,12 @@ from headrace.storage.values import CallId, Settlement
 from headrace.update import Update, UpdateRunAt
 
 
-class ChangesRequests(SqliteStorage):
+class ChangesRequests(SqliteStorage, ABC):
     """Takes something else for what an update asks."""
 
+    @abstractmethod
     def changed(self, job: JobRequest, update: Update) -> JobRequest:
         """Return what it takes a request for."""
-        raise NotImplementedError
 
     async def enqueue(
         self, queue: str, jobs: Sequence[JobRequest], *, call: CallId

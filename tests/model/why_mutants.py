@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import msgspec
 
 from headrace.storage.situation import Before, Situation
 from headrace.storage.sqlite.storage import SqliteStorage
 
 
-class ToldOtherwise(SqliteStorage):
+class ToldOtherwise(SqliteStorage, ABC):
     """Changes what it tells of a job."""
 
+    @abstractmethod
     def other(self, told: Situation) -> Situation:
         """Return what it tells instead."""
-        raise NotImplementedError
 
     async def why(self, queue: str, job_id: str) -> Situation | None:
         told = await super().why(queue, job_id)
