@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import psutil
 from headrace import JobHandle
 from tests.apps.crew_app import QUEUE
 from tests.cli.workers import START_S, Site
-from tests.support.processes import WorkerProcess
+from tests.support.processes import WorkerProcess, kill_all
 from tests.support.until import until
 
 APP = "tests.apps.crew_app"
@@ -35,9 +35,7 @@ class Yard(Site):
             try:
                 yield supervisor
             finally:
-                for process in members(self):
-                    with suppress(psutil.NoSuchProcess):  # it was ending by itself
-                        process.kill()
+                kill_all(members(self))
 
     async def started(self, task: str, number: int = 0) -> tuple[JobHandle[Any], int]:
         """Enqueue a job that notes its process, and return both once it runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,7 +16,7 @@ from tests.apps.operate_app import QUEUE
 from tests.cli.conftest import Cli
 from tests.cli.workers import APP, Site, log, logged, site_on
 from tests.support.jobs import ended
-from tests.support.processes import WorkerProcess
+from tests.support.processes import WorkerProcess, kill_all
 from tests.support.until import until
 
 CODE = """
@@ -65,9 +65,7 @@ class Shop(Site):
             try:
                 yield supervisor
             finally:
-                for process in processes(self):
-                    with suppress(psutil.NoSuchProcess):  # it was ending by itself
-                        process.kill()
+                kill_all(processes(self))
 
     async def serves(self, version: int) -> None:
         """See that a worker runs a job with a version of the code."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import psutil
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 
 from tests.spark.support.trees import ProcessTree
+from tests.support.processes import is_alive
 from tests.support.until import until
 
 PARENT = """
@@ -20,14 +20,6 @@ child = subprocess.Popen(
 print(child.pid, flush=True)
 child.wait()
 """
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process has ended, and perhaps nobody has taken note of it yet."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def total(spark: SparkSession) -> DataFrame:
@@ -52,4 +44,4 @@ async def test_nothing_is_left_of_a_tree_that_is_killed(tmp_path: Path) -> None:
         assert {process.pid for process in tree.members} == {tree.pid, child}
         tree.kill_all()
         assert tree.members == []
-        assert has_ended(child)
+        assert not is_alive(child)

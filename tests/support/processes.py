@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import psutil
 
 from tests.support.until import until
 
@@ -36,6 +38,23 @@ def dying_with_parent() -> Callable[[], None] | None:
             os._exit(1)
 
     return arm
+
+
+def is_alive(process: psutil.Process | int) -> bool:
+    """Whether a process runs: one that has ended, and that nobody has waited for yet, does not."""
+    try:
+        if isinstance(process, int):
+            process = psutil.Process(process)
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def kill_all(processes: Iterable[psutil.Process]) -> None:
+    """Send SIGKILL to processes, of which some may be ending by themselves."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 class WorkerProcess:

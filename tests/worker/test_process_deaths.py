@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from headrace.events import ProcessEnded
 from headrace.outcome import Completed, Retried, Stalled
 from headrace.worker.attempt import StopReason
 from tests.apps import process_app as handlers
+from tests.support.processes import is_alive
 from tests.support.until import patience, until
 from tests.worker.slots import Crew, Run, children, claimed, crew_of
 
@@ -50,12 +50,6 @@ async def test_a_child_that_cuts_its_own_connection_is_ended(tmp_path: Path) -> 
         outcome = await crew.run(claimed(handlers.die, {"how": "close"}))
         assert isinstance(outcome, Stalled)
         assert await (await crew.start(claimed(handlers.add, {"a": 1}))).result() == b"3"
-
-
-def is_alive(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    return False
 
 
 async def test_a_death_in_the_midst_of_an_answer_hangs_nothing() -> None:

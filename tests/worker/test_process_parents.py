@@ -16,17 +16,9 @@ import psutil
 import pytest
 
 from tests.apps import process_app as handlers
-from tests.support.processes import WorkerProcess
+from tests.support.processes import WorkerProcess, is_alive
 from tests.support.until import patience, until
 from tests.worker.slots import children, claimed, crew_of
-
-
-def is_active(process: psutil.Process) -> bool:
-    """Return whether a process runs: one that init has not waited for yet does not."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 async def test_a_worker_that_is_killed_takes_its_processes_with_it(tmp_path: Path) -> None:
@@ -43,7 +35,7 @@ async def test_a_worker_that_is_killed_takes_its_processes_with_it(tmp_path: Pat
         parent.kill()
         killed_at = time.monotonic()
         await until(
-            lambda: not any(is_active(process) for process in started),
+            lambda: not any(is_alive(process) for process in started),
             within=30,
             what="all processes are gone",
         )

@@ -21,6 +21,7 @@ from headrace.worker.attempt import StopReason
 from headrace.worker.process_slots import process
 from tests.apps import process_app as handlers
 from tests.support.nowhere import unreachable_app
+from tests.support.processes import is_alive
 from tests.support.until import patience, until
 from tests.worker.slots import Crew, Run, children, claimed, crew_of
 
@@ -107,7 +108,7 @@ async def test_what_a_handler_has_started_ends_with_its_process(crew: Crew, tmp_
     others = [int(word) for word in (tmp_path / "here.others").read_text().split()]
     assert all(psutil.pid_exists(pid) for pid in others)
     assert isinstance(await begun.stop(StopReason.CANCEL), Cancelled)
-    await until(lambda: not any(is_active(pid) for pid in others), within=20)
+    await until(lambda: not any(is_alive(pid) for pid in others), within=20)
 
 
 async def test_a_daemon_that_a_handler_has_made_does_not_hold_its_end_up(
@@ -120,14 +121,6 @@ async def test_a_daemon_that_a_handler_has_made_does_not_hold_its_end_up(
         assert daemon.is_running(), "it has left the group that is killed"
     finally:
         daemon.kill()
-
-
-def is_active(pid: int) -> bool:
-    """Return whether a process runs: one that init has not waited for yet does not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 # Handlers that look whether they should stop

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import psutil
 
-from tests.support.processes import WorkerProcess
+from tests.support.processes import WorkerProcess, kill_all
 
 
 class ProcessTree(WorkerProcess):
@@ -31,9 +31,7 @@ class ProcessTree(WorkerProcess):
     def kill_all(self) -> None:
         """Send SIGKILL to every process, and return once none is left."""
         while members := self.members:
-            for process in members:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
+            kill_all(members)
             self.returncode  # noqa: B018 (which takes note of the end of the child itself)
             psutil.wait_procs(members, timeout=1)
 
