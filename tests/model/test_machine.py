@@ -8,6 +8,7 @@ new ones.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import Counter
 from collections.abc import Callable
 
@@ -37,6 +38,22 @@ from tests.model.turn_mutants import TURN_MUTANTS
 from tests.model.update_mutants import UPDATE_MUTANTS
 from tests.model.update_rules import ENDS
 from tests.model.why_mutants import WHY_MUTANTS
+
+EVERY_MUTANT = (
+    *MUTANTS,
+    *FAIL_JOB_MUTANTS,
+    *IDEMPOTENCY_MUTANTS,
+    *SCHEDULE_MUTANTS,
+    *BULK_MUTANTS,
+    *UPDATE_MUTANTS,
+    *GATE_MUTANTS,
+    *TURN_MUTANTS,
+    *SLOT_MUTANTS,
+    *LENGTH_MUTANTS,
+    *CANCEL_MUTANTS,
+    *WHY_MUTANTS,
+    *STRIKE_MUTANTS,
+)
 
 # fmt: off
 VERBS = (
@@ -134,27 +151,14 @@ def test_a_server_that_is_killed_has_lost_nothing() -> None:
     assert hits["reopen"] > 0
 
 
+def test_every_mutant_is_a_storage() -> None:
+    # For the slow test, which finds out what is wrong of each, is not always run.
+    assert [mutant for mutant in EVERY_MUTANT if inspect.isabstract(mutant)] == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # it is the number of examples that ends a search
-@pytest.mark.parametrize(
-    "mutant",
-    [
-        *MUTANTS,
-        *FAIL_JOB_MUTANTS,
-        *IDEMPOTENCY_MUTANTS,
-        *SCHEDULE_MUTANTS,
-        *BULK_MUTANTS,
-        *UPDATE_MUTANTS,
-        *GATE_MUTANTS,
-        *TURN_MUTANTS,
-        *SLOT_MUTANTS,
-        *LENGTH_MUTANTS,
-        *CANCEL_MUTANTS,
-        *WHY_MUTANTS,
-        *STRIKE_MUTANTS,
-    ],
-    ids=lambda mutant: mutant.__name__,
-)
+@pytest.mark.parametrize("mutant", EVERY_MUTANT, ids=lambda mutant: mutant.__name__)
 def test_a_storage_that_is_wrong_in_one_way_is_found_out(mutant: type[SqliteStorage]) -> None:
     make = functools.partial(SqliteSubject, "memory", mutant)
     with pytest.raises(AssertionError, match="differs from the model"):

@@ -61,11 +61,11 @@ class HidesWhatFollows(ToldOtherwise):
         return msgspec.structs.replace(told, next=None)
 
 
-class TakesTheSilentForAlive(ToldOtherwise):
+class TakesTheSilentForAlive(SqliteStorage):
     """Tells of workers that have not beaten for their lease, too."""
 
     async def why(self, queue: str, job_id: str) -> Situation | None:
-        told = await SqliteStorage.why(self, queue, job_id)
+        told = await super().why(queue, job_id)
         known = [worker for worker in await self.workers(queue) if not worker.is_condemned]
         return None if told is None else msgspec.structs.replace(told, workers=known)
 
