@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from headrace import __version__
+
 OURS = "headrace"
 EXTRA = "uvloop"
 ROOT = Path(__file__).parents[1]
@@ -113,7 +115,7 @@ def requirements(name: str) -> list[str]:
         return REQUIREMENTS[name]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     # A copy of this folder has the environment too, which goes on importing from the original.
-    checkout = f"{OURS} {project['version']} from {ROOT}"
+    checkout = f"{OURS} {__version__} from {ROOT}"
     return [checkout, *project["dependencies"], *project["optional-dependencies"][EXTRA]]
 
 

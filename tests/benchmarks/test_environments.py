@@ -46,7 +46,7 @@ def make(folder: Path, name: str, made_from: list[str]) -> str:
 def test_ours_is_made_of_this_checkout_and_what_it_requires() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     checkout, *required = requirements(OURS)
-    assert checkout == f"headrace {project['version']} from {ROOT}"
+    assert checkout == f"headrace {version(OURS)} from {ROOT}"
     assert required[:-1] == project["dependencies"]
     assert required[-1].startswith("uvloop")
 
