@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from headrace.errors import InvalidOption
+from headrace.nearest import nearest
 from headrace.plain import cut
 
 MOST_DATABASES = 2**31
@@ -115,8 +115,8 @@ def _unknown(name: str, known: Mapping[str, object]) -> str:
     if name == "ssl" or (name in _TLS_READERS and name not in known):
         advice = ": for TLS begin the URL with rediss://"
     else:
-        near = get_close_matches(name, known, 1)
-        advice = f", did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, known)
+        advice = f", did you mean {near!r}?" if near else ""
     return f"the storage URL's option{shown} is not known{advice}; known are {', '.join(known)}"
 
 
