@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 MOST_NAMES = 10_000
 """Most names that are looked at, since each takes a few microseconds."""
@@ -14,6 +13,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
     Where they are dotted, one that ends alike will do: a module that was moved or left out.
     """
+    # Not at the top: difflib takes 0.25 MB, and few ever mistype a name.
+    from difflib import get_close_matches
+
     known = sorted(names)[:MOST_NAMES]
     last = name.rpartition(".")[2]
     found = get_close_matches(name, known, n=1) or [

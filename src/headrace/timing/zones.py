@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from headrace.errors import InvalidOption
 from headrace.nearest import nearest
@@ -45,6 +44,9 @@ def zone_of(name: str) -> tzinfo:
     """
     if name == "UTC":
         return UTC  # also where no time zone data are installed
+    # Not at the top: zoneinfo takes 0.3 MB, for those alone who have schedules elsewhere.
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     # What the data of leap seconds, or of the machine itself, say differs between machines.
     is_portable = not name.startswith(("right/", "posix/")) and name not in _OF_THE_MACHINE
     try:
@@ -56,6 +58,8 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _hint(name: str) -> str:
+    from zoneinfo import available_timezones
+
     known = {_folded(zone): zone for zone in available_timezones()}
     if not known:
         return ": no time zone data are installed, so only 'UTC' is known; install tzdata"
