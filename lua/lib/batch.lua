@@ -141,7 +141,7 @@ local function store_each(unit, args, at, last)
     local key, task, payload = keys.job(unit.root, id), args[at + 2], args[at + 3]
     local asked = not kind.is_plain and read_asked(unit, args, at + 4)
     local verdict = asked and asked.key and idempotency.standing(unit, asked.key)
-    -- An id that was just drawn at random can't be there, and the look costs 2 µs.
+    -- An id that was just drawn at random can't be there, and the look costs 2 us.
     if not verdict and not kind.is_new then
       if is_free == nil then
         is_free = are_free(unit, args, at, last)

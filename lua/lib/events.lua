@@ -46,7 +46,7 @@ function events.add_alike(unit, kind, task, words, first, last, tail)
   unit.entries = entries
 end
 
--- Several events an entry: one entry each would cost 3 µs a transition. `n` counts all events up to the
+-- Several events an entry: one entry each would cost 3 us a transition. `n` counts all events up to the
 -- entry, so that a reader knows how many it missed.
 local function write_entry(unit, call, text, number)
   local limit = (unit.settings or settings.of(unit)).events_now

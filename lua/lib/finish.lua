@@ -36,7 +36,7 @@ local function for_waiters(unit, job, ms)
   return ms
 end
 
--- The times are text: to turn numbers into text costs 0.3 µs each.
+-- The times are text: to turn numbers into text costs 0.3 us each.
 function finish.complete(unit, job, result, result_ttl_ms, keep_ms, run_ms)
   job.run_ms = run_ms
   result_ttl_ms, keep_ms = for_waiters(unit, job, result_ttl_ms), keep_for(job, for_waiters(unit, job, keep_ms))

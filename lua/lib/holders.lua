@@ -1,5 +1,5 @@
 -- Who has places in gates: a gate itself only counts them, so that they are looked for among the jobs that run or are
--- ready, as far as the bound goes. Of most jobs one field is read, so that a look takes 1.5 µs.
+-- ready, as far as the bound goes. Of most jobs one field is read, so that a look takes 1.5 us.
 local LOOKS, MOST = limits.HOLDERS_LOOKS, limits.HOLDERS_LIMIT
 local NOTHING = {}
 

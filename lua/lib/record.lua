@@ -243,7 +243,7 @@ function record.erase_lost(unit, id)
 end
 
 -- Erase what an index pointed to, and only those keys that such a job can have: to look for four that are not there
--- costs 4 µs. Where that record has ended by its TTL, the id may be a new job's by now.
+-- costs 4 us. Where that record has ended by its TTL, the id may be a new job's by now.
 function record.erase_ended(unit, id, is_dead_letter)
   local root = unit.root
   local key = keys.job(root, id)

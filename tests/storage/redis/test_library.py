@@ -232,6 +232,11 @@ def test_every_function_is_registered_under_the_librarys_name() -> None:
     assert registered == {library().function(verb) for verb in verbs}
 
 
+def test_the_source_is_ascii() -> None:
+    # Python keeps a second copy, in UTF-8, of any other text that goes to the server.
+    assert library().source.isascii()
+
+
 def test_every_lib_file_is_part_of_the_library() -> None:
     for path in (lua_folder() / "lib").glob("*.lua"):
         assert path.read_text() in library().source

@@ -72,14 +72,17 @@ def assemble(replacements: Mapping[str, str] | None = None) -> Library:
         text = (replacements or {}).get(name) or _text(folder / "lib" / f"{name}.lua")
         parts.append(f"do -- lib/{name}.lua\n{text}end")
     parts += [f"do -- functions/{path.name}\n{_text(path)}end" for path in paths]
-    body = "\n".join(parts)
-    name = PREFIX + hashlib.sha256(body.encode()).hexdigest()[:8]
-    registrations = "\n".join(
+    # Part by part: the process would keep the room of the whole text once more.
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode())
+    name = PREFIX + digest.hexdigest()[:8]
+    parts += [
         f"redis.register_function{{ function_name = '{name}_{verb}', callback = functions.{verb}, "
         f"flags = flags.{verb} }}"
         for verb in (path.stem for path in paths)
-    )
-    return Library(name=name, source=f"#!lua name={name}\n{body}\n{registrations}\n")
+    ]
+    return Library(name=name, source="\n".join((f"#!lua name={name}", *parts, "")))
 
 
 def _limits() -> str:
