@@ -37,21 +37,29 @@ local STATES = {
   cancelled = true,
 }
 
--- Return state, * or '', + or '', generation, at, created, run_ms; nil of what is no head.
+-- Return state, * or '', + or '', generation, at, created, run_ms; nil of what is no head. Jobs that came, were claimed
+-- or left a line together have the same: what was read last is kept, for to take a head apart costs 1 us.
+local last_head, its_state, its_big, its_more, its_generation, its_at_ms, its_created_ms, its_run_ms
 function record.parts(head)
-  local state, big, more, generation, at_ms, created_ms, run_ms = string.match(head or '', HEAD)
-  if STATES[state] and #at_ms <= 15 and #created_ms <= 15 and #run_ms <= 15 then
-    return state, big, more, generation, at_ms, created_ms, run_ms
+  if not head then
+    return nil
+  elseif head ~= last_head then
+    local state, big, more, generation, at_ms, created_ms, run_ms = string.match(head, HEAD)
+    if not (STATES[state] and #at_ms <= 15 and #created_ms <= 15 and #run_ms <= 15) then
+      return nil
+    end
+    last_head, its_state, its_big, its_more, its_generation = head, state, big, more, generation
+    its_at_ms, its_created_ms, its_run_ms = at_ms, created_ms, run_ms
   end
+  return its_state, its_big, its_more, its_generation, its_at_ms, its_created_ms, its_run_ms
 end
 
--- nil of what is no head. Jobs of one call have the same head until they are claimed.
-local last_head, last_state
+-- nil of what is no head.
 function record.state(head)
-  if head ~= last_head then
-    last_head, last_state = head, record.parts(head)
+  if head == last_head then
+    return its_state
   end
-  return last_state
+  return (record.parts(head))
 end
 
 -- The head of a job that comes or changes now.
@@ -61,10 +69,15 @@ function record.head(unit, job, state, generation)
     .. job.run_ms
 end
 
--- The parts of the field `claim`, which is epoch and nonce, a tab between them.
+-- The parts of the field `claim`, which is epoch and nonce, a tab between them. Jobs that were claimed together have
+-- the same.
+local last_claim, its_epoch, its_nonce = nil, '0', ''
 function record.claim_parts(claim)
-  local epoch, nonce = string.match(claim or '', '^(%d+)\t(.*)$')
-  return numbers.digits(epoch) or '0', nonce or ''
+  if claim ~= last_claim then
+    local epoch, nonce = string.match(claim or '', '^(%d+)\t(.*)$')
+    last_claim, its_epoch, its_nonce = claim, numbers.digits(epoch) or '0', nonce or ''
+  end
+  return its_epoch, its_nonce
 end
 
 -- The head of a job that has a payload or output in a key of its own. New jobs of one call have the same.
