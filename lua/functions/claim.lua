@@ -125,7 +125,7 @@ function functions.claim(roots, args)
   local call = {
     incarnation = incarnation, nonce = nonce, bytes = BATCH_BYTES, turns = TURNS, has_last_chance = false,
     reply = reply, starts = plain.starts('1\t' .. nonce), room = false, aging = false, is_struck = its.is_struck,
-    laid_aside = 0,
+    laid_aside = 0, has_more = false,
   }
   unit.joined, unit.joiner = {}, incarnation
   if number + 0 < numbers.read(last, 0) then

@@ -6,6 +6,7 @@
 local COMPLETED_WIDTH, WIDTH = 7, 9
 
 local NONE = { own = false }
+local ALL_FIELDS = record.with_few({ 'head', 'claim', 'task' })
 local WAITS = { retried = true, snoozed = true, put_back = true, struck = true }
 
 -- What the jobs that one call claimed have in common.
@@ -38,20 +39,33 @@ local function settle(unit, job, args, at)
   return 'ok'
 end
 
+-- Return the head, claim and task of a job. Jobs that were claimed together are often alike: behind one that had fields
+-- which few have, those are read in the same go, and returned, too.
+local function read(unit, ends, key)
+  -- Of a key of another type this is an error, and all are nil.
+  if ends.has_more then
+    local v = unit.try('HMGET', key, unpack(ALL_FIELDS))
+    return v[7], v[8], v[9], v
+  end
+  local v = unit.try('HMGET', key, 'head', 'claim', 'task')
+  return v[1], v[2], v[3]
+end
+
 -- Return the verdict on one outcome, and whether the caller is to let go of a plain job that is completed.
 local function settle_one(unit, ends, args, at)
   local id = args[at]
   local key = keys.job(unit.root, id)
-  -- Of a key of another type this is an error, and all are nil.
-  local v = unit.try('HMGET', key, 'head', 'claim', 'task')
-  local is_owned = ends.is_ours and v[2] == ends.own
-  if args[at + 2] == 'completed' and is_owned and v[3]
-    and plain.complete(unit, ends, key, id, v[3], v[1], args[at + 6], args[at + 4], args[at + 5], args[at + 3]) then
+  local head, claim, task, known = read(unit, ends, key)
+  local is_owned = ends.is_ours and claim == ends.own
+  if args[at + 2] == 'completed' and is_owned and task
+    and plain.complete(unit, ends, key, id, task, head, args[at + 6], args[at + 4], args[at + 5], args[at + 3]) then
+    ends.has_more = false
     return 'ok', true
   end
-  local job = record.read(unit, id, key, v[1], v[2], v[3])
+  local job = record.read(unit, id, key, head, claim, task, nil, known)
+  ends.has_more = job ~= nil and job.more ~= ''
   if not job then
-    if v[1] and unit.call('SISMEMBER', keys.processing(unit.root, ends.incarnation), id) == 1 then
+    if head and unit.call('SISMEMBER', keys.processing(unit.root, ends.incarnation), id) == 1 then
       finish.fail_headless(unit, id, 'active', '', ends.incarnation)
     end
     return 'gone'

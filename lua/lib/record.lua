@@ -110,14 +110,15 @@ function record.load(unit, id, fields)
 end
 
 -- The job whose head, claim and task were read, nil when there is none. Of one that may have fields which few have,
--- `fields` are read, if they are said, and its `others` are the values of those behind the few.
-function record.read(unit, id, key, head, claim, task, fields)
+-- `fields` are read, if they are said, and its `others` are the values of those behind the few; `known` are their
+-- values, if they were read already.
+function record.read(unit, id, key, head, claim, task, fields, known)
   local state, big, more, generation, at_ms, created_ms, run_ms = record.parts(head)
   if not state then
     return nil
   end
   local epoch, nonce = record.claim_parts(claim)
-  local few = more ~= '' and unit.call('HMGET', key, unpack(fields or FEW_FIELDS)) or NOTHING
+  local few = more ~= '' and (known or unit.call('HMGET', key, unpack(fields or FEW_FIELDS))) or NOTHING
   local others = fields and more ~= '' and { unpack(few, #FEW_FIELDS + 1, #fields) } or NOTHING
   return {
     key = key, id = id, head = head, state = state, big = big, more = more, generation = generation, at_ms = at_ms,

@@ -1,5 +1,7 @@
 -- How ready jobs start: what a claim takes of each entry, and what it says of the job.
-local STARTING_FIELDS = record.with_few({ 'expires_at_ms', 'options', 'max_stalls', 'slots' })
+local FIELDS = record.with_few({
+  'expires_at_ms', 'options', 'max_stalls', 'slots', 'claim', 'head', 'task', 'payload',
+})
 
 -- Whether one more death would end a job, and whether it must wait, since this incarnation has such a job already: so
 -- one that kills its workers takes none of those along that were claimed with it before.
@@ -39,9 +41,34 @@ local function lay_aside(unit, call, id, struck, number)
   end
 end
 
+-- Return the head, task and payload of a job. Jobs that come one after the other are often alike: behind one that had
+-- fields which few have, those are read in the same go, and returned, too.
+local function read(unit, call, key)
+  -- Of a key of another type this is an error, and all are nil.
+  if call.has_more then
+    local v = unit.try('HMGET', key, unpack(FIELDS))
+    return v[12], v[13], v[14], v
+  end
+  local v = unit.try('HMGET', key, 'head', 'task', 'payload')
+  return v[1], v[2], v[3]
+end
+
+-- Make a job of what was read.
+local function load(unit, call, id, key, head, task, known)
+  local job = record.read(unit, id, key, head, nil, task, FIELDS, known)
+  call.has_more = job ~= nil and job.more ~= ''
+  if job then
+    local claim = job.others[5]
+    if job.more == '' then
+      claim = unit.call('HGET', key, 'claim')
+    end
+    job.epoch, job.nonce = record.claim_parts(claim)
+  end
+  return job
+end
+
 -- How a job starts that is not as it came. nil: the entry stands for none that may; true behind it: it must stay.
-local function look(unit, call, id, generation, lane, number, struck)
-  local job = record.load(unit, id, STARTING_FIELDS)
+local function look(unit, call, job, id, generation, lane, number, struck)
   if not job then
     finish.fail_headless(unit, id, 'queued', lane)
     return nil
@@ -105,23 +132,25 @@ function starts.take(unit, call, entry, lane, number)
     return nil
   end
   local key = keys.job(unit.root, id)
-  -- Of a key of another type this is an error, and all are nil.
-  local v = unit.try('HMGET', key, 'head', 'task', 'payload')
-  local struck = call.is_struck and v[2] and strikes.of_task(unit, v[2])
-  local start = v[2] and not struck and plain.take(unit, call.starts, v[1], generation, note_times)
+  local head, task, payload, known = read(unit, call, key)
+  local struck = call.is_struck and task and strikes.of_task(unit, task)
+  local start = task and not struck and plain.take(unit, call.starts, head, generation, note_times)
   if not start then
     local must_stay
-    start, must_stay = look(unit, call, id, generation, lane, number, struck)
+    local job = load(unit, call, id, key, head, task, known)
+    start, must_stay = look(unit, call, job, id, generation, lane, number, struck)
     if not start then
-      if not v[1] then
+      if not head then
         record.erase(unit, id) -- what lies beside a record that was lost
       end
       return nil, must_stay
     end
+  elseif known then
+    call.has_more = false
   end
-  local payload = v[3] or unit.call('GET', keys.payload(unit.root, id)) or ''
-  moves.start(unit, key, id, v[2], start)
-  append(call.reply, id, v[2], payload, start)
+  payload = payload or unit.call('GET', keys.payload(unit.root, id)) or ''
+  moves.start(unit, key, id, task, start)
+  append(call.reply, id, task, payload, start)
   return #payload
 end
 
