@@ -44,8 +44,8 @@ function gates.of(unit, name)
   if not gate then
     gate = {
       name = name, terms = terms_of(unit, name), ready = 0, active = 0, waiting = 0,
-      due_ms = 0, placed_ms = '0', value = false, had_line = false, looks = 0, head = false, second = false,
-      is_head_known = false, owed = 0, rate = 0, rate_ms = 0, burst = 0,
+      due_ms = 0, placed_ms = '0', value = false, had_line = false, looks = 0, head = false, is_head_known = false,
+      owed = 0, rate = 0, rate_ms = 0, burst = 0,
     }
     read(unit, gate)
     if not gate.terms then
@@ -109,11 +109,10 @@ end
 -- The first in a gate's line, false where nobody is there.
 function gates.head(unit, gate)
   if not gate.is_head_known then
-    gate.head, gate.second, gate.is_head_known = false, false, true
-    local two = gate.waiting > 0 and unit.call('ZRANGE', keys.line(unit.root, gate.name), '0', '1', 'WITHSCORES')
-    if two and two[1] then
-      gate.head = { id = two[1], score = tonumber(two[2]) }
-      gate.second = two[3] and { id = two[3], score = tonumber(two[4]) }
+    gate.head, gate.is_head_known = false, true
+    local first = gate.waiting > 0 and unit.call('ZRANGE', keys.line(unit.root, gate.name), '0', '0', 'WITHSCORES')
+    if first and first[1] then
+      gate.head = { id = first[1], score = tonumber(first[2]) }
     end
   end
   return gate.head
@@ -152,14 +151,15 @@ function gates.forget(unit, name)
   end
 end
 
--- Take a place in each of a job's gates, or return that in whose line it has to wait.
-function gates.admit(unit, names, tier, number)
+-- Take a place in each of a job's gates, or return that in whose line it has to wait. In the line of the gate
+-- `popped`, if that is said, it was the first.
+function gates.admit(unit, names, tier, number, popped)
   local found = all_of(unit, names)
   for _, gate in ipairs(found) do
     if not gates.has_room(gate) then
       return gate.name
     end
-    local head = gates.head(unit, gate)
+    local head = gate.name ~= popped and gates.head(unit, gate)
     if head and head.score < gates.score(tier, number) then
       return gate.name
     end
@@ -229,12 +229,19 @@ function gates.join(unit, name, tier, number, id)
   gate.is_head_known = false
 end
 
--- Whoever leaves is the head most times, and the one behind is known.
 function gates.part(unit, name, id)
   local gate = gates.of(unit, name)
   gate.waiting = math.max(0, gate.waiting - unit.call('ZREM', keys.line(unit.root, name), id))
-  gate.is_head_known = gate.is_head_known and gate.head and gate.head.id == id and gate.second and true or false
-  gate.head, gate.second = gate.second, false
+  gate.is_head_known = gate.is_head_known and not (gate.head and gate.head.id == id)
+end
+
+-- Take the first out of a gate's line; return its id and score, nil where nobody is there.
+function gates.pop(unit, gate)
+  local popped = gate.waiting > 0 and unit.call('ZPOPMIN', keys.line(unit.root, gate.name))
+  if popped and popped[1] then
+    gate.waiting, gate.is_head_known = gate.waiting - 1, false
+    return popped[1], tonumber(popped[2])
+  end
 end
 
 -- Note or strike out what is to be opened, and from when.

@@ -5,30 +5,34 @@ local LOOKS = limits.GATES_LOOKS
 -- What is due of a limit with new terms is the rest of its gates: a tab, and the name of the last that was opened.
 local REST = '^\t(([^\t]*).*)$'
 
--- What stands in a line for no job that waits there leaves it.
-local function strike(unit, gate, id)
-  gates.part(unit, gate.name, id)
-  finish.fail_headless(unit, id, 'blocked')
-  record.erase_lost(unit, id)
+-- Let one that was popped from the line of a gate have its place, if it stands for a job that waited there.
+local function admit(unit, name, id, score)
+  local job = record.load_blocked(unit, id)
+  if not (job and job.state == 'blocked' and parking.line(unit, job) == name) then
+    finish.fail_headless(unit, id, 'blocked')
+    record.erase_lost(unit, id)
+    return
+  end
+  job.popped = name
+  if record.is_overdue(unit, job) then
+    finish.fail(unit, job, 'expired', '', '', '')
+  else
+    moves.move(unit, job, 'ready', 'queued', '', moves.ADMITTED, gates.number(job.tier, score))
+  end
 end
 
 -- Let the first of a line take their places; return how many were looked at.
 local function open(unit, name, looks)
   local gate = gates.of(unit, name)
   for look = 1, looks do
-    local first = gates.has_room(gate) and gates.head(unit, gate)
-    if not first then
+    if not gates.has_room(gate) then
       return look - 1
     end
-    local job = record.load_waiting(unit, first.id)
-    if not (job and job.state == 'blocked' and parking.line(unit, job) == name) then
-      strike(unit, gate, first.id)
-    elseif record.is_overdue(unit, job) then
-      finish.fail(unit, job, 'expired', '', '', '')
-    else
-      local number = gates.number(job.tier, first.score)
-      moves.move(unit, job, 'ready', 'queued', '', moves.ADMITTED, number)
+    local id, score = gates.pop(unit, gate)
+    if not id then
+      return look - 1
     end
+    admit(unit, name, id, score)
   end
   return looks
 end

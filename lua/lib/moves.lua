@@ -44,8 +44,21 @@ function moves.wait_until(unit, job, due_ms)
   unit.call('ZADD', key, numbers.text(due_ms), record.member(job.id, job.created_ms, job.generation))
 end
 
+-- Strike out those of the blocked that the call has noted.
+local function write_unblocked(unit, call)
+  local ids = unit.unblocked.ids
+  for first = 1, #ids, 1000 do
+    local n = call('ZREM', keys.blocked(unit.root), unpack(ids, first, math.min(first + 999, #ids)))
+    count(unit, 'blocked', -n)
+  end
+  unit.unblocked = false
+end
+
 -- Note who is blocked, by the active job of its id or by a limit, and since when it is there.
 function moves.block(unit, id, created_ms)
+  if unit.unblocked then
+    write_unblocked(unit, unit.call) -- it may be among them
+  end
   count(unit, 'blocked', unit.call('ZADD', keys.blocked(unit.root), created_ms, id))
 end
 
@@ -103,7 +116,7 @@ end
 leave.retrying = leave.scheduled
 
 function leave.blocked(unit, job)
-  moves.unblock(unit, job.id)
+  note(unit, 'unblocked', 'ids', job.id)
   unit.call('HDEL', job.key, 'parked')
 end
 
@@ -341,5 +354,8 @@ end
 function moves.write(unit, call)
   write_lines(unit, call)
   write_owners(unit, call)
+  if unit.unblocked then
+    write_unblocked(unit, call)
+  end
   write_counts(unit, call)
 end

@@ -54,6 +54,7 @@ function unit.open(root)
     -- `terms` those of limits, by name, `lacking` the gates that were met without any, by their limits; `gates` gates
     -- by name, `gate_names` these in the order in which they came up; `has_new_due` says that a gate is due at another
     -- time, `has_made_way` that those are woken who may start, `turns_over` are the gates of keys whose next turn is
-    -- free, in the order in which that came, `struck` are the strikes that claims meet, by their tasks.
+    -- free, in the order in which that came, `unblocked` ids that leave the blocked ones, `struck` are the strikes that
+    -- claims meet, by their tasks.
   }
 end
