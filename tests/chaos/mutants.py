@@ -7,7 +7,7 @@ Lua, since what it leaves out is there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -47,7 +47,14 @@ class Mutant:
 class IgnoresCancel(Mutant):
     """Says that a job was cancelled, and does nothing."""
 
-    async def cancel(self, queue: str, job_ids: Sequence[str]) -> list[CancelOutcome]:
+    async def cancel(
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        only_next: bool = False,
+        states: Collection[JobState] = (),
+    ) -> list[CancelOutcome]:
         """Answer as if it had."""
         return [CancelOutcome.CANCELLED for _ in job_ids]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
+from headrace.storage import Storage
 from headrace.storage.redis.library import library
-from tests.chaos.mutants import IGNORES_CLAIMS, MUTANTS, library_that_ignores_claims
+from tests.chaos.mutants import IGNORES_CLAIMS, MUTANTS, Mutant, library_that_ignores_claims
 from tests.chaos.short import LIMIT_S, soak
 
 PLAIN = ("--one-in", "odd=0", "poison=0", "crash=0", "hang=0", "slow=0")
@@ -63,6 +65,15 @@ def test_a_storage_that_is_wrong_is_found_out(mutant: str, tmp_path: Path) -> No
 
 def test_every_wrong_storage_is_tried() -> None:
     assert FOUND_BY.keys() == {IGNORES_CLAIMS, *MUTANTS}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+def test_a_wrong_storage_is_called_like_any_other(mutant: type[Mutant]) -> None:
+    own = {name: verb for name, verb in vars(mutant).items() if not name.startswith("_")}
+    assert own
+    for name, verb in own.items():
+        right = inspect.signature(getattr(Storage, name)).parameters
+        assert inspect.signature(verb).parameters == right
 
 
 def test_the_library_that_ignores_claims_is_made_of_the_present_one() -> None:
