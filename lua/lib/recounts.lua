@@ -196,14 +196,14 @@ local function is_small(unit)
   return n + unit.call('ZCARD', keys.lines(unit.root)) <= LOOKS
 end
 
--- A long recount begins where a line may wait for a place that nobody has, and rests for ten minutes after.
+-- A long recount begins where a line may wait for a place that nobody has, and rests for ten minutes after, or until a
+-- short one.
 local function may_begin(unit, work)
   local tally = keys.tally(unit.root)
   if not (settings.of(unit).has_gates and (work.is_full or is_small(unit) or unit.call('EXISTS', tally) == 0)) then
     return false
-  elseif work.is_full then
-    unit.call('UNLINK', tally)
   end
+  unit.call('UNLINK', tally) -- what is there is of another recount, which may have been given up half way
   return true
 end
 

@@ -77,7 +77,8 @@ RECOUNT_LOOKS = 250
 """Jobs or gates that one call of a repair looks at to count the places of gates."""
 
 RECOUNT_REST_MS = 600_000
-"""How long a recount of more jobs than that is remembered; no sweep begins another one before."""
+"""How long a recount of more jobs than that is remembered; no sweep begins another one before,
+unless one of fewer jobs has come between."""
 
 GATES_LOOKS = 100
 """Jobs of lines that one call looks at where ends, due gates or new terms have given room.

@@ -45,11 +45,11 @@ STRUCK = {
 }
 
 
-async def repair(storage: Storage) -> int:
-    """Repair thoroughly, and return how much was put right."""
+async def repair(storage: Storage, *, is_full: bool = True) -> int:
+    """Repair to the end, and return how much was put right."""
     cursor, mended = "", 0
     while True:
-        done = await storage.repair(QUEUE, cursor=cursor, is_full=not cursor)
+        done = await storage.repair(QUEUE, cursor=cursor, is_full=is_full and not cursor)
         mended += done.mended
         cursor = done.cursor
         if not cursor:
@@ -195,6 +195,25 @@ async def test_a_sweep_counts_the_places_of_many_jobs_too(
     assert calls > MANY // RECOUNT_LOOKS
     assert mended == KEYS
     assert leaks.problems(server) == []
+
+
+@pytest.mark.parametrize("calls", range(1, 5))
+async def test_what_a_repair_that_was_given_up_has_counted_is_not_counted_again(
+    storage: Storage,
+    client: ContractClient,
+    worker: ContractIncarnation,
+    server: redis.Redis,
+    calls: int,
+) -> None:
+    # So many are blocked that the call which looks at them looks at no gate, while few have places.
+    await client.enqueue(*(a_gated_job(f"{n}", "k", Terms(2)) for n in range(RECOUNT_LOOKS)))
+    await worker.claim(2)
+    cursor = ""
+    for _ in range(calls):
+        cursor = (await storage.repair(QUEUE, cursor=cursor)).cursor
+    server.delete(f"{ROOT}:walk")  # as its TTL does: whoever walked has died
+    assert await repair(storage, is_full=False) == 0
+    assert await gate_counts(storage, "k") == (0, 2, RECOUNT_LOOKS - 2)
 
 
 async def test_no_call_of_a_repair_looks_at_all_that_is_blocked_where_many_are_active(
